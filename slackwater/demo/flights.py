@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,6 +70,13 @@ def day_files() -> Iterator[DayFile]:
         date = f"{table['year'][0].as_py()}-{table['month'][0].as_py():02d}-{table['day'][0].as_py():02d}"
         name = FORMATS[index % len(FORMATS)]
         yield DayFile(f"{name}/{date}.{name}", name, length, _encoded(table, name))
+
+
+def without_cancelled(file: DayFile) -> DayFile:
+    """The same Parquet file, without the flights that never departed."""
+    table = pq.read_table(io.BytesIO(file.body))
+    departed = table.filter(table["dep_time"].is_valid())
+    return replace(file, rows=departed.num_rows, body=_encoded(departed, file.format))
 
 
 def _flights() -> pa.Table:

@@ -63,7 +63,13 @@ def flights() -> sw.Pipeline:
     pipeline = sw.Pipeline("flights", root=root, settings=settings)
     for name in FORMATS:
         pipeline.source(
-            f"flights_{name}", f"{raw}/{name}", format=name, schema=SCHEMA, discovery=sw.Listing(interval_s=0.5)
+            f"flights_{name}",
+            f"{raw}/{name}",
+            format=name,
+            schema=SCHEMA,
+            discovery=sw.Listing(interval_s=0.5),
+            materialize=True,
+            on_change="replace",
         )
     for name, query in QUERIES.items():
         pipeline.view(name, query)

@@ -1,4 +1,4 @@
-"""Scenario of the demo, shown on the terminal: files, start, more files, SIGKILL, restart, comparison."""
+"""Scenario of the demo, shown on the terminal: files, start, more files, one replaced, SIGKILL, restart, comparison."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.text import Text
 
-from slackwater.demo.flights import FORMATS, DayFile, day_files
+from slackwater.demo.flights import FORMATS, DayFile, day_files, without_cancelled
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import open as open_store
@@ -69,6 +69,7 @@ class _Demo:
     def play(self) -> bool:
         files = list(day_files())
         early, late = files[:-_LAST_WEEKS_DAYS], files[-_LAST_WEEKS_DAYS:]
+        first, corrected = files[0], without_cancelled(files[0])
         self._say(f"{sum(f.rows for f in files):,} flights, {len(files)} files in {self._place.name}")
         self._put(early)
         self._say(f"the first {len(early)} days are stored; starting the pipeline (Ray and Spark need a while)")
@@ -77,12 +78,19 @@ class _Demo:
             self._put(late)
             self._say(f"the last {len(late)} days arrived during the run")
             self._watch(child, len(files), until_epochs=_EPOCHS_BEFORE_CRASH)
+            self._put([corrected])
+            self._say(f"{first.key} was replaced: {first.rows - corrected.rows} of {first.rows} flights were cancelled")
             child.send_signal(signal.SIGKILL)
             child.wait()
         crash = self._snapshot()
         assert crash is not None
         at_crash = self._done(crash)
-        self._say(f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done; starting again")
+        self._say(f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done")
+        # DuckDB reads the files, so for a moment the replaced one is again what the views have.
+        self._put([first])
+        equal = self._compare("at the crash", crash)
+        self._put([corrected])
+        self._say("starting again")
         with self._run(("--until", "caught_up", "--json")) as child:
             self._watch(child, len(files))
             if child.wait() != 0:
@@ -91,7 +99,6 @@ class _Demo:
         end = self._snapshot()
         assert end is not None
         self._show(end, report)
-        equal = self._compare("at the crash", crash)
         equal = self._compare("at the end", end) and equal
         complete = self._done(end) == len(files)
         self._conclude(equal, complete, crashed_in_the_middle=at_crash < len(files))

@@ -222,7 +222,7 @@ class AggregatePlan:
             stored: `__sw_key` and the buffers of the touched groups that are stored.
         """
         assert self._subtraction is not None, "it subtracts"
-        subtracted = self._subtraction.subtract(stored, gone.parts[0])
+        subtracted = self._subtraction.subtract(stored, gone.parts[0], new.parts[0])
         left = subtracted.left
         is_left_alone = pc.invert(pc.is_in(stored.column(KEY_COLUMN), value_set=gone.groups.column(KEY_COLUMN)))
         stored = pa.concat_tables([left, stored.filter(is_left_alone).select(left.schema.names).cast(left.schema)])

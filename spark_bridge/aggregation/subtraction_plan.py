@@ -2,7 +2,7 @@
 
     count                                        less
     sum, avg of integers and decimals; bit_xor   less if values remain, else as at the beginning
-    min, max                                     as before, if what leaves is above or below it
+    min, max                                     as before, if what leaves is above or below it, or if a new row is not
     anything else                                lost: the group is computed again from all of its rows
 
 A buffer does not tell whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
@@ -93,12 +93,17 @@ class SubtractionPlan:
         self._catalyst, self._calls, self._has_groups = catalyst, calls, has_groups
         key, flat = pa.field(KEY_COLUMN, pa.string()), [field for each in fields for field in each]
         self._names = [field.name for field in flat]
+        ends = [each[0] for call, each in zip(calls, fields, strict=True) if call.removal == "kept"]
+        self._ends = [field.name for field in ends]
         gone = [field.with_name(f"{field.name}_gone") for field in flat]
-        self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone)]])
+        new = [field.with_name(f"{field.name}_new") for field in ends]
+        self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone, *new)]])
         output = catalyst.attributes(self._relation)
         columns = iter(map(catalyst.column, output[1:]))
         self._stored = [[next(columns) for _ in each] for each in fields]
         self._gone = [[next(columns) for _ in each] for each in fields]
+        self._new = dict(zip(self._ends, columns, strict=True))
+        self._fields = fields
         self._lost: list[Column] = []
         left = [[*map(catalyst.expression, self._left(index))] for index in range(len(calls))]
         self._rows_column = fields[self._position(catalyst.count_of_rows())][0].name
@@ -111,19 +116,22 @@ class SubtractionPlan:
         schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
         self._projection = DriverProjection(catalyst, plan, output, self._relation, schema)
 
-    def subtract(self, stored: pa.Table, gone: pa.Table) -> Subtracted:
+    def subtract(self, stored: pa.Table, gone: pa.Table, new: pa.Table) -> Subtracted:
         """The groups of rows that leave, without these.
 
         Args:
             stored: `__sw_key` and the buffers of the stored groups.
             gone: the same of the rows that leave.
+            new: the same of the rows that come; they are not merged.
         """
         keys = gone.column(KEY_COLUMN)
         at = pc.index_in(keys, value_set=stored.column(KEY_COLUMN))
         is_stored = at.is_valid()
         there = stored.take(at.filter(is_stored)).select([KEY_COLUMN, *self._names])
         leaving = gone.filter(is_stored).select(self._names)
-        left = self._projection.run(pa.table([*there.columns, *leaving.columns], names=self._relation.names))
+        coming = new.select(self._ends).take(pc.index_in(keys.filter(is_stored), value_set=new.column(KEY_COLUMN)))
+        columns = [*there.columns, *leaving.columns, *coming.columns]
+        left = self._projection.run(pa.table(columns, names=self._relation.names))
         is_lost = left.column(_LOST_COLUMN)
         lost = [*keys.filter(pc.invert(is_stored)).chunks, *left.column(KEY_COLUMN).filter(is_lost).chunks]
         left = left.filter(pc.invert(is_lost)).drop_columns(_LOST_COLUMN)
@@ -142,8 +150,11 @@ class SubtractionPlan:
             return stored
         if call.removal == "kept":
             # The smallest value that leaves may be there several times: only a greater one says that it stays.
-            stays = gone[0] > stored[0] if kind == "Min" else gone[0] < stored[0]
-            self._lost.append(~F.coalesce(stays, gone[0].isNull()))
+            new = self._new[self._fields[index][0].name]
+            stays, is_passed = (
+                (gone[0] > stored[0], new <= stored[0]) if kind == "Min" else (gone[0] < stored[0], new >= stored[0])
+            )
+            self._lost.append(~F.coalesce(stays | is_passed, gone[0].isNull()))
             return stored
         companions = _companions(catalyst, call)
         count = self._left(self._position(companions[-1]))[0]

@@ -40,7 +40,11 @@ def _of_groups(catalyst: Catalyst, view: ViewPlan) -> str:
         how = ["the groups that they touch are computed again"]
     else:
         how = [f"{subtracted}: they are subtracted"] if subtracted else []
-        how += [f"{kept}: a group whose least or greatest value leaves is computed again"] if kept else []
+        how += (
+            [f"{kept}: a group whose least or greatest value leaves, and no new one passes, is computed again"]
+            if kept
+            else []
+        )
         how += [f"{lost}: the groups that lose one are computed again"] if lost else []
     text = "; ".join(how)
     return f"{text}, from {_rows_read(catalyst, aggregate, view.leaves)}" if kept or lost else text

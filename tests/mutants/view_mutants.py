@@ -56,6 +56,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_SUBTRACTED}::test_a_group_is_read_again_if_its_least_or_greatest_value_leaves",
     ),
     Mutant(
+        "a value that leaves is passed by a smaller one",
+        _SUBTRACTION,
+        (("new <= stored[0]) if", "new >= stored[0]) if"),),
+        shown_by=f"{_SUBTRACTED}::test_a_group_is_not_read_again_if_a_new_value_passes_the_one_that_leaves",
+    ),
+    Mutant(
         "rows that come leave",
         "spark_bridge/aggregation/aggregate_plan.py",
         (("for weight in (-1, 1)", "for weight in (1, -1)"),),

@@ -63,8 +63,8 @@ def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSes
         ("SELECT DISTINCT k FROM t", "they are counted, and a group ends with its last one"),
         (
             "SELECT k, sum(p) AS s, min(x) AS lo, max(i) AS hi FROM t GROUP BY k",
-            "sum: they are subtracted; min, max: a group whose least or greatest value leaves is computed again, "
-            "from those with their k of t",
+            "sum: they are subtracted; min, max: a group whose least or greatest value leaves, and no new one passes, "
+            "is computed again, from those with their k of t",
         ),
         (
             "SELECT g AS a, k, sum(x) AS s FROM t GROUP BY g, k",
@@ -76,7 +76,8 @@ def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSes
         ),
         (
             "SELECT upper(k) AS u, max(i) AS hi FROM (SELECT k, i FROM t UNION ALL SELECT k, g FROM u) GROUP BY 1",
-            "max: a group whose least or greatest value leaves is computed again, from all rows of t and all rows of u",
+            "max: a group whose least or greatest value leaves, and no new one passes, is computed again, "
+            "from all rows of t and all rows of u",
         ),
     ],
 )

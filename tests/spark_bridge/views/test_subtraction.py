@@ -156,6 +156,22 @@ def test_a_group_is_read_again_if_its_least_or_greatest_value_leaves(
     assert rows_read == read, "a group that ends is not read"
 
 
+@pytest.mark.parametrize(("comes", "read"), [([0, 9], []), ([1, 12], []), ([2, 12], [4]), ([1, 8], [4]), ([], [4])])
+def test_a_group_is_not_read_again_if_a_new_value_passes_the_one_that_leaves(
+    local_spark: SparkSession, tmp_path: Path, rows_read: list[int], comes: list[int], read: list[int]
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32()), ("i", pa.int64())])
+
+    def rows(numbers: list[int]) -> pa.Table:
+        return pa.table([["a"] * len(numbers), [1] * len(numbers), numbers], schema=schema)
+
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", ENDS), schema=schema)
+    view.correct({("t", "a"): rows([3, 5]), ("t", "b"): rows([1, 9])}, {})
+    view.correct({}, {("t", "b"): rows(comes)})
+    view.check()
+    assert rows_read == [each - 2 + len(comes) for each in read]
+
+
 KEYS = {
     "k": True, "g": True, "p": True, "i": True, "b": True, "day": True, "at": True, "wall": True, "raw": True,
     "k, g": True, "upper(k), day": True, "x": False, "upper(k)": False, "place": False, "tags": False,
