@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, TypeVar
 
+from spark_bridge.work_cost import counted
 from state.clock import Clock
-from state.tables.epoch_trace import Span
-from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, source_of_rows
+from state.tables.epoch_trace import Span, WorkCost
+from state.tables.stored_rows import base_name, is_stored_rows, source_of_rows
 
 _Result = TypeVar("_Result")
 _PHASE: Final = "spark"
 _NOTICED_S = 0.001
+_NOTHING = WorkCost()
 
 
 class WorkTimes:
@@ -44,14 +46,15 @@ class WorkTimes:
             step: the name of a view, or a text that cannot be one.
         """
         began_s = self.seconds
-        yield
-        self.add(step, began_s)
+        with counted() as counter:
+            yield
+        self.add(step, began_s, counter.cost)
 
-    def add(self, step: str, began_s: float) -> None:
+    def add(self, step: str, began_s: float, cost: WorkCost = _NOTHING) -> None:
         """Adds a piece of work that began at a time and ends now; work below a millisecond gets no span."""
         seconds = self.seconds - began_s
         if seconds >= _NOTICED_S:
-            self._spans.append(Span(_PHASE, step, began_s, seconds))
+            self._spans.append(Span(_PHASE, step, began_s, seconds, None if cost == _NOTHING else cost))
 
     def timing(self, suffix: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
         """The same work, measured: name → call.
@@ -74,6 +77,5 @@ def step_name(name: str) -> str:
     """The name of the work on a dataset, by the recorded name of the dataset."""
     if is_stored_rows(name):
         return f"stored rows of {source_of_rows(name)}"
-    view, declared = base_name(name), declared_name(name)
-    text = declared if is_view(view) else f"{declared}, hidden view {view}"
-    return text if view == name else f"{text}, backfill"
+    view = base_name(name)
+    return name if view == name else f"{view}, backfill"

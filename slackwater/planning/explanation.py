@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Literal
 
@@ -16,6 +16,9 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.reading.view import View
+from slackwater.status.text import counted
+from slackwater.status.view_costs import ViewCost, view_costs
+from slackwater.terminal.quantities import human_bytes
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -47,6 +50,11 @@ class RowsTouched:
             self._records = root.open(read_only=True).epochs(last=_EPOCHS)
         except StoreNotFoundError:
             pass
+
+    def costs(self, plan: ViewPlan) -> dict[str, ViewCost]:
+        """Name → what an epoch has cost, of a view and of its hidden views; none of a view that was not run yet."""
+        known = view_costs(self._records)
+        return {each.name: known[each.name] for each in (plan, *plan.inner) if each.name in known}
 
     def text(self, plan: ViewPlan) -> str:
         """The rows of a view that an epoch touches, in words."""
@@ -91,12 +99,23 @@ class ViewExplanation:
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
         text: the reason of the class, the storage, the cost of an epoch, and the rows that it touches.
         reads: the sources and views that its definition reads; empty for a refused or unknown one.
+        costs: view, or hidden view of it → what an epoch has cost, over the last 100 epochs of the root.
     """
 
     name: str
     view_class: ViewClass | Literal["refused", "unknown"]
     text: str
     reads: tuple[str, ...] = ()
+    costs: Mapping[str, ViewCost] = field(default_factory=dict)
+
+
+def _cost_text(each: ViewCost) -> str:
+    cost = each.cost
+    return (
+        f"{each.seconds:.3f} s, at most {each.most_seconds:.3f} s; {counted(cost.given, 'row')} into Spark, "
+        f"{cost.found:,} looked up, {cost.written:,} written ({human_bytes(cost.written_bytes)}); "
+        f"the medians of {counted(each.epochs, 'epoch')}"
+    )
 
 
 def explain(
@@ -130,8 +149,10 @@ def _explain(planner: ViewPlanner, graph: PlannedGraph, name: str, touched: Rows
         return ViewExplanation(name, "refused", str(error))
     except SourceWithoutSchemaError as error:
         return ViewExplanation(name, "unknown", str(error))
-    text = f"{planner.explain(plan)}\n  touches    {touched.text(plan)}"
-    return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views))
+    costs = touched.costs(plan)
+    did = [f"\n  did cost   {'' if each == name else f'{each}: '}{_cost_text(cost)}" for each, cost in costs.items()]
+    text = f"{planner.explain(plan)}\n  touches    {touched.text(plan)}{''.join(did)}"
+    return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views), costs)
 
 
 def _listed(source: SourceDefinition) -> Iterator[FileVersion]:

@@ -21,6 +21,7 @@ from slackwater.reading.tables.quarantine_table import find_bad_records, quarant
 from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
+from slackwater.status.view_costs import ViewCost, view_costs
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore
@@ -304,10 +305,18 @@ class Store:
         `reflects_epoch` is the epoch whose rows the view shows: the latest, unless the view is recomputed as a whole,
         is frozen, or has failed; null for a view that failed in its first epoch, and has no rows.  `error` is the
         reason of a failure; null for a view that has not failed.  `missing` lists ingested files that were gone at
-        their turn in the backfill; the view lacks them.
+        their turn in the backfill; the view lacks them.  `reads` are the sources and views that its query reads.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)
+
+    def view_costs(self, epochs: int = 100) -> dict[str, ViewCost]:
+        """Name of a view, or of a hidden view, → what an epoch has cost it, over the last epochs.
+
+        Args:
+            epochs: at most this number of epochs, the last ones.
+        """
+        return view_costs(self._latest().epochs(last=epochs))
 
     def backfills(self) -> pa.Table:
         """One row per view whose backfill is not complete: `name`, `class`, and `fraction`.

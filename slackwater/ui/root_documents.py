@@ -27,6 +27,7 @@ _LONGEST_CELL = 500
 _LONGEST_RAW = 4096
 _LARGEST_NESTED = 64 << 10
 _MOST_SAMPLE_BYTES = 32 << 20
+_COSTS_OF_EPOCHS = 20
 
 
 def cell(value: Any) -> Any:
@@ -137,10 +138,13 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, with their lag behind the last epoch in seconds and the error of a failed one; the backfills."""
+        """The views, each with what it reads, its lag in seconds, its cost, and the error if it failed; the backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
+        costs = self._store.view_costs(_COSTS_OF_EPOCHS)
         for view in views:
+            cost = costs.get(view["name"])
+            view["cost"] = None if cost is None else asdict(cost)
             reflects = view["reflects_epoch"]
             behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
             view["behind_s"] = behind

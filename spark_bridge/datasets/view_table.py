@@ -15,11 +15,13 @@ from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
 from spark_bridge.datasets.row_deletions import RowDeletions
+from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError
 from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.tables.epoch_trace import WorkCost
 from state.tables.group_key import KEY_COLUMN
 from state.tables.stored_rows import ORIGIN_FIELD
 from state.upkeep.fold_plan import due_runs, newest_to_merge
@@ -100,7 +102,9 @@ class ViewTable:
         Raises:
             CommitRefusedError: it exists already.
         """
-        return cls.open(location, create_dataset(location, rows).version)
+        table = cls.open(location, create_dataset(location, rows).version)
+        count(_written([each.metadata for each in table._dataset.get_fragments()]))
+        return table
 
     @classmethod
     def create_of_fragments(
@@ -222,6 +226,7 @@ class ViewTable:
         """The stored rows with these keys, in any order; a key without a row is left out."""
         wanted = [self._by, *[column for column in columns if column != self._by]]
         rows = self._look_up(keys, wanted)
+        count(WorkCost(found=rows.num_rows))
         addresses = rows.column(_ADDRESS).to_numpy()
         self._found = _Found(self._dataset.version, keys, addresses)
         return rows.drop_columns(_ADDRESS)
@@ -315,15 +320,18 @@ class ViewTable:
     def _commit(self, transaction: Transaction) -> None:
         expected, operation = self._dataset.version + 1, transaction.operation
         if isinstance(operation, LanceOperation.Append):
-            self._files.sync_fragments(operation.fragments)
+            new = operation.fragments
+            self._files.sync_fragments(new)
         else:
-            self._files.sync_fragments(operation.new_fragments, operation.updated_fragments)
+            new = operation.new_fragments
+            self._files.sync_fragments(new, operation.updated_fragments)
         try:
             committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         self._check(expected, committed.version)
         self._files.sync_version(committed.version)
+        count(_written(new))
         self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
         self._found = None
@@ -334,6 +342,11 @@ class ViewTable:
                 f"{self._location}: version {expected} was due and {written} was written, so another process has "
                 "written to this view; recover from the last commit"
             )
+
+
+def _written(fragments: Sequence[FragmentMetadata]) -> WorkCost:
+    sizes = (file.file_size_bytes or 0 for fragment in fragments for file in fragment.files)
+    return WorkCost(written=sum(int(each.physical_rows) for each in fragments), written_bytes=sum(sizes))
 
 
 def _size(fragment: lance.LanceFragment) -> int:

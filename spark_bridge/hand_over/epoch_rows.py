@@ -25,6 +25,7 @@ class EpochRows:
         parallelism: number of tasks that the session runs at once.
         time_us: value of `current_timestamp()` for these rows, in microseconds since 1970.
         keep_alive: objects that must live until the last job over the rows is over.
+        counts: source → the number of its rows.
     """
 
     frames: Leaves
@@ -32,6 +33,7 @@ class EpochRows:
     parallelism: int
     time_us: int
     keep_alive: tuple[object, ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def one_partition(self) -> bool:

@@ -66,6 +66,7 @@ class RowHandOver:
             nbytes=sum(block.nbytes for each in blocks.values() for block in each),
             parallelism=self.parallelism,
             time_us=epoch_time_us(epoch),
+            counts={source: sum(block.rows for block in each) for source, each in blocks.items()},
         )
 
     def piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:

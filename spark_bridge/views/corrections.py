@@ -20,8 +20,10 @@ from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import NO_VALUES, LeafValues
+from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from state.tables.epoch_trace import WorkCost
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN
@@ -145,6 +147,7 @@ class CorrectedRows:
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
             wanted = WantedRows(files, values.get(source, {}), fragments)
             frames[source], rows = frame_of_rows(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
+            count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 

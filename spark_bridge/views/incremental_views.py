@@ -15,8 +15,10 @@ from spark_bridge.views.backfills import lacks_columns
 from spark_bridge.views.changes import ChangeSet
 from spark_bridge.views.corrections import CorrectedRows
 from spark_bridge.views.view import View
+from spark_bridge.work_cost import count
 from state.errors import RunFailedError
 from state.location import Location
+from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name
 
@@ -132,6 +134,7 @@ class IncrementalViews:
         return any(view.tidy() for view in self._open.values())
 
     def _apply(self, epoch: int, plan: ViewPlan, rows: EpochRows, version: ViewVersion | None) -> ViewVersion:
+        count(WorkCost(given=sum(rows.counts.get(source, 0) for source in plan.columns)))
         if version is not None:
             return self._opened(version).apply(rows)
         view = self.make(plan)

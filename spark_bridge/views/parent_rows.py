@@ -19,8 +19,10 @@ from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import NO_VALUES, ChangeSet, LeafValues, Parent
+from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
+from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import ORIGIN_FIELD
 
 
@@ -62,6 +64,7 @@ class ParentRows:
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
             frame, rows = frame_of_rows(self._spark, location, dataset, columns, wanted)
             frames[name] = _with_origin(frame, used, name, parent) if _has_origins(plan) else frame
+            count(WorkCost(given=rows))
             nbytes += rows * row_bytes(dataset.schema.field(each) for each in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
@@ -95,6 +98,7 @@ class ParentRows:
             if _has_origins(plan):
                 table = table.append_column(ORIGIN_FIELD, _origins(name, rows.column(parent.key_column)))
             frames[name] = frame_of_table(self._spark, table)
+            count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 

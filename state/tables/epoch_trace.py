@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
 Phase: TypeAlias = Literal["fetch", "align", "spark", "collect", "commit"]
@@ -17,6 +17,26 @@ _DIGITS = 5
 
 
 @dataclass(frozen=True)
+class WorkCost:
+    """The rows and bytes of a piece of work on a view.
+
+    Args:
+        given: rows that Spark got.
+        found: stored rows that were looked up by their keys.
+        written: rows that were written.
+        written_bytes: size of the files with these rows.
+    """
+
+    given: int = 0
+    found: int = 0
+    written: int = 0
+    written_bytes: int = 0
+
+    def __add__(self, other: WorkCost) -> WorkCost:
+        return WorkCost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+
+
+@dataclass(frozen=True)
 class Span:
     """A part of an epoch's time.
 
@@ -25,12 +45,14 @@ class Span:
         name: an actor, a view or a step; empty for the whole phase.
         start_s: its start, in seconds from the injection of the barrier; negative before it.
         seconds: its duration in seconds.
+        cost: rows and bytes, for work on a view.
     """
 
     phase: Phase
     name: str
     start_s: float
     seconds: float
+    cost: WorkCost | None = None
 
 
 @dataclass(frozen=True)
@@ -67,8 +89,10 @@ class EpochTrace:
     def to_json(self) -> str:
         """The trace as compact JSON; empty optional fields are omitted."""
         before = self.commit_before
+        costs = {str(at): astuple(span.cost) for at, span in enumerate(self.spans) if span.cost is not None}
         document = {
             "spans": [[s.phase, s.name, round(s.start_s, _DIGITS), round(s.seconds, _DIGITS)] for s in self.spans],
+            **({"costs": costs} if costs else {}),
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **({"commit_before": [str(before[0]), round(before[1], _DIGITS)]} if before else {}),
         }
@@ -79,8 +103,9 @@ class EpochTrace:
         """The trace from the JSON of `to_json`."""
         document = json.loads(text)
         before = document.get("commit_before")
+        costs = {at: WorkCost(*cost) for at, cost in document.get("costs", {}).items()}
         return cls(
-            spans=tuple(Span(*each) for each in document["spans"]),
+            spans=tuple(replace(Span(*each), cost=costs.get(str(at))) for at, each in enumerate(document["spans"])),
             left_out=document.get("left_out", {}),
             commit_before=(int(before[0]), before[1]) if before else None,
         )

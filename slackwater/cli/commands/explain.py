@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from slackwater.cli.display.view_graph import graph_lines
 from slackwater.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -16,9 +18,20 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
     explanations = pipeline.explain()
     if output.json:
         output.document(
-            [{"name": e.name, "class": e.view_class, "reads": e.reads, "text": e.text} for e in explanations]
+            [
+                {
+                    "name": each.name,
+                    "class": each.view_class,
+                    "reads": each.reads,
+                    "text": each.text,
+                    "costs": [asdict(cost) for cost in each.costs.values()],
+                }
+                for each in explanations
+            ]
         )
         return
+    for line in graph_lines({each.name: each.reads for each in explanations}):
+        output.text(line)
     for explanation in explanations:
         output.text(f"{explanation.name}: {explanation.view_class}")
         for line in explanation.text.splitlines():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 from rich.bar import Bar
@@ -12,6 +12,7 @@ from rich.text import Text
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes
+from state.tables.epoch_trace import WorkCost
 from state.visible import visible
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ _NUMBER = len("+10.000")
 _BAR = 10
 _DIGITS = 5
 _COLUMNS = ("phase", "name", "start_s", "seconds")
+_COSTS = tuple(field.name for field in fields(WorkCost))
 _COLOURS = {"fetch": "blue", "align": "cyan", "spark": "magenta", "collect": "yellow", "commit": "green"}
 
 
@@ -41,7 +43,9 @@ def print_trace(trace: Trace, output: Output) -> None:
     if output.console.is_terminal:
         output.console.print(_waterfall(trace, output.console.width))
     else:
-        output.rows(spans, _COLUMNS)
+        costs = _COSTS if any(span.cost for span in trace.spans) else ()
+        rows = [{**dict.fromkeys(costs), **span, **(span["cost"] or {})} for span in spans]
+        output.rows(rows, (*_COLUMNS, *costs))
     for phase, count in trace.left_out.items():
         output.text(f"{phase}: {count:,} shorter ones are not shown")
 
@@ -65,6 +69,8 @@ def _waterfall(trace: Trace, width: int) -> Table:
         # A short span still gets a visible bar.
         end_s = max(begin_s + span.seconds, begin_s + whole_s / 200)
         name = Text(f"  {visible(span.name)}") if span.name else Text(span.phase, style="bold")
+        if span.cost is not None:
+            name.append(f"  {span.cost.given:,} rows → {span.cost.written:,}", style="dim")
         bar = Bar(whole_s, begin_s, end_s, color=_COLOURS.get(span.phase, "white"))
         table.add_row(name, f"{span.start_s:+.3f}", f"{span.seconds:.3f}", bar)
     return table

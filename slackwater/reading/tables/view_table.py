@@ -21,6 +21,7 @@ _VIEWS = pa.schema(
         ("class", pa.string()),
         ("definition", pa.string()),
         ("sources", pa.list_(pa.string())),
+        ("reads", pa.list_(pa.string())),
         ("key", pa.list_(pa.string())),
         ("rows", pa.int64()),
         ("path", pa.string()),
@@ -41,7 +42,8 @@ def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.T
     for each in catalog.views.values():
         if each.name == base_name(each.name):
             missing.setdefault(declared_name(each.name), []).extend(each.missing)
-    return pa.Table.from_pylist([_row(view, missing[view.name], state, root) for view in views], _VIEWS)
+    rows = [{**_row(view, missing[view.name], state, root), "reads": _reads(view, catalog)} for view in views]
+    return pa.Table.from_pylist(rows, _VIEWS)
 
 
 def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int | None:
@@ -68,9 +70,15 @@ def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
         view, progress = declared_name(name), json.loads(version.progress or "{}").get("fraction")
         known = rows.get(view, {}).get("fraction")
         fraction = min((each for each in (known, progress) if each is not None), default=None)
-        entry = catalog.views.get(next_name(view)) or catalog.views.get(view)
+        entry = catalog.views.get(next_name(view))
         rows[view] = {"name": view, "class": None if entry is None else entry.view_class, "fraction": fraction}
     return pa.Table.from_pylist(list(rows.values()), _BACKFILLS)
+
+
+def _reads(view: CatalogView, catalog: Catalog) -> list[str]:
+    """The views that a view reads, and its sources that none of these reads."""
+    behind = {source for name in view.views if name in catalog.views for source in catalog.views[name].sources}
+    return [*(source for source in view.sources if source not in behind), *view.views]
 
 
 def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root: Location) -> Mapping[str, Any]:

@@ -2,7 +2,8 @@
 
 import { ask } from "./api.js";
 import { badge, byId, el, table } from "./dom.js";
-import { count, epochTime, plural, seconds, time } from "./format.js";
+import { bytes, count, epochTime, plural, seconds, time } from "./format.js";
+import { graph } from "./graph.js";
 
 const SAMPLE = 20;
 
@@ -10,6 +11,14 @@ const SAMPLE = 20;
 function stands(view) {
   const epoch = view.reflects_epoch;
   return epoch === null ? "it has no rows" : `it stands at ${time(epochTime(epoch))}, epoch ${epoch}`;
+}
+
+/** What an epoch has cost a view, as facts. */
+function costs(view) {
+  if (view.cost === null) return [];
+  const { cost, epochs, seconds: took } = view.cost;
+  const rows = `${count(cost.given)} into Spark, ${count(cost.found)} looked up, ${count(cost.written)} written (${bytes(cost.written_bytes)})`;
+  return [["work of an epoch", `${seconds(took)}, the median of ${epochs}`], ["its rows", rows]];
 }
 
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
@@ -38,8 +47,10 @@ export class Views {
     const late = told.backfills.map((view) =>
       el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is built anew beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
+    const picture = graph(told.views);
     byId("view-list").replaceChildren(
       ...warnings,
+      picture === null ? "" : el("div", { class: "scroll", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "");
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
@@ -59,7 +70,7 @@ export class Views {
   card(view, epoch, isRebuilt) {
     const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
     const lag = this.lag(view, isRebuilt);
-    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["sources", view.sources.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)]];
+    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...costs(view)];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
       el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),

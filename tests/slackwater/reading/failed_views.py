@@ -1,4 +1,4 @@
-"""Failures of views, committed by hand."""
+"""Changes of views in the catalog, committed by hand: failures, and views that read others."""
 
 from __future__ import annotations
 
@@ -47,3 +47,20 @@ def fail_view(
         views[begun] = replace(head.views[view], name=begun, pinned_epoch=epoch)
     store.commit(epoch=epoch, delta=delta.build(), views=views, counts=EpochCounts(), seconds=EpochSeconds())
     return epoch
+
+
+def read_view(root: Location, view: str, parent: str) -> None:
+    """An epoch after which a view reads another one, and no source by itself."""
+    store = LanceStateStore.open(root, ManualClock())
+    head, views = store.head, Catalog.of(store.scan("catalog")).views
+    clock = ManualClock(epoch_time(head.epoch) + timedelta(seconds=1))
+    store.take_over()
+    delta, known = DeltaBuilder(), views[view]
+    put_view(delta, replace(known, visible={**known.visible, parent: ("carrier",)}))
+    store.commit(
+        epoch=next_epoch(clock, head.epoch),
+        delta=delta.build(),
+        views=head.views,
+        counts=EpochCounts(),
+        seconds=EpochSeconds(),
+    )

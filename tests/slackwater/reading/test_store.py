@@ -163,6 +163,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "class": "aggregate",
         "definition": "SELECT ... AS by_carrier",
         "sources": ["flights"],
+        "reads": ["flights"],
         "key": ["carrier"],
         "rows": 3,
         "path": path,

@@ -16,7 +16,7 @@ from state.location import Location
 from state.tables.catalog import put_source
 from state.tables.records import CatalogSource
 from tests.slackwater.reading.bad_records import BIG, quarantine
-from tests.slackwater.reading.failed_views import fail_view
+from tests.slackwater.reading.failed_views import fail_view, read_view
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, write_root
 from tests.slackwater.ui.hostile_root import LINK, RUN_ME, SCRIPT, write_hostile_root
 from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
@@ -361,3 +361,22 @@ def test_a_server_that_is_gone_is_said_and_what_was_read_stays(written: WrittenR
         assert page.locator("#view-list summary").count() == 2
         page.context.set_offline(False)
         page.wait_for_selector("#trouble", state="hidden")
+
+
+def test_the_graph_of_views_is_drawn_when_a_view_reads_another(written: WrittenRoot, browser: Browser) -> None:
+    with served(written.root.url) as server, opened(browser, server.url) as page:
+        drawn(page)
+        assert page.locator("#view-list svg").count() == 0
+        read_view(written.root, "late", "by_carrier")
+        page.wait_for_selector("#view-list svg")
+        picture = page.locator("#view-list svg")
+        assert picture.get_attribute("aria-label") == (
+            "The graph of views: by_carrier reads flights; late reads by_carrier"
+        )
+        places = picture.locator("[data-node]").evaluate_all("all => all.map(each => each.dataset.node)")
+        assert sorted(places) == ["by_carrier", "flights", "late"]
+        left = [float(picture.locator(f"[data-node={name}] rect").get_attribute("x") or 0) for name in places]
+        assert sorted(places, key=dict(zip(places, left, strict=True)).__getitem__) == ["flights", "by_carrier", "late"]
+        assert "aggregate, 3 rows" in (picture.text_content() or "")
+        page.click("#view-list summary")
+        assert "into Spark" in (page.text_content("#view-list [data-view=by_carrier]") or "")

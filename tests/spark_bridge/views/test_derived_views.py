@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.views import derived_views
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
@@ -187,3 +188,32 @@ def test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails(
     done = graph.correct({("t", "c"): pa.table([["z"], [13]], schema=schema)})
     assert {*done.stopped} == {"by_key"}
     assert graph.catalog["odd"] == own
+
+
+def test_an_epoch_hands_over_its_changes_and_no_other_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Counts of rows into Spark, also for a file that is forgotten: what changes, and never what was there."""
+    definitions = [
+        ViewDefinition("by_key", "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"),
+        ViewDefinition("sizes", "SELECT n, count(*) AS keys, sum(s) AS s FROM by_key GROUP BY n"),
+        ViewDefinition("nested", "SELECT max(n) AS n FROM (SELECT i, count(*) AS n FROM t GROUP BY i)"),
+    ]
+    schema = pa.schema([("k", pa.string()), ("i", pa.int64())])
+    graph = ViewGraph(local_spark, tmp_path, definitions, schema=schema)
+
+    def costs(done: EpochViews) -> dict[str, tuple[int, int, int]]:
+        found = {span.name.partition(",")[0]: span.cost for span in done.work if span.cost is not None}
+        return {
+            name: (each.given, each.found, each.written) for name, each in found.items() if name != "stored rows of t"
+        }
+
+    many = pa.table([[f"k{at}" for at in range(50)] * 4, list(range(200))], schema=schema)
+    graph.correct({("t", "many"): many})
+    few = pa.table([["k0", "k1"], [1000, 0]], schema=schema)
+    told = costs(graph.correct({("t", "few"): few}))
+    # Of `sizes` the group of 4 loses two keys, and that of 5 gets them; one number of `nested` has come twice.
+    assert told["by_key"] == (2, 2, 2) and told["nested.1"] == (2, 1, 2)
+    assert told["sizes"] == (4, 1, 2)
+    told = costs(graph.correct({}, {("t", "few"): None}))
+    assert told["by_key"] == (2, 2, 2) and told["sizes"] == (4, 2, 1)
+    assert told["nested.1"] == (2, 2, 1)
+    graph.check()

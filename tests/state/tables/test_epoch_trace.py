@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from state.tables.epoch_trace import PHASES, EpochTrace, Phase, Span
+from state.tables.epoch_trace import PHASES, EpochTrace, Phase, Span, WorkCost
 
 
 def spans(phase: Phase, count: int) -> list[Span]:
@@ -23,6 +25,14 @@ def test_the_longest_parts_of_each_phase_are_kept_in_the_order_of_their_begins()
     assert [span.phase for span in trace.spans if not span.name] == ["fetch", "align", "spark"]
     assert [span.name for span in trace.spans if span.phase == "spark"] == ["", *(f"part-{at}" for at in range(24, 40))]
     assert trace.left_out == {"spark": 24}
+
+
+def test_the_costs_of_the_kept_parts_are_kept() -> None:
+    costs = [WorkCost(given=at, written_bytes=2 * at) for at in range(3)]
+    told = [replace(span, cost=cost) for span, cost in zip(spans("spark", 3)[1:], costs, strict=True)]
+    kept = EpochTrace.of_json(EpochTrace.of([*spans("fetch", 1), *told]).to_json())
+    assert {span.name: span.cost for span in kept.spans if span.phase == "spark"} == {s.name: s.cost for s in told}
+    assert all(span.cost is None for span in kept.spans if span.phase == "fetch")
 
 
 @pytest.mark.parametrize("actors", [16, 256])

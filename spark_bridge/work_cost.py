@@ -1,0 +1,38 @@
+"""The cost of a piece of work on a view, counted where rows go to Spark, are looked up, and are written.
+
+A piece of work runs in one thread, so that whatever counts below it counts for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from state.tables.epoch_trace import WorkCost
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.cost = WorkCost()
+
+
+_counter: ContextVar[_Counter | None] = ContextVar("work_cost", default=None)
+
+
+@contextmanager
+def counted() -> Iterator[_Counter]:
+    """Counts the costs of the work in the context; its `cost` grows meanwhile."""
+    counter = _Counter()
+    token = _counter.set(counter)
+    try:
+        yield counter
+    finally:
+        _counter.reset(token)
+
+
+def count(cost: WorkCost) -> None:
+    """Adds to the costs of the work that this thread does; outside of `counted` nothing is counted."""
+    counter = _counter.get()
+    if counter is not None:
+        counter.cost += cost
