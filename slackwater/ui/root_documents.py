@@ -138,7 +138,7 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, each with what it reads, its lag in seconds, its cost, and the error if it failed; the backfills."""
+        """The views, each with what it reads, its lag in seconds, its cost, and its error; and the backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
         costs = self._store.view_costs(_COSTS_OF_EPOCHS)

@@ -3,7 +3,7 @@
 partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
 distinct   for calls with DISTINCT: the same over values that are new in their group
 merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
-subtract   the stored rows without those of rows that leave, without calls with DISTINCT (see `subtraction_plan`)
+subtract   the stored rows without those of rows that leave (see `subtraction_plan`)
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.aggregation.distinct_set import distinct_sets
+from spark_bridge.aggregation.distinct_set import COUNT_FIELD, distinct_sets
 from spark_bridge.aggregation.merge_plan import (
     KEY_FIELD,
     CallBuffer,
@@ -34,13 +34,15 @@ from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.leaves import Leaves, graft
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 
-Unseen = Callable[[pa.Array], pa.Array]
-"""Texts of values within their groups -> for each whether it is not stored yet."""
+Counts = Callable[[pa.Array], pa.Array]
+"""Texts of values within their groups -> for each the stored number of its rows, or 1 if that is not counted; 0 if it
+is not stored."""
 
 WEIGHT_FIELD = pa.field("__sw_weight", pa.int64())
 """Of a row that changes: 1 if it comes, and -1 if it leaves."""
 
 _MOST_VALUES = 100_000
+_COUNTED_VALUES = pa.schema([KEY_FIELD, COUNT_FIELD])
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,21 @@ class Touched:
 
     groups: pa.Table
     distinct: pa.Array
+
+
+@dataclass(frozen=True)
+class ChangedPartials:
+    """The partials of rows that change.
+
+    Args:
+        gone: of the rows that leave.
+        new: of those that come.
+        distinct: `__sw_key` and number of rows of each DISTINCT value whose rows change, as it is afterwards.
+    """
+
+    gone: EpochPartials
+    new: EpochPartials
+    distinct: pa.Table
 
 
 @dataclass(frozen=True)
@@ -78,9 +95,10 @@ class AggregatePlan:
         catalyst: of the session.
         view: the plan of the view.
         subtracts: whether rows that leave may be subtracted, so that hidden counts are stored.
+        counts: whether the rows of each DISTINCT value are counted, so that such values are subtracted too.
     """
 
-    def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool) -> None:
+    def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool, counts: bool) -> None:
         self._catalyst = catalyst
         self._leaves = view.leaves
         aggregate = aggregate_of(view.plan)
@@ -88,12 +106,13 @@ class AggregatePlan:
         self._grouping = catalyst.items(aggregate.groupingExpressions())
         calls = aggregate_calls(catalyst, view.name, aggregate)
         own = len(calls)
-        subtracted = with_companions(catalyst, view.name, calls) if subtracts else None
-        calls = subtracted or calls
+        subtracts = subtracts and (counts or not any(call.is_distinct for call in calls))
+        calls = with_companions(catalyst, view.name, calls) if subtracts else calls
+        self._counts = counts and subtracts
         names = [_column_names(index, call) for index, call in enumerate(calls)]
-        self._sets = distinct_sets(catalyst, calls, names)
+        self._sets = distinct_sets(catalyst, view.name, calls, names)
         for each in self._sets:
-            each.plan(self._rows, self._grouping)
+            each.plan(self._rows, self._grouping, counts=self._counts)
         self._plain_calls = [(call, each) for call, each in zip(calls, names, strict=True) if not call.is_distinct]
         self._plain = self._plain_partials()
         self._groups: PartialAggregation | None = None
@@ -103,9 +122,8 @@ class AggregatePlan:
         self._merge = self._merge_plan(view, buffers)
         self.hidden_columns = frozenset(name for each in names[own:] for name in each)
         self._subtraction: SubtractionPlan | None = None
-        if subtracted is not None:
-            fields = [each.fields for each in buffers]
-            self._subtraction = SubtractionPlan(catalyst, calls, fields, has_groups=bool(self._grouping))
+        if subtracts:
+            self._subtraction = SubtractionPlan(catalyst, buffers, has_groups=bool(self._grouping))
 
     @property
     def subtracts(self) -> bool:
@@ -116,6 +134,11 @@ class AggregatePlan:
     def has_distinct(self) -> bool:
         """Whether the view has DISTINCT calls, so that seen values are stored."""
         return bool(self._sets)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the number of rows is stored beside each seen value."""
+        return self._counts and self.has_distinct
 
     @property
     def has_filter(self) -> bool:
@@ -134,30 +157,42 @@ class AggregatePlan:
         if not self._grouping:
             groups = _one_group()
         elif self._sets and self._sets[0].has_all_rows:
-            groups = _once(self._keyed(self._sets[0].grouping_of(pairs[0])))
+            groups = _once(self._keyed(self._sets[0].grouping_of(pairs[0].pairs)))
         else:
             if self._groups is None:
                 self._groups = PartialAggregation(self._catalyst, self._rows, self._grouping, [])
             groups = self._keyed(self._groups.run(rows, one_partition))
-        texts = [each.keys_of(some) for each, some in zip(self._sets, pairs, strict=True)]
-        return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *texts]))
+        return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)]))
 
-    def changed_partials(self, leaves: Leaves, one_partition: bool) -> tuple[EpochPartials, EpochPartials]:
-        """The partials of the rows that leave, and of those that come, in one job; the view has no DISTINCT.
+    def changed_partials(self, leaves: Leaves, one_partition: bool, counts: Counts) -> ChangedPartials:
+        """The partials of the rows that leave, and of those that come, by one job, and one for each distinct set.
 
         Args:
             leaves: both, with their weights in `WEIGHT_FIELD`.
             one_partition: whether one task computes all.
+            counts: called once, if there are distinct sets.
         """
         if self._changed is None:
             weighted = with_carried_column(self._catalyst, self._rows, WEIGHT_FIELD)
             grouping = [*self._grouping, self._catalyst.items(weighted.output())[-1]]
             self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._over_rows())
         plan, aggregation = self._changed
-        both = aggregation.run(graft(self._catalyst, plan, self._leaves, leaves), one_partition)
+        rows = graft(self._catalyst, plan, self._leaves, leaves)
+        both = aggregation.run(rows, one_partition)
         weights, groups = both.column(len(self._grouping)), both.remove_column(len(self._grouping))
-        gone, new = (groups.filter(pc.equal(weights, weight)) for weight in (-1, 1))
-        return self._sole_part(gone), self._sole_part(new)
+        gone, new = ([self._keyed(groups.filter(pc.equal(weights, weight)))] for weight in (-1, 1))
+        pairs = [each.changes_of(plan, rows, one_partition) for each in self._sets]
+        keys = pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)])
+        before = counts(keys) if pairs else pa.array([], pa.int64())
+        after = pc.add(before, pa.concat_arrays([pa.array([], pa.int64()), *(each.rows for each in pairs)]))
+        start = 0
+        for each, changed in zip(self._sets, pairs, strict=True):
+            was, is_ = (pc.greater(some.slice(start, len(changed.keys)), 0) for some in (before, after))
+            start += len(changed.keys)
+            gone.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(was, is_)))))
+            new.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(is_, was)))))
+        distinct = pa.table([keys, after], schema=_COUNTED_VALUES)
+        return ChangedPartials(self._of_parts(gone), self._of_parts(new), distinct)
 
     def values_of(self, groups: pa.Table) -> dict[str, dict[str, pa.Array]]:
         """Source or parent → column → the values of the rows of groups, if the column is grouped by and they are few.
@@ -176,14 +211,14 @@ class AggregatePlan:
         return found
 
     def partials_of(
-        self, leaves: Leaves, one_partition: bool, unseen: Unseen, only: pa.Table | None = None
+        self, leaves: Leaves, one_partition: bool, counts: Counts, only: pa.Table | None = None
     ) -> EpochPartials:
         """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
 
         Args:
             leaves: the new rows.
             one_partition: whether one task computes all.
-            unseen: called once for each set.
+            counts: called once for each set.
             only: the groups whose rows count, as in `Touched.groups`; None for all.
         """
         rows = graft(self._catalyst, self._rows, self._leaves, leaves)
@@ -194,20 +229,23 @@ class AggregatePlan:
         if self._plain is not None:
             groups = self._keyed(self._plain.run(rows, one_partition))
             parts.append(groups)
-        distinct = [pa.array([], pa.string())]
+        distinct = [_COUNTED_VALUES.empty_table()]
         for each in self._sets:
-            pairs = each.pairs_of(rows, one_partition)
-            keys = each.keys_of(pairs)
-            is_new = unseen(keys)
-            distinct.append(keys.filter(is_new))
-            parts.append(self._keyed(each.partials_of(pairs.filter(is_new))))
+            found = each.pairs_of(rows, one_partition)
+            before = counts(found.keys)
+            is_new = pc.equal(before, 0)
+            values = pa.table([found.keys, pc.add(before, found.rows)], schema=_COUNTED_VALUES)
+            distinct.append(values if self._counts else values.filter(is_new))
+            parts.append(self._keyed(each.partials_of(found.pairs.filter(is_new))))
             if groups is None:
                 # Each row is in one of the pairs, so the pairs have every group.
-                groups = _once(self._keyed(each.grouping_of(pairs)))
+                groups = _once(self._keyed(each.grouping_of(found.pairs)))
         assert groups is not None, "without sets there are plain partials"
         if not self._grouping:
             groups = _one_group()
-        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_arrays(distinct))
+        together = pa.concat_tables(distinct)
+        values = together if self._counts else together.select([KEY_COLUMN])
+        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, values)
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
         """See `MergePlan.merge`."""
@@ -222,7 +260,7 @@ class AggregatePlan:
             stored: `__sw_key` and the buffers of the touched groups that are stored.
         """
         assert self._subtraction is not None, "it subtracts"
-        subtracted = self._subtraction.subtract(stored, gone.parts[0], new.parts[0])
+        subtracted = self._subtraction.subtract(stored, gone, new)
         left = subtracted.left
         is_left_alone = pc.invert(pc.is_in(stored.column(KEY_COLUMN), value_set=gone.groups.column(KEY_COLUMN)))
         stored = pa.concat_tables([left, stored.filter(is_left_alone).select(left.schema.names).cast(left.schema)])
@@ -256,10 +294,9 @@ class AggregatePlan:
         """The calls without DISTINCT."""
         return [CallOverRows(call, call.inputs, call.filter, columns) for call, columns in self._plain_calls]
 
-    def _sole_part(self, groups: pa.Table) -> EpochPartials:
-        """The partials of a view without DISTINCT."""
-        part = self._keyed(groups)
-        return EpochPartials(part.select(range(1 + len(self._grouping))), [part], pa.array([], pa.string()))
+    def _of_parts(self, parts: Sequence[pa.Table]) -> EpochPartials:
+        """The partials of which the first part has every group."""
+        return EpochPartials(parts[0].select(range(1 + len(self._grouping))), parts, _COUNTED_VALUES.empty_table())
 
     @property
     def _schemas(self) -> list[pa.Schema]:

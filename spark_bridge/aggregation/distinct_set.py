@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.analysis.aggregate_calls import AggregateCall
@@ -13,22 +15,42 @@ from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 from state.tables.group_key import group_keys
 
+COUNT_FIELD = pa.field("__sw_count", pa.int64())
+"""The number of rows that have a value in a group, beside the text of both."""
+
+
+@dataclass(frozen=True)
+class CountedPairs:
+    """Distinct pairs of group and value.
+
+    Args:
+        pairs: the number of the set, the grouping, the values; one row for each pair.
+        keys: the text of each pair.
+        rows: the number of its rows; 1 if they are not counted.
+    """
+
+    pairs: pa.Table
+    keys: pa.Array
+    rows: pa.Array
+
 
 class DistinctSet:
     """The calls with DISTINCT over the same values of the same rows.
 
-    An epoch's rows become distinct pairs of group and value.  The new pairs are the input of the functions without
-    DISTINCT.
+    An epoch's rows become distinct pairs of group and value, each with the number of its rows.  The new pairs are the
+    input of the functions without DISTINCT; so are, for a subtraction, the pairs that no row has any more.
 
     Args:
         catalyst: of the session.
+        view: the name of the view, for messages.
         number: of the set within the view; a part of the stored texts.
         call: the first of the calls.
     """
 
-    def __init__(self, catalyst: Catalyst, number: int, call: AggregateCall) -> None:
+    def __init__(self, catalyst: Catalyst, view: str, number: int, call: AggregateCall) -> None:
         self._catalyst = catalyst
         self._number = number
+        self._rows_call = AggregateCall(catalyst, view, catalyst.count_of_rows())
         self._calls: list[tuple[AggregateCall, Sequence[str]]] = []
         self._values = call.inputs
         self._condition = call.filter
@@ -59,16 +81,19 @@ class DistinctSet:
         """Adds a call with the names of its buffer's columns; call it before `plan`."""
         self._calls.append((call, names))
 
-    def plan(self, rows: Plan, grouping: Sequence[Expression]) -> None:
-        """Makes the plans over rows, grouped by these expressions."""
+    def plan(self, rows: Plan, grouping: Sequence[Expression], *, counts: bool) -> None:
+        """Makes the plans over rows.
+
+        Args:
+            rows: a plan of the rows with empty leaves.
+            grouping: expressions over them.
+            counts: whether the rows of each pair are counted.
+        """
         catalyst = self._catalyst
-        self._filtered = None if self._condition is None else catalyst.analyse(catalyst.filter(self._condition, rows))
-        # The stored pairs of the view's sets differ by this number.
-        name = catalyst.number(self._number)
-        self._pairs = PartialAggregation(
-            catalyst, rows if self._filtered is None else self._filtered, [name, *grouping, *self._values], []
-        )
-        output = catalyst.attributes(self._pairs.schema)
+        self._grouping, self._counts = grouping, counts
+        self._filtered, self._pairs = self._pair_aggregation(rows, [])
+        self._changed: tuple[Plan | None, PartialAggregation] | None = None
+        output = catalyst.attributes(pa.schema(list(self._pairs.schema)[: 1 + len(grouping) + len(self._values)]))
         self._pair_output = catalyst.seq(output)
         self._groups = len(grouping)
         first_value = 1 + self._groups
@@ -79,15 +104,48 @@ class DistinctSet:
             [CallOverRows(call, output[first_value:], None, names) for call, names in self._calls],
         )
 
-    def pairs_of(self, rows: Plan, one_partition: bool) -> pa.Table:
-        """The distinct pairs of new rows: the number of the set, the grouping, the values."""
-        if self._filtered is not None:
-            rows = self._catalyst.with_children(self._filtered, [rows])
-        return self._pairs.run(rows, one_partition)
+    def pairs_of(self, rows: Plan, one_partition: bool) -> CountedPairs:
+        """The distinct pairs of new rows."""
+        found = self._run(self._filtered, self._pairs, rows, one_partition)
+        if not self._counts:
+            return CountedPairs(found, _texts(found), pa.repeat(1, found.num_rows))
+        pairs = found.remove_column(found.num_columns - 1)
+        return CountedPairs(pairs, _texts(pairs), found.columns[-1].combine_chunks())
 
-    def keys_of(self, pairs: pa.Table) -> pa.Array:
-        """The text of each pair."""
-        return group_keys(pairs.columns) if pairs.num_rows else pa.array([], pa.string())
+    def changes_of(self, weighted: Plan, rows: Plan, one_partition: bool) -> CountedPairs:
+        """The distinct pairs of rows that leave or come; what leaves counts negatively.
+
+        Args:
+            weighted: a plan of the rows with empty leaves, with their weights, -1 or 1, in the last column.
+            rows: a plan of the rows, with the output of that one.
+            one_partition: whether one task computes all.
+        """
+        if self._changed is None:
+            self._changed = self._pair_aggregation(weighted, self._catalyst.items(weighted.output())[-1:])
+        found = self._run(*self._changed, rows, one_partition)
+        pairs = found.select(range(found.num_columns - 2))
+        weights, counts = found.columns[-2:]
+        texts = pa.table({"text": _texts(pairs), "net": pc.multiply(weights, counts)})
+        nets = texts.group_by("text", use_threads=False).aggregate([("net", "sum")])
+        keys = nets.column("text").combine_chunks()
+        first = pc.index_in(keys, value_set=texts.column("text"))
+        return CountedPairs(pairs.take(first), keys, nets.column("net_sum").combine_chunks())
+
+    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: Plan, one_partition: bool) -> pa.Table:
+        if filtered is not None:
+            rows = self._catalyst.with_children(filtered, [rows])
+        return pairs.run(rows, one_partition)
+
+    def _pair_aggregation(self, rows: Plan, more: Sequence[Expression]) -> tuple[Plan | None, PartialAggregation]:
+        """The filter, if there is one, and the aggregation: pairs, further values, and, if counted, their rows."""
+        catalyst = self._catalyst
+        filtered = None if self._condition is None else catalyst.analyse(catalyst.filter(self._condition, rows))
+        # The stored pairs of the view's sets differ by this number.
+        name = catalyst.number(self._number)
+        counts = [CallOverRows(self._rows_call, [], None, [COUNT_FIELD.name])] if self._counts else []
+        over = rows if filtered is None else filtered
+        grouping = [name, *self._grouping, *self._values, *more]
+        return filtered, PartialAggregation(catalyst, over, grouping, counts)
 
     def grouping_of(self, pairs: pa.Table) -> pa.Table:
         """The columns of the grouping."""
@@ -101,13 +159,19 @@ class DistinctSet:
         return self._partials.run(leaf, one_partition=True)
 
 
+def _texts(pairs: pa.Table) -> pa.Array:
+    """The text of each pair."""
+    return group_keys(pairs.columns) if pairs.num_rows else pa.array([], pa.string())
+
+
 def distinct_sets(
-    catalyst: Catalyst, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
+    catalyst: Catalyst, view: str, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]
 ) -> list[DistinctSet]:
     """The sets of a query's calls with DISTINCT.
 
     Args:
         catalyst: of the session.
+        view: the name of the view, for messages.
         calls: all calls.
         names: the names of the columns of each call's buffer.
     """
@@ -117,7 +181,7 @@ def distinct_sets(
             continue
         found = next((each for each in sets if each.is_of(call)), None)
         if found is None:
-            found = DistinctSet(catalyst, len(sets), call)
+            found = DistinctSet(catalyst, view, len(sets), call)
             sets.append(found)
         found.add(call, columns)
     return sets

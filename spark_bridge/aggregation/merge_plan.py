@@ -63,12 +63,13 @@ class EpochPartials:
     Args:
         groups: `__sw_key` and the grouping of each touched group.
         parts: tables of `__sw_key` and the buffers of some calls, for all or some of these groups.
-        distinct: texts of the new values of DISTINCT calls within their groups.
+        distinct: `__sw_key` of the new values of DISTINCT calls within their groups; if their rows are counted, of all
+            values, each with the number of all its rows.
     """
 
     groups: pa.Table
     parts: Sequence[pa.Table]
-    distinct: pa.Array
+    distinct: pa.Table
 
 
 @dataclass(frozen=True)

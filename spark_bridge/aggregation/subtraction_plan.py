@@ -7,7 +7,7 @@
 
 A buffer does not tell whether values remain.  So a view whose rows can leave stores hidden counts: of the rows of a
 group, and of the values of a sum.  The average of integers is a sum of doubles, which rounds; beside it stands a hidden
-sum of decimals.
+sum of decimals.  A call with DISTINCT is the same over the values that no row of the group has any more.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, IntegralType
 
 from spark_bridge.aggregation.driver_projection import DriverProjection
+from spark_bridge.aggregation.merge_plan import CallBuffer, EpochPartials
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
 from state.tables.group_key import KEY_COLUMN
@@ -30,16 +31,14 @@ from state.tables.group_key import KEY_COLUMN
 _LOST_COLUMN = "__sw_lost"
 
 
-def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall] | None:
-    """The calls of a query, then the hidden ones that their subtraction needs; None if one of them is DISTINCT.
+def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
+    """The calls of a query, then the hidden ones that their subtraction needs.
 
     Args:
         catalyst: of the session.
         view: the name of the view, for messages.
         calls: the calls of the query.
     """
-    if any(call.is_distinct for call in calls):
-        return None
     together = [*calls]
 
     def add(expression: Expression) -> None:
@@ -59,7 +58,7 @@ def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
     if call.removal != "subtracted" or kind == "Count":
         return []
     value = catalyst.items(call.function.children())[0]
-    count = catalyst.count(value, call.filter)
+    count = catalyst.count(value, call.filter, is_distinct=call.is_distinct)
     of_integers = isinstance(catalyst.data_type(value), IntegralType)
     return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
 
@@ -82,27 +81,30 @@ class SubtractionPlan:
 
     Args:
         catalyst: of the session.
-        calls: those of the query, with companions.
-        fields: the columns of each call's buffer.
+        buffers: those of the calls of the query, and of their companions.
         has_groups: whether the query has a grouping, so that a group ends with its last row.
     """
 
-    def __init__(
-        self, catalyst: Catalyst, calls: Sequence[AggregateCall], fields: Sequence[Sequence[pa.Field]], has_groups: bool
-    ) -> None:
-        self._catalyst, self._calls, self._has_groups = catalyst, calls, has_groups
+    def __init__(self, catalyst: Catalyst, buffers: Sequence[CallBuffer], has_groups: bool) -> None:
+        self._catalyst, self._has_groups = catalyst, has_groups
+        self._calls = calls = [each.call for each in buffers]
+        fields = [each.fields for each in buffers]
+        self._parts = [each.part for each in buffers]
+        self._columns = [(each.part, field.name) for each in buffers for field in each.fields]
         key, flat = pa.field(KEY_COLUMN, pa.string()), [field for each in fields for field in each]
         self._names = [field.name for field in flat]
         ends = [each[0] for call, each in zip(calls, fields, strict=True) if call.removal == "kept"]
-        self._ends = [field.name for field in ends]
+        self._ends = [(each.part, each.fields[0].name) for each in buffers if each.call.removal == "kept"]
+        flags = [pa.field(f"__sw_found_{part}", pa.bool_()) for part in range(1, 1 + max(self._parts))]
         gone = [field.with_name(f"{field.name}_gone") for field in flat]
         new = [field.with_name(f"{field.name}_new") for field in ends]
-        self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone, *new)]])
+        self._relation = pa.schema([key, *[each.with_nullable(True) for each in (*flat, *gone, *new)], *flags])
         output = catalyst.attributes(self._relation)
         columns = iter(map(catalyst.column, output[1:]))
         self._stored = [[next(columns) for _ in each] for each in fields]
         self._gone = [[next(columns) for _ in each] for each in fields]
-        self._new = dict(zip(self._ends, columns, strict=True))
+        self._new = {field.name: next(columns) for field in ends}
+        self._found = [F.lit(True), *columns]
         self._fields = fields
         self._lost: list[Column] = []
         left = [[*map(catalyst.expression, self._left(index))] for index in range(len(calls))]
@@ -116,21 +118,21 @@ class SubtractionPlan:
         schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
         self._projection = DriverProjection(catalyst, plan, output, self._relation, schema)
 
-    def subtract(self, stored: pa.Table, gone: pa.Table, new: pa.Table) -> Subtracted:
+    def subtract(self, stored: pa.Table, gone: EpochPartials, new: EpochPartials) -> Subtracted:
         """The groups of rows that leave, without these.
 
         Args:
             stored: `__sw_key` and the buffers of the stored groups.
-            gone: the same of the rows that leave.
-            new: the same of the rows that come; they are not merged.
+            gone: the partials of the rows that leave; the first part has all of their groups.
+            new: those of the rows that come; they are not merged.
         """
-        keys = gone.column(KEY_COLUMN)
+        keys = gone.groups.column(KEY_COLUMN)
         at = pc.index_in(keys, value_set=stored.column(KEY_COLUMN))
         is_stored = at.is_valid()
         there = stored.take(at.filter(is_stored)).select([KEY_COLUMN, *self._names])
-        leaving = gone.filter(is_stored).select(self._names)
-        coming = new.select(self._ends).take(pc.index_in(keys.filter(is_stored), value_set=new.column(KEY_COLUMN)))
-        columns = [*there.columns, *leaving.columns, *coming.columns]
+        leaving, found = _columns_of(gone, keys.filter(is_stored), self._columns)
+        coming, _ = _columns_of(new, keys.filter(is_stored), self._ends)
+        columns = [*there.columns, *leaving, *coming, *found[1:]]
         left = self._projection.run(pa.table(columns, names=self._relation.names))
         is_lost = left.column(_LOST_COLUMN)
         lost = [*keys.filter(pc.invert(is_stored)).chunks, *left.column(KEY_COLUMN).filter(is_lost).chunks]
@@ -140,22 +142,27 @@ class SubtractionPlan:
         return Subtracted(left, pa.chunked_array(lost, keys.type))
 
     def _left(self, index: int) -> list[Column]:
-        """The buffer of a call after the subtraction."""
+        """The buffer of a call after the subtraction; of a group without values that leave, as it is."""
+        found, stored = self._found[self._parts[index]], self._stored[index]
+        left, is_lost = self._subtracted(index)
+        self._lost.append(found & is_lost)
+        return [F.when(found, each).otherwise(before) for each, before in zip(left, stored, strict=True)]
+
+    def _subtracted(self, index: int) -> tuple[list[Column], Column]:
+        """The buffer of a call in a group with values that leave, and whether the group is lost."""
         catalyst, call, stored, gone = self._catalyst, self._calls[index], self._stored[index], self._gone[index]
         kind, initial = simple_name(call.function), [*map(catalyst.column, call.buffer.initial())]
         if kind == "Count":
-            return [stored[0] - gone[0]]
+            return [stored[0] - gone[0]], F.lit(False)
         if call.removal == "lost":
-            self._lost.append(F.lit(True))
-            return stored
+            return stored, F.lit(True)
         if call.removal == "kept":
             # The smallest value that leaves may be there several times: only a greater one says that it stays.
             new = self._new[self._fields[index][0].name]
             stays, is_passed = (
                 (gone[0] > stored[0], new <= stored[0]) if kind == "Min" else (gone[0] < stored[0], new >= stored[0])
             )
-            self._lost.append(~F.coalesce(stays | is_passed, gone[0].isNull()))
-            return stored
+            return stored, ~F.coalesce(stays | is_passed, gone[0].isNull())
         companions = _companions(catalyst, call)
         count = self._left(self._position(companions[-1]))[0]
         if len(companions) > 1:
@@ -164,9 +171,8 @@ class SubtractionPlan:
             left = stored[0].bitwiseXOR(F.coalesce(gone[0], F.lit(0)))
         else:
             left = self._difference(stored[0], gone[0] if len(stored) > 1 else F.coalesce(gone[0], F.lit(0)))
-        self._lost.append((count > 0) & left.isNull())
         rest = [count] if kind == "Average" else [count == 0] * (len(stored) - 1)
-        return [F.when(count == 0, initial[0]).otherwise(left), *rest]
+        return [F.when(count == 0, initial[0]).otherwise(left), *rest], (count > 0) & left.isNull()
 
     def _difference(self, stored: Column, gone: Column) -> Column:
         """The difference of two sums; null if one of them has overflowed, or the difference does."""
@@ -178,3 +184,17 @@ class SubtractionPlan:
 
     def _position(self, expression: Expression) -> int:
         return next(at for at, each in enumerate(self._calls) if each.is_call(expression))
+
+
+def _columns_of(
+    partials: EpochPartials, keys: pa.ChunkedArray, columns: Sequence[tuple[int, str]]
+) -> tuple[list[pa.ChunkedArray], list[pa.ChunkedArray]]:
+    """Columns of the parts for these groups, null where a part lacks the group; and for each part whether it has it.
+
+    Args:
+        partials: the partials.
+        keys: of the groups.
+        columns: (part, name) of each.
+    """
+    at = [pc.index_in(keys, value_set=part.column(KEY_COLUMN)) for part in partials.parts]
+    return [partials.parts[part].column(name).take(at[part]) for part, name in columns], [e.is_valid() for e in at]

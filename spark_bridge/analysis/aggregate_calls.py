@@ -81,15 +81,15 @@ class AggregateCall:
 
     @property
     def removal(self) -> Removal:
-        """What becomes of the buffer of a group when rows leave it."""
+        """What becomes of the buffer of a group when rows leave it; with DISTINCT, when values leave it."""
         kind = simple_name(self.function)
-        if self.is_distinct:
-            return "lost"
         if kind in ("Min", "Max"):
             return "kept"
         if kind in ("Sum", "Average"):
             value_type = self._catalyst.data_type(self._catalyst.items(self.function.children())[0])
-            return "subtracted" if isinstance(value_type, IntegralType | DecimalType) else "lost"
+            # The hidden sum of an average of integers is over other values, so it would count them apart.
+            exact = DecimalType if kind == "Average" and self.is_distinct else IntegralType | DecimalType
+            return "subtracted" if isinstance(value_type, exact) else "lost"
         return "subtracted" if kind in ("Count", "BitXorAgg") else "lost"
 
     def over(self, inputs: Sequence[Expression], condition: Expression | None) -> Expression:

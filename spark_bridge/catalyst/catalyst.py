@@ -160,10 +160,10 @@ class Catalyst:
         """The call `count(1)`."""
         return self.count(self.number(1))
 
-    def count(self, value: Expression, condition: Expression | None = None) -> Expression:
-        """The call `count(value) FILTER (WHERE condition)`."""
+    def count(self, value: Expression, condition: Expression | None = None, *, is_distinct: bool = False) -> Expression:
+        """The call `count(value) FILTER (WHERE condition)`, or `count(DISTINCT value)`."""
         function = self.expressions.aggregate.Count(self.seq([value]))
-        return function.toAggregateExpression(False, self.option(condition))
+        return function.toAggregateExpression(is_distinct, self.option(condition))
 
     def exact_sum(self, integer: Expression, condition: Expression | None = None) -> Expression:
         """The call `sum(CAST(integer AS decimal(20, 0))) FILTER (WHERE condition)`, which does not overflow."""

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
+from spark_bridge.aggregation.distinct_set import COUNT_FIELD
 from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
@@ -41,7 +42,8 @@ class AggregateView:
         self._root = root
         self._catalyst = catalyst
         self._name, self._view = plan.name, plan
-        self._plan = AggregatePlan(catalyst, plan, subtracts=plan.is_changing)
+        # Parents change in every epoch; files of sources seldom, so that a new row need not count its values.
+        self._plan = AggregatePlan(catalyst, plan, subtracts=plan.is_changing, counts=bool(plan.parents))
         self._path = ""
         self._state_path: str | None = None
         self._distinct_path: str | None = None
@@ -60,7 +62,7 @@ class AggregateView:
             self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
         if self._plan.has_distinct:
             self._distinct_path = distinct_path(self._name, epoch)
-            self._distinct = ViewTable.create(self._root.child(self._distinct_path), _keys(partials))
+            self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
         return self._version(self._table)
 
     def open(self, version: ViewVersion) -> None:
@@ -72,9 +74,10 @@ class AggregateView:
         if version.distinct_path is not None and version.distinct_version is not None:
             self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
         stored = self._state or self._table
-        if not self._plan.hidden_columns <= {*stored.schema.names}:
-            # The view is older than `materialize=True` of its sources.
-            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False)
+        lacks_counts = self._plan.counts and self._distinct and COUNT_FIELD.name not in self._distinct.schema.names
+        if lacks_counts or not self._plan.hidden_columns <= {*stored.schema.names}:
+            # The view is older than `materialize=True` of its sources, or than the counts of values.
+            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False, counts=False)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; rows that touch no group make no new version.
@@ -89,8 +92,11 @@ class AggregateView:
         keys = partials.groups.column(KEY_COLUMN)
         stored, before = self._look_up(keys)
         merged = self._plan.merge(partials, stored)
-        if self._distinct is not None and len(partials.distinct):
-            self._distinct.append(_keys(partials))
+        if self._distinct is not None and partials.distinct.num_rows:
+            if self._plan.counts:
+                self._distinct.upsert(partials.distinct)
+            else:
+                self._distinct.append(partials.distinct)
         if merged.state is not None:
             assert self._state is not None, "buffers that are stored apart have a dataset"
             self._state.upsert(merged.state)
@@ -119,12 +125,16 @@ class AggregateView:
     def _exchange(self, rows: Changes) -> None:
         both = rows.both(self._view, weighted=True)
         self._view.timestamps.set_time(both.time_us)
-        gone, new = self._plan.changed_partials(both.frames, both.one_partition)
+        changed = self._plan.changed_partials(both.frames, both.one_partition, self._counts)
+        gone, new = changed.gone, changed.new
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
         if len(keys) == 0:
             return
         stored, before = self._look_up(pa.chunked_array([keys]))
         done = self._plan.exchange(gone, new, stored)
+        if self._distinct is not None:
+            there = changed.distinct.filter(pc.greater(changed.distinct.column(COUNT_FIELD.name), 0))
+            self._distinct.exchange(changed.distinct.column(KEY_COLUMN).combine_chunks(), there)
         merged = done.merged
         if done.lost.num_rows:
             merged += self._plan.merge(self._anew(rows, done.lost), None)
@@ -134,7 +144,7 @@ class AggregateView:
         """The partials of groups, from all of their rows."""
         every = rows.all(self._view, self._plan.values_of(groups))
         return self._plan.partials_of(
-            every.frames, every.one_partition, lambda keys: pa.repeat(True, len(keys)), only=groups
+            every.frames, every.one_partition, lambda keys: pa.repeat(0, len(keys)), only=groups
         )
 
     def _compute_again(self, rows: Changes) -> None:
@@ -145,7 +155,7 @@ class AggregateView:
             return
         partials = self._anew(rows, touched.groups)
         if self._distinct is not None:
-            _replace_keys(self._distinct, touched.distinct, partials.distinct)
+            _replace_keys(self._distinct, touched.distinct, partials.distinct.column(KEY_COLUMN).combine_chunks())
         keys = touched.groups.column(KEY_COLUMN)
         self._replace_groups(keys, self._plan.merge(partials, None), self._shown(keys))
 
@@ -180,14 +190,17 @@ class AggregateView:
 
     def _partials(self, rows: EpochRows) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)
-        return self._plan.partials_of(rows.frames, rows.one_partition, self._unseen)
+        return self._plan.partials_of(rows.frames, rows.one_partition, self._counts)
 
-    def _unseen(self, keys: pa.Array) -> pa.Array:
-        """For each value whether it is not stored yet."""
+    def _counts(self, keys: pa.Array) -> pa.Array:
+        """See `spark_bridge.aggregation.aggregate_plan.Counts`."""
         if self._distinct is None or len(keys) == 0:
-            return pa.repeat(True, len(keys))
-        seen = self._distinct.rows_of(keys, []).column(KEY_COLUMN)
-        return pc.invert(pc.is_in(keys, value_set=seen.combine_chunks()))
+            return pa.repeat(0, len(keys))
+        seen = self._distinct.rows_of(keys, [COUNT_FIELD.name] if self._plan.counts else [])
+        at = pc.index_in(keys, value_set=seen.column(KEY_COLUMN).combine_chunks())
+        counts = seen.column(COUNT_FIELD.name) if self._plan.counts else pa.repeat(1, seen.num_rows)
+        found = counts.take(at)
+        return pc.fill_null(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found, 0)
 
     def _look_up(self, keys: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
         """The buffers of the stored ones among these groups, and the rows of the view that they have.
@@ -230,11 +243,6 @@ class AggregateView:
             self._distinct_path,
             None if self._distinct is None else self._distinct.version,
         )
-
-
-def _keys(partials: EpochPartials) -> pa.Table:
-    """The texts of newly seen values, as a table to store."""
-    return pa.table([partials.distinct], schema=pa.schema([KEY_FIELD]))
 
 
 def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:

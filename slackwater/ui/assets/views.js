@@ -50,7 +50,7 @@ export class Views {
     const picture = graph(told.views);
     byId("view-list").replaceChildren(
       ...warnings,
-      picture === null ? "" : el("div", { class: "scroll", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
+      picture === null ? "" : el("div", { class: "scroll graph", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "");
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.views import derived_views
+from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.views import aggregate_view, derived_views
+from spark_bridge.views.parent_rows import ParentRows
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph
@@ -217,3 +221,49 @@ def test_an_epoch_hands_over_its_changes_and_no_other_rows(local_spark: SparkSes
     assert told["by_key"] == (2, 2, 2) and told["sizes"] == (4, 2, 1)
     assert told["nested.1"] == (2, 2, 1)
     graph.check()
+
+
+DISTINCT = {
+    "counts": "SELECT count(DISTINCT n) AS d, count(DISTINCT k, n) AS e, count(*) AS c FROM by_key",
+    "groups": "SELECT g, count(DISTINCT s) AS d, sum(DISTINCT n) AS s, avg(DISTINCT n) AS a FROM by_key GROUP BY g",
+    "filtered": "SELECT g, count(DISTINCT n) FILTER (WHERE s > 500) AS d, max(DISTINCT n) AS m FROM by_key GROUP BY g",
+    "having": "SELECT n, count(DISTINCT g) AS d FROM by_key GROUP BY n HAVING count(DISTINCT g) > 1",
+}
+NEVER_READ = ("counts", "having")
+
+
+@pytest.mark.parametrize("name", few(DISTINCT, "counts", "filtered"))
+def test_distinct_values_of_a_parent_are_counted(
+    local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A value leaves with its last row; counts need no other row of the parent."""
+    read: list[str] = []
+    every = ParentRows.all
+
+    def noted(*of: Any) -> EpochRows:
+        read.append(name)
+        return every(*of)
+
+    monkeypatch.setattr(ParentRows, "all", noted)
+    graph = ViewGraph(local_spark, tmp_path, [BY_KEY, ViewDefinition("v", DISTINCT[name])])
+    chance = random.Random(f"distinct {name}")
+    random_epochs(graph, chance, 1)
+    read.clear()
+    random_epochs(graph, chance, 3)
+    graph.reopen()
+    graph.correct({}, {("t", "f0"): random_rows(chance, 5)})
+    graph.check()
+    graph.correct({}, dict.fromkeys(graph.files))
+    graph.check()
+    assert name not in NEVER_READ or not read
+
+
+def test_a_view_from_before_the_counts_of_values_is_still_right(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(4)
+    with pytest.MonkeyPatch.context() as patch:
+        plan = partial(AggregatePlan, counts=False)
+        patch.setattr(aggregate_view, "AggregatePlan", lambda *of, counts, **more: plan(*of, **more))
+        graph = ViewGraph(local_spark, tmp_path, [BY_KEY, ViewDefinition("v", DISTINCT["groups"])])
+        random_epochs(graph, chance, 2)
+    graph.reopen()
+    random_epochs(graph, chance, 3)
