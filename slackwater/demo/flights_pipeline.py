@@ -36,7 +36,6 @@ QUERIES = {
 DUCKDB_QUERIES = {
     **QUERIES,
     "busy_routes": QUERIES["busy_routes"].replace("100.0D", "100.0::DOUBLE"),
-    "by_punctuality": QUERIES["by_punctuality"].replace("FROM by_carrier", f"FROM ({QUERIES['by_carrier']})"),
     "very_late": f"SELECT time_hour, carrier, flight, origin, dest, dep_delay FROM {ALL} WHERE dep_delay > 120",
 }
 

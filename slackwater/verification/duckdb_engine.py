@@ -90,11 +90,32 @@ class DuckDbEngine:
             raise CannotComputeError(first_line(error)) from error
         return _in_types_of(schema, answer)
 
+    def answer_over(self, view: CatalogView, schema: pa.Schema, parents: Mapping[str, pa.Table]) -> pa.Table:
+        """The rows of a view over these rows of the views that it reads; its sources need not be loaded.
+
+        Raises:
+            CannotComputeError: it reads a source besides, or as `answer`.
+        """
+        try:
+            for name, rows in parents.items():
+                self._duckdb.register(name, rows)
+            answer = self._selected(view).to_arrow_table()
+        except self._error as error:
+            raise CannotComputeError(first_line(error)) from error
+        finally:
+            for name in parents:
+                self._duckdb.unregister(name)
+        return _in_types_of(schema, answer)
+
     def _answer(self, view: CatalogView) -> Any:
-        """The lazy answer to the user's query, or to the text of the root, once that is one SELECT over its sources."""
+        """The lazy answer to the query of a view, over the views that it reads."""
         for name in view.views:
             # Each again: another view may know fewer columns of its sources.
             self._answer(self._views[name]).create_view(name, replace=True)
+        return self._selected(view)
+
+    def _selected(self, view: CatalogView) -> Any:
+        """The lazy answer to the user's query, or to the text of the root, once that is one SELECT over its sources."""
         query = self._query(view)
         if view.name in self._queries:
             # The line end closes a comment of the query.

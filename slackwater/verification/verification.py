@@ -46,6 +46,9 @@ class ViewCheck:
         expected_rows: the number of rows of the engine's result; None without a result.
         differences: the differences; None without any.  For stored rows an example is a file.
         files: the files that prevent the check.
+        by_parents: for a view over views, the outcome of its query over the stored rows of these, by DuckDB: of a view
+            that is different it tells whether the view itself went wrong.  None for other views, and where DuckDB
+            cannot tell.
         reason: the reason why the view is not checkable, why the ledger is wrong, or why DuckDB did not decide; the
             error of a failed view before it; may be empty.
     """
@@ -59,6 +62,7 @@ class ViewCheck:
     differences: Differences | None = None
     files: tuple[FileProblem, ...] = ()
     reason: str = ""
+    by_parents: Outcome | None = None
 
 
 @dataclass(frozen=True)
@@ -71,4 +75,4 @@ class Verification:
     @property
     def all_equal(self) -> bool:
         """True if every view was computed again and is equal."""
-        return all(view.outcome is Outcome.EQUAL for view in self.views)
+        return all(view.outcome is Outcome.EQUAL and view.by_parents is not Outcome.DIFFERENT for view in self.views)

@@ -150,6 +150,18 @@ VIEW_MUTANTS = (
         (("self._follow(epoch, changes(), follow)", "self._follow(epoch, {}, follow)"),),
     ),
     Mutant(
+        "rows that leave count for their DISTINCT value",
+        "spark_bridge/aggregation/distinct_set.py",
+        (("pc.multiply(weights, counts)", "counts"),),
+        shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
+    ),
+    Mutant(
+        "a DISTINCT value leaves with the first of its rows",
+        "spark_bridge/aggregation/aggregate_plan.py",
+        (("changed.pairs.filter(pc.and_not(was, is_))", "changed.pairs.filter(was)"),),
+        shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
+    ),
+    Mutant(
         "the hidden views of a declared view are frozen at a start",
         "actors/recovery/catalog_changes.py",
         (("declared_name(name) not in definition.views", 'name.removesuffix(".next") not in definition.views'),),

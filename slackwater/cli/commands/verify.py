@@ -81,6 +81,8 @@ def _row(view: ViewCheck) -> Mapping[str, Any]:
     if view.differences is not None:
         counts = {name: getattr(view.differences, name) for name in ("missing", "extra", "changed")}
         why = "; ".join(filter(None, (", ".join(f"{count:,} {name}" for name, count in counts.items() if count), why)))
+    if view.by_parents is not None:
+        why = "; ".join(filter(None, (f"{view.by_parents.value} from the views that it reads", why)))
     return {
         "view": view.view,
         "result": view.outcome.value,

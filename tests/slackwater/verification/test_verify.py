@@ -464,3 +464,34 @@ def test_an_engine_that_there_is_not_is_refused(root: CommittedRoot) -> None:
     written(root, GROUPED)
     with pytest.raises(UsageError, match="auto, duckdb, spark"):
         root.verify(engine="polars")
+
+
+OVER_VIEWS = (
+    ViewDefinition("by_k", "SELECT k, count(*) AS n FROM t GROUP BY k"),
+    ViewDefinition("sizes", "SELECT n, count(*) AS keys FROM by_k GROUP BY n"),
+)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "parent", "child", "by_parents"),
+    [
+        ("", Outcome.EQUAL, Outcome.EQUAL, Outcome.EQUAL),
+        ("sizes", Outcome.EQUAL, Outcome.DIFFERENT, Outcome.DIFFERENT),
+        ("by_k", Outcome.DIFFERENT, Outcome.EQUAL, Outcome.DIFFERENT),
+        ("by_k sizes", Outcome.DIFFERENT, Outcome.DIFFERENT, Outcome.EQUAL),
+    ],
+)
+def test_a_view_over_views_is_compared_with_these_too(
+    root: CommittedRoot, wrong: str, parent: Outcome, child: Outcome, by_parents: Outcome
+) -> None:
+    root.declare(Csv(), pa.schema([("k", pa.string())]), *OVER_VIEWS)
+    root.put("a.csv", b"k\nx\ny\n")
+    root.ingest({"a.csv": 2})
+    if "by_k" in wrong:
+        root.overwrite("by_k", pa.table({"k": ["x", "y"], "n": pa.array([1, 2], pa.int64())}))
+    if "sizes" in wrong:
+        root.overwrite("sizes", pa.table({"n": pa.array([1, 2], pa.int64()), "keys": pa.array([1, 1], pa.int64())}))
+    checks = {check.view: check for check in root.verify().views}
+    assert (checks["by_k"].outcome, checks["by_k"].by_parents) == (parent, None)
+    assert (checks["sizes"].outcome, checks["sizes"].by_parents) == (child, by_parents)
+    assert root.verify().all_equal is (not wrong)
