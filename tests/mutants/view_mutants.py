@@ -34,7 +34,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a sum that has overflowed is subtracted",
         _SUBTRACTION,
-        (("self._lost.append((count > 0) & left.isNull())", "self._lost.append((count < 0) & left.isNull())"),),
+        (("*rest], (count > 0) & left.isNull()", "*rest], (count < 0) & left.isNull()"),),
         shown_by=f"{_SUBTRACTED}::test_a_group_whose_sum_had_overflowed_is_computed_again",
     ),
     Mutant(
