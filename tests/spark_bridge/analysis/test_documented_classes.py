@@ -9,14 +9,26 @@ from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.catalyst import Catalyst
 from state.errors import NotIncrementalError
 from tests.cases import one_of_each
 from tests.repository import REPOSITORY
 
 GUIDE = REPOSITORY / "docs" / "guide" / "view-classes.md"
 SOURCE = re.compile(r"`(\w+) \((.*?)\)`")
-ROW = re.compile(r"^\| `(.*)` \| (\w+) \| (.*?) ?\|$", re.MULTILINE)
+ROW = re.compile(r"^\| `(.*)` \| (\w+) \| (.*?) ?\| (.*?) ?\|$", re.MULTILINE)
+RULES = {
+    "with their file": "with their file",
+    "with their group": "with the row of",
+    "counted": "they are counted",
+    "subtracted": "they are subtracted",
+    "compared": "least or greatest value leaves",
+    "computed again": "groups that",
+    "recomputed": "next recomputation",
+}
+"""Rule → a part of what `explain` says of it."""
 
 TEXT = GUIDE.read_text()
 SCHEMAS = {name: parse_schema(columns) for name, columns in SOURCE.findall(TEXT)}
@@ -25,12 +37,15 @@ QUERIES = ROW.findall(TEXT)
 
 def test_the_guide_has_queries_of_every_class() -> None:
     assert len(QUERIES) >= 30
-    assert {view_class for _, view_class, _ in QUERIES} == {"append", "aggregate", "full", "refused"}
+    assert {view_class for _, view_class, _, _ in QUERIES} == {"append", "aggregate", "full", "refused"}
+    assert {rule for _, _, rules, _ in QUERIES for rule in rules.split(", ") if rule} == {*RULES}
 
 
-@pytest.mark.parametrize(("query", "view_class", "reason"), one_of_each(QUERIES, lambda case: case[1]))
-def test_a_query_has_the_class_that_is_promised(
-    local_spark: SparkSession, query: str, view_class: str, reason: str
+@pytest.mark.parametrize(
+    ("query", "view_class", "rules", "reason"), one_of_each(QUERIES, lambda case: (case[1], case[2]))
+)
+def test_a_query_has_the_class_and_the_rule_that_are_promised(
+    local_spark: SparkSession, query: str, view_class: str, rules: str, reason: str
 ) -> None:
     allowed = ViewDefinition("v", query, on_full="allow")
     if view_class == "refused":
@@ -41,6 +56,8 @@ def test_a_query_has_the_class_that_is_promised(
     plan = analyse(local_spark, allowed, SCHEMAS, SCHEMAS)
     assert plan.view_class == view_class
     assert reason in plan.reason
+    text = removal_text(Catalyst(local_spark), plan)
+    assert [rule for rule, part in RULES.items() if part in text] == rules.split(", ")
     if view_class == "full":
         with pytest.raises(NotIncrementalError, match=f'{re.escape(reason)}.*on_full="allow"'):
             analyse(local_spark, ViewDefinition("v", query), SCHEMAS, SCHEMAS)
