@@ -5,7 +5,7 @@ Without more it ends when it has caught up; so it does with `all`, which declare
 the environment.
 
 Small pieces, small epochs and little credit make many epochs out of little data, and files that are half read at a
-barrier.
+barrier.  With `at once` they are of the usual size, and it ends when it has caught up.
 """
 
 from __future__ import annotations
@@ -65,18 +65,18 @@ STORED = ("orders", "visits")
 """The sources that are materialized."""
 
 
-def pipeline(root: str, url: str, options: dict[str, Any], name_actors: int = 1) -> sw.Pipeline:
-    made = sw.Pipeline(
-        "killed",
-        root,
-        storage_options=options,
-        settings=sw.Settings(
-            barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
-            # Kills come thick and fast, and are nobody's fault.
-            recovery=sw.RecoverySettings(suspicious_within_s=0.1),
-            fetch=sw.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
-        ),
-    )
+SMALL = sw.Settings(
+    barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
+    # Kills come thick and fast, and are nobody's fault.
+    recovery=sw.RecoverySettings(suspicious_within_s=0.1),
+    fetch=sw.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
+)
+
+
+def pipeline(
+    root: str, url: str, options: dict[str, Any], name_actors: int = 1, settings: sw.Settings = SMALL
+) -> sw.Pipeline:
+    made = sw.Pipeline("killed", root, storage_options=options, settings=settings)
     for source, kind in FORMATS.items():
         schema = SCHEMA if kind != "parquet" else None
         made.source(
@@ -117,8 +117,9 @@ def change_views(run: sw.Run, chance: random.Random) -> NoReturn:
 
 if __name__ == "__main__":
     how = sys.argv[3:]
-    shards = 2 if how == ["for ever"] else 1
-    made = pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"]), shards)
+    shards = 2 if how in (["for ever"], ["at once"]) else 1
+    settings = sw.Settings() if how == ["at once"] else SMALL
+    made = pipeline(sys.argv[1], sys.argv[2], json.loads(os.environ["STORAGE_OPTIONS"]), shards, settings)
     if how[:1] == ["changing"]:
         with made.start() as started:
             change_views(started, random.Random(how[1]))

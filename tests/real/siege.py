@@ -77,16 +77,20 @@ class Siege:
         return self
 
     def _begin(self) -> None:
-        self.feed(6)
-        self.feed(self._behind, rows=(1, 3))
-        if not self._behind:
-            self._add_faults()
-        self._begin_life()
-        limit_s = _LIMIT_S + self._behind / _FILES_PER_S
-        self.wait(lambda: self.done() == self.files, "the first files are committed", limit_s)
         if self._behind:
-            # Not before: each recovery would cost a minute of the time in which they are committed.
-            self._add_faults()
+            self._read_at_once(self._behind)
+        self.feed(6)
+        self._add_faults()
+        self._begin_life()
+        self.wait(lambda: self.done() == self.files, "the first files are committed")
+
+    def _read_at_once(self, count: int) -> None:
+        """A life in large epochs and without faults, which ends when it has read small files."""
+        self.feed(count, rows=(1, 3))
+        self._begin_life("at once")
+        assert self._process is not None
+        limit_s = _LIMIT_S + count / _FILES_PER_S
+        assert self._process.wait(limit_s) == 0, f"the job failed:\n{self._log().read_text()}"
 
     def _add_faults(self) -> None:
         for method in ("GET", "PUT", "LIST"):
@@ -195,11 +199,11 @@ class Siege:
             assert time.monotonic() < deadline, f"it did not come to be that {what}:\n{self._log().read_text()}"
             time.sleep(0.1)
 
-    def _begin_life(self) -> None:
+    def _begin_life(self, how: str = "for ever") -> None:
         self.lives += 1
         with self._log().open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, job.__file__, self.root, self._url, "for ever"],
+                [sys.executable, job.__file__, self.root, self._url, how],
                 env={**os.environ, "STORAGE_OPTIONS": json.dumps(self.proxy.storage_options)},
                 stdout=log,
                 stderr=log,
