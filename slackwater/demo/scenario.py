@@ -26,6 +26,7 @@ from slackwater.terminal.quantities import human_bytes
 from slackwater.terminal.safe_console import progress_bar
 from state.clock import Clock, SystemClock
 from state.errors import EpochNotFoundError, RunFailedError, StoreNotFoundError, UsageError
+from state.tables.tables import REMOVED_STATUSES
 
 _LAST_WEEKS_DAYS = 28
 _EPOCHS_BEFORE_CRASH = 4
@@ -217,12 +218,13 @@ _TOTALS = ("source", "files", "done", "quarantined", "rows", "bytes", "requests"
 
 
 def _totals(name: str, files: pa.Table) -> Mapping[str, Any]:
+    is_there = pc.invert(pc.is_in(files["status"], value_set=pa.array(REMOVED_STATUSES)))
     return {
         "source": f"flights_{name}",
         "files": files.num_rows,
         "done": pc.sum(pc.equal(files["status"], "done")).as_py() or 0,
         "quarantined": pc.sum(pc.equal(files["status"], "quarantined")).as_py() or 0,
-        "rows": pc.sum(files["rows_read"]).as_py() or 0,
+        "rows": pc.sum(files.filter(is_there)["rows_read"]).as_py() or 0,
         "bytes": human_bytes(pc.sum(files["bytes_read"]).as_py() or 0),
         "requests": pc.sum(files["requests"]).as_py() or 0,
     }
