@@ -91,20 +91,17 @@ class DuckDbEngine:
         return _in_types_of(schema, answer)
 
     def answer_over(self, view: CatalogView, schema: pa.Schema, parents: Mapping[str, pa.Table]) -> pa.Table:
-        """The rows of a view over these rows of the views that it reads; its sources need not be loaded.
+        """The rows of a view over these rows of the views that it reads, in an engine without tables of their names.
 
         Raises:
             CannotComputeError: it reads a source besides, or as `answer`.
         """
         try:
             for name, rows in parents.items():
-                self._duckdb.register(name, rows)
+                self._create(name, rows)
             answer = self._selected(view).to_arrow_table()
         except self._error as error:
             raise CannotComputeError(first_line(error)) from error
-        finally:
-            for name in parents:
-                self._duckdb.unregister(name)
         return _in_types_of(schema, answer)
 
     def _answer(self, view: CatalogView) -> Any:
@@ -134,7 +131,7 @@ class DuckDbEngine:
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:
         source, total = files.source, 0
-        reader = DuckDbFiles(self._duckdb, source.definition, self._create(source.name, source.schema))
+        reader = DuckDbFiles(self._duckdb, source.definition, self._create(source.name, source.schema.empty_table()))
         for file, content in files:
             if source.definition.metadata or not path_values(file.file.path).keys().isdisjoint(source.schema.names):
                 raise CannotComputeError(f"source {source.name} has columns that are not in its files")
@@ -156,12 +153,13 @@ class DuckDbEngine:
             raise CannotComputeError("the view is a function")
         return query
 
-    def _create(self, table: str, schema: pa.Schema) -> dict[str, str]:
-        """Creates an empty table; returns column → DuckDB's name of its type."""
-        self._duckdb.register("__sw_empty", schema.empty_table())
-        self._duckdb.table("__sw_empty").create(table)
-        self._duckdb.unregister("__sw_empty")
-        return {name: str(kind) for name, kind in zip(schema.names, self._duckdb.table(table).types, strict=True)}
+    def _create(self, table: str, rows: pa.Table) -> dict[str, str]:
+        """Creates a table; returns column → DuckDB's name of its type."""
+        self._duckdb.register("__sw_rows", rows)
+        self._duckdb.table("__sw_rows").create(table)
+        self._duckdb.unregister("__sw_rows")
+        types = self._duckdb.table(table).types
+        return {name: str(kind) for name, kind in zip(rows.schema.names, types, strict=True)}
 
     def _count(self, table: str) -> int:
         ((count,),) = self._duckdb.execute(f"SELECT count(*) FROM {quoted(table)}").fetchall()
