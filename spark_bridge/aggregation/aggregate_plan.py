@@ -8,7 +8,7 @@ subtract   the stored rows without those of rows that leave (see `subtraction_pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -184,14 +184,16 @@ class AggregatePlan:
         pairs = [each.changes_of(plan, rows, one_partition) for each in self._sets]
         keys = pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)])
         before = counts(keys) if pairs else pa.array([], pa.int64())
-        after = pc.add(before, pa.concat_arrays([pa.array([], pa.int64()), *(each.rows for each in pairs)]))
+        # As with rows: first those leave that leave, and with them a whole group maybe; then others come.
+        between = pc.subtract(before, _numbers(each.gone for each in pairs))
         start = 0
         for each, changed in zip(self._sets, pairs, strict=True):
-            was, is_ = (pc.greater(some.slice(start, len(changed.keys)), 0) for some in (before, after))
+            was, stays = (pc.greater(some.slice(start, len(changed.keys)), 0) for some in (before, between))
             start += len(changed.keys)
-            gone.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(was, is_)))))
-            new.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(is_, was)))))
-        distinct = pa.table([keys, after], schema=_COUNTED_VALUES)
+            comes = pc.greater(changed.new, 0)
+            gone.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(was, stays)))))
+            new.append(self._keyed(each.partials_of(changed.pairs.filter(pc.and_not(comes, stays)))))
+        distinct = pa.table([keys, pc.add(between, _numbers(each.new for each in pairs))], schema=_COUNTED_VALUES)
         return ChangedPartials(self._of_parts(gone), self._of_parts(new), distinct)
 
     def values_of(self, groups: pa.Table) -> dict[str, dict[str, pa.Array]]:
@@ -330,6 +332,10 @@ def _column_names(index: int, call: AggregateCall) -> list[str]:
     names = [f"__sw_{index}_{each.name().lower()}" for each in call.buffer.attributes]
     # A regression has the buffers of several functions, with equal names.
     return [name if names.index(name) == at else f"{name}_{at}" for at, name in enumerate(names)]
+
+
+def _numbers(arrays: Iterable[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], pa.int64()), *arrays])
 
 
 def _one_group() -> pa.Table:

@@ -34,6 +34,23 @@ class CountedPairs:
     rows: pa.Array
 
 
+@dataclass(frozen=True)
+class ChangedPairs:
+    """Distinct pairs of group and value whose rows change.
+
+    Args:
+        pairs: the number of the set, the grouping, the values; one row for each pair.
+        keys: the text of each pair.
+        gone: the number of its rows that leave.
+        new: the number of its rows that come.
+    """
+
+    pairs: pa.Table
+    keys: pa.Array
+    gone: pa.Array
+    new: pa.Array
+
+
 class DistinctSet:
     """The calls with DISTINCT over the same values of the same rows.
 
@@ -112,8 +129,8 @@ class DistinctSet:
         pairs = found.remove_column(found.num_columns - 1)
         return CountedPairs(pairs, _texts(pairs), found.columns[-1].combine_chunks())
 
-    def changes_of(self, weighted: Plan, rows: Plan, one_partition: bool) -> CountedPairs:
-        """The distinct pairs of rows that leave or come; what leaves counts negatively.
+    def changes_of(self, weighted: Plan, rows: Plan, one_partition: bool) -> ChangedPairs:
+        """The distinct pairs of rows that leave or come.
 
         Args:
             weighted: a plan of the rows with empty leaves, with their weights, -1 or 1, in the last column.
@@ -125,11 +142,13 @@ class DistinctSet:
         found = self._run(*self._changed, rows, one_partition)
         pairs = found.select(range(found.num_columns - 2))
         weights, counts = found.columns[-2:]
-        texts = pa.table({"text": _texts(pairs), "net": pc.multiply(weights, counts)})
-        nets = texts.group_by("text", use_threads=False).aggregate([("net", "sum")])
-        keys = nets.column("text").combine_chunks()
-        first = pc.index_in(keys, value_set=texts.column("text"))
-        return CountedPairs(pairs.take(first), keys, nets.column("net_sum").combine_chunks())
+        of_both = {"gone": pc.less(weights, 0), "new": pc.greater(weights, 0)}
+        texts = pa.table({"text": _texts(pairs), **{n: pc.if_else(is_, counts, 0) for n, is_ in of_both.items()}})
+        sums = texts.group_by("text", use_threads=False).aggregate([("gone", "sum"), ("new", "sum")]).combine_chunks()
+        keys = sums.column("text").combine_chunks()
+        first = pc.index_in(keys, value_set=texts.column("text").combine_chunks())
+        gone, new = (sums.column(name).combine_chunks() for name in ("gone_sum", "new_sum"))
+        return ChangedPairs(pairs.take(first), keys, gone, new)
 
     def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: Plan, one_partition: bool) -> pa.Table:
         if filtered is not None:

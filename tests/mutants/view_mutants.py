@@ -152,13 +152,13 @@ VIEW_MUTANTS = (
     Mutant(
         "rows that leave count for their DISTINCT value",
         "spark_bridge/aggregation/distinct_set.py",
-        (("pc.multiply(weights, counts)", "counts"),),
+        (("pc.greater(weights, 0)", "pc.greater(counts, 0)"),),
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
     Mutant(
         "a DISTINCT value leaves with the first of its rows",
         "spark_bridge/aggregation/aggregate_plan.py",
-        (("changed.pairs.filter(pc.and_not(was, is_))", "changed.pairs.filter(was)"),),
+        (("changed.pairs.filter(pc.and_not(was, stays))", "changed.pairs.filter(was)"),),
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
     Mutant(

@@ -258,6 +258,17 @@ def test_distinct_values_of_a_parent_are_counted(
     assert name not in NEVER_READ or not read
 
 
+def test_a_value_that_leaves_with_its_group_comes_back_with_it(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Each group of `v` has one row of the parent, which is exchanged for one with the same value."""
+    query = "SELECT k, count(DISTINCT n) AS d, sum(DISTINCT n) AS s FROM by_k GROUP BY k HAVING count(DISTINCT n) > 0"
+    parent = ViewDefinition("by_k", "SELECT k, count(DISTINCT i) AS n, count(*) AS rows FROM t GROUP BY k")
+    schema = pa.schema([("k", pa.string()), ("i", pa.int64())])
+    graph = ViewGraph(local_spark, tmp_path, [parent, ViewDefinition("v", query)], schema=schema)
+    for file in "ab":
+        graph.correct({("t", file): pa.table([["x", "y"], [1, 1]], schema=schema)})
+        graph.check()
+
+
 def test_a_view_from_before_the_counts_of_values_is_still_right(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(4)
     with pytest.MonkeyPatch.context() as patch:
