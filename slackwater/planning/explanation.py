@@ -150,8 +150,8 @@ def _explain(planner: ViewPlanner, graph: PlannedGraph, name: str, touched: Rows
     except SourceWithoutSchemaError as error:
         return ViewExplanation(name, "unknown", str(error))
     costs = touched.costs(plan)
-    did = [f"\n  did cost   {'' if each == name else f'{each}: '}{_cost_text(cost)}" for each, cost in costs.items()]
-    text = f"{planner.explain(plan)}\n  touches    {touched.text(plan)}{''.join(did)}"
+    did = [f"  did cost   {'' if each == name else f'{each}: '}{_cost_text(cost)}" for each, cost in costs.items()]
+    text = planner.explain(plan, [f"  touches    {touched.text(plan)}", *did])
     return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views), costs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from textwrap import indent
 
@@ -76,10 +76,15 @@ class ViewPlanner:
                 raise ViewError(f"view {name!r} has the name of the source {source!r}; rename one of them")
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
 
-    def explain(self, plan: ViewPlan) -> str:
-        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views."""
-        text = f"{plan.explain()}\n  rows leave {removal_text(self._catalyst, plan)}"
-        return "\n".join([text, *(indent(f"hidden view {self.explain(each)}", "  ") for each in plan.inner)])
+    def explain(self, plan: ViewPlan, more: Iterable[str] = ()) -> str:
+        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views.
+
+        Args:
+            plan: of the view.
+            more: further lines about it.
+        """
+        lines = [plan.explain(), f"  rows leave {removal_text(self._catalyst, plan)}", *more]
+        return "\n".join([*lines, *(indent(f"hidden view {self.explain(each)}", "  ") for each in plan.inner)])
 
     def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
         """The views among `names` that a view reads."""
