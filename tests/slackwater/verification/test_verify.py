@@ -495,3 +495,4 @@ def test_a_view_over_views_is_compared_with_these_too(
     assert (checks["by_k"].outcome, checks["by_k"].by_parents) == (parent, None)
     assert (checks["sizes"].outcome, checks["sizes"].by_parents) == (child, by_parents)
     assert root.verify().all_equal is (not wrong)
+    assert {check.by_parents for check in root.verify(engine="spark").views} == {None}, "Spark alone was asked for"
