@@ -50,11 +50,11 @@ class RowsTouched:
             self._records = root.open(read_only=True).epochs(last=_EPOCHS)
         except StoreNotFoundError:
             pass
+        self._costs = view_costs(self._records)
 
     def costs(self, plan: ViewPlan) -> dict[str, ViewCost]:
         """Name → what an epoch has cost, of a view and of its hidden views; none of a view that was not run yet."""
-        known = view_costs(self._records)
-        return {each.name: known[each.name] for each in (plan, *plan.inner) if each.name in known}
+        return {each.name: self._costs[each.name] for each in (plan, *plan.inner) if each.name in self._costs}
 
     def text(self, plan: ViewPlan) -> str:
         """The rows of a view that an epoch touches, in words."""

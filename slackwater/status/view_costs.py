@@ -1,4 +1,4 @@
-"""What an epoch has cost each view: the medians over the epochs that changed it."""
+"""The cost of an epoch for each view: the medians over the epochs that changed it."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class DistinctSet:
     def __init__(self, catalyst: Catalyst, view: str, number: int, call: AggregateCall) -> None:
         self._catalyst = catalyst
         self._number = number
-        self._rows_call = AggregateCall(catalyst, view, catalyst.count_of_rows())
+        self._view = view
         self._calls: list[tuple[AggregateCall, Sequence[str]]] = []
         self._values = call.inputs
         self._condition = call.filter
@@ -161,7 +161,10 @@ class DistinctSet:
         filtered = None if self._condition is None else catalyst.analyse(catalyst.filter(self._condition, rows))
         # The stored pairs of the view's sets differ by this number.
         name = catalyst.number(self._number)
-        counts = [CallOverRows(self._rows_call, [], None, [COUNT_FIELD.name])] if self._counts else []
+        counts = []
+        if self._counts:
+            of_rows = AggregateCall(catalyst, self._view, catalyst.count_of_rows())
+            counts = [CallOverRows(of_rows, [], None, [COUNT_FIELD.name])]
         over = rows if filtered is None else filtered
         grouping = [name, *self._grouping, *self._values, *more]
         return filtered, PartialAggregation(catalyst, over, grouping, counts)

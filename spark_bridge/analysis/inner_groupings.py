@@ -1,12 +1,14 @@
 """The groupings below the top of a query: each becomes a hidden view, and the query reads its stored groups.
 
-Aggregate                      Aggregate
-  Filter                         Filter
-    Aggregate      ──→             Project        the columns under the names that the query uses
-      rows                           a leaf       the groups of the inner view
-                   and         Project            the columns under names of their own
-                                 Aggregate
-                                   rows
+    Aggregate                      Aggregate
+      Filter                         Filter
+        Aggregate      ──→             Project        the columns under the names that the query uses
+          rows                           a leaf       the groups of the inner view
+                       and         Project            the columns under names of their own
+                                     Aggregate
+                                       rows
+
+The left side is the query; the right side is what is left of it, and below that the hidden view.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, simple_
 from state.tables.stored_rows import inner_name
 
 _NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
-"""What a name of Spark's has beside words: the number of a column, which is another one in each session, and signs."""
+"""The parts of Spark's names that are no words: signs, and the number of a column, which differs between sessions."""
 
 
 @dataclass(frozen=True)

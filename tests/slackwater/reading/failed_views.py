@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +13,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.catalog import Catalog, put_view
 from state.tables.delta import DeltaBuilder
-from state.tables.records import EpochCounts, EpochSeconds, ViewVersion
+from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 OVERFLOW = "[ARITHMETIC_OVERFLOW] long overflow"
 
@@ -33,34 +34,41 @@ def fail_view(
     Returns:
         The epoch.
     """
+
+    def failed(known: CatalogView, epoch: int) -> CatalogView:
+        created, frozen = (known.created_epoch, stands_at) if stands_at is not None else (epoch, 0)
+        return replace(known, created_epoch=created, frozen_epoch=frozen, error=error)
+
+    def recorded(views: Mapping[str, ViewVersion], epoch: int) -> Mapping[str, ViewVersion]:
+        backfill = {begun: replace(views[view], name=begun, pinned_epoch=epoch)} if begun else {}
+        return {**views, view: replace(views[view], **version), **backfill}
+
+    return _commit(root, view, failed, recorded)
+
+
+def read_view(root: Location, view: str, parent: str) -> int:
+    """An epoch after which a view reads another one, and no source by itself.  Returns the epoch."""
+
+    def reading(known: CatalogView, epoch: int) -> CatalogView:
+        return replace(known, visible={**known.visible, parent: ("carrier",)})
+
+    return _commit(root, view, reading, lambda views, _: views)
+
+
+def _commit(
+    root: Location,
+    view: str,
+    changed: Callable[[CatalogView, int], CatalogView],
+    recorded: Callable[[Mapping[str, ViewVersion], int], Mapping[str, ViewVersion]],
+) -> int:
+    """An epoch with another entry of a view in the catalog, a second after the last one."""
     store = LanceStateStore.open(root, ManualClock())
     head = store.head
     clock = ManualClock(epoch_time(head.epoch) + timedelta(seconds=1))
     epoch = next_epoch(clock, head.epoch)
     store.take_over()
-    known = Catalog.of(store.scan("catalog")).views[view]
-    created, frozen = (known.created_epoch, stands_at) if stands_at is not None else (epoch, 0)
     delta = DeltaBuilder()
-    put_view(delta, replace(known, created_epoch=created, frozen_epoch=frozen, error=error))
-    views: dict[str, ViewVersion] = {**head.views, view: replace(head.views[view], **version)}
-    if begun:
-        views[begun] = replace(head.views[view], name=begun, pinned_epoch=epoch)
+    put_view(delta, changed(Catalog.of(store.scan("catalog")).views[view], epoch))
+    views = recorded(head.views, epoch)
     store.commit(epoch=epoch, delta=delta.build(), views=views, counts=EpochCounts(), seconds=EpochSeconds())
     return epoch
-
-
-def read_view(root: Location, view: str, parent: str) -> None:
-    """An epoch after which a view reads another one, and no source by itself."""
-    store = LanceStateStore.open(root, ManualClock())
-    head, views = store.head, Catalog.of(store.scan("catalog")).views
-    clock = ManualClock(epoch_time(head.epoch) + timedelta(seconds=1))
-    store.take_over()
-    delta, known = DeltaBuilder(), views[view]
-    put_view(delta, replace(known, visible={**known.visible, parent: ("carrier",)}))
-    store.commit(
-        epoch=next_epoch(clock, head.epoch),
-        delta=delta.build(),
-        views=head.views,
-        counts=EpochCounts(),
-        seconds=EpochSeconds(),
-    )
