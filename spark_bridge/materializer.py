@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
+import lance
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -37,6 +38,7 @@ from spark_bridge.views.parent_rows import ParentRows
 from spark_bridge.views.recorded_views import RecordedViews
 from spark_bridge.views.stored_sources import StoredSources
 from spark_bridge.views.view import ShownView
+from spark_bridge.views.weighted_rows import WeightedRows
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.errors import ViewError
@@ -298,10 +300,17 @@ class Materializer:
 
     def _make_derived(self, plan: ViewPlan) -> DerivedView:
         catalyst = Catalyst(self._spark)
-        return (DerivedRows if plan.view_class == "append" else AggregateView)(catalyst, self._root, plan)
+        if plan.view_class == "aggregate":
+            return AggregateView(catalyst, self._root, plan)
+        return (WeightedRows if plan.joins else DerivedRows)(catalyst, self._root, plan)
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
-        return ParentRows(self._spark, self._root, parents, self._rows.parallelism, epoch_time_us(epoch))
+        time_us = epoch_time_us(epoch)
+        return ParentRows(self._spark, self._root, parents, self._snapshot, self._rows.parallelism, time_us)
+
+    def _snapshot(self, version: ViewVersion) -> lance.LanceDataset:
+        of_derived = self._derived.snapshot(version.name)
+        return self._incremental.snapshot(version) if of_derived is None else of_derived
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each)

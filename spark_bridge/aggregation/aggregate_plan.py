@@ -33,13 +33,11 @@ from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.leaves import Leaves, graft
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
+from state.tables.stored_rows import WEIGHT_FIELD
 
 Counts = Callable[[pa.Array], pa.Array]
 """Texts of values within their groups -> for each the stored number of its rows, or 1 if that is not counted; 0 if it
 is not stored."""
-
-WEIGHT_FIELD = pa.field("__sw_weight", pa.int64())
-"""Of a row that changes: 1 if it comes, and -1 if it leaves."""
 
 _MOST_VALUES = 100_000
 _COUNTED_VALUES = pa.schema([KEY_FIELD, COUNT_FIELD])

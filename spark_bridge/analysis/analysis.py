@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -17,7 +18,9 @@ from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
 from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.analysis.identity import identity_text
-from spark_bridge.analysis.inner_groupings import GroupingCut, InnerGrouping
+from spark_bridge.analysis.inner_views import InnerCut, InnerView
+from spark_bridge.analysis.join_plan import JoinPlan
+from spark_bridge.analysis.joined_form import has_join, with_joins, with_narrow_sides
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
@@ -82,6 +85,7 @@ class _Analysis:
         self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
+        self._joins: dict[str, JoinPlan] = {}
         self._named: tuple[str, ...] = ()
         self._foreign_leaf: Plan | None = None
         self._check = ExpressionCheck(self._name, self._catalyst)
@@ -96,42 +100,44 @@ class _Analysis:
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
-        plan = self._plain(analysed_plan, stored)
+        plan = self._plain(with_joins(self._catalyst, analysed_plan), stored)
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
             if self._foreign_leaf is not None:
                 raise refuse_operator(self._name, self._foreign_leaf)
-            cut = GroupingCut(self._catalyst, self._name, self._leaves)
+            if has_join(self._catalyst, plan):
+                plan = with_narrow_sides(self._catalyst, plan)
+            cut = InnerCut(self._catalyst, self._name, self._leaves, partial(self._check.check, is_of_rows=True))
             plan = cut.of(plan)
-            self._leaves = cut.leaves
-            for grouping in cut.groupings:
-                inner[grouping.name] = self._inner_plan(grouping, parents | inner)
+            self._leaves, self._joins = cut.leaves, cut.joins
+            for each in cut.views:
+                inner[each.name] = self._inner_plan(each, parents | inner)
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
-            if inner:
-                reason += f"; below that, {' and '.join(inner)} {'have' if len(inner) > 1 else 'has'} the groups within"
+            reason += _inner_text(cut.views)
         except NotIncrementalError as refusal:
-            plan, inner = analysed_plan, {}
+            plan, inner, self._joins = analysed_plan, {}, {}
             view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
         return replace(planned, views=tuple(views), inner=tuple(inner.values()))
 
-    def _inner_plan(self, grouping: InnerGrouping, parents: Mapping[str, ViewPlan]) -> ViewPlan:
+    def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
         """The plan of a hidden view.
 
         Raises:
-            NotIncrementalError: it cannot be maintained epoch by epoch, or its groups cannot be stored.
+            NotIncrementalError: it cannot be maintained epoch by epoch, or its rows cannot be stored.
         """
-        view_class, reason = self._classify(grouping.plan)
-        self._require_followed(grouping.plan, view_class, parents)
+        view_class, reason = self._classify(inner.plan)
+        self._require_followed(inner.plan, view_class, parents)
         try:
-            schema = self._catalyst.arrow_schema(grouping.plan)
+            schema = self._catalyst.arrow_schema(inner.plan)
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
-            raise refuse(self._name, "a grouping whose groups cannot be stored", one_line(error)) from None
-        return self._plan_of(grouping.name, grouping.plan, view_class, reason, schema, parents, [])
+            what = "a grouping whose groups" if inner.is_grouping else "a join whose rows"
+            raise refuse(self._name, f"{what} cannot be stored", one_line(error)) from None
+        return self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
 
     def _plan_of(
         self,
@@ -162,15 +168,19 @@ class _Analysis:
             used = self._used(plan)
             plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns = used_columns(self._catalyst, plan, self._leaves)
-        read = {each: parents[each] for each in used if each in parents}
+        joins = {each: self._joins[each] for each in used if each in self._joins}
+        sides = [side for join in joins.values() for side in (join.left, join.right)]
+        read = {each: parents[each] for each in (*used, *sides) if each in parents}
         is_changing = bool(read) or {*used} <= {*self._materialized}
         if view_class == "append" and is_changing and not read:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
         function = self._definition.function
         texts = [] if function is None else identity_texts(function)
         within = [f"groups within by {each.identity}" for each in read.values() if not is_view(each.name)]
+        within += [f"{name} of {join.left} and {join.right} is {join.identity}" for name, join in joins.items()]
         timestamps = EpochTimestamps(self._catalyst)
-        sources = [source for each in used for source in (read[each].sources if each in read else (each,))]
+        leaves = [side for each in used for side in _sides(joins, each)]
+        sources = [source for each in leaves for source in (read[each].sources if each in read else (each,))]
         return ViewPlan(
             name=name,
             view_class=view_class,
@@ -189,6 +199,7 @@ class _Analysis:
             plan=plan if view_class == "full" else timestamps.put_into(plan),
             timestamps=timestamps,
             leaves={number: each for number, each in self._leaves.items() if each in used},
+            joins=joins,
         )
 
     def _used(self, plan: Plan) -> tuple[str, ...]:
@@ -204,12 +215,12 @@ class _Analysis:
             NotIncrementalError: with what to write instead.
         """
         used = self._used(plan)
-        changing = [name for name in used if name in parents]
+        changing = [name for name in used if name in parents or name in self._joins]
         if not changing:
             return
-        of_sources = [name for name in used if name not in parents]
+        of_sources = [name for name in used if name not in changing]
         if of_sources:
-            other = f"rows of the view {changing[0]}" if is_view(changing[0]) else "groups of its own"
+            other = f"rows of the view {changing[0]}" if changing[0] in self._views else "groups or joins of its own"
             raise refuse(
                 self._name,
                 f"rows of the source {of_sources[0]} beside {other}, which change",
@@ -339,3 +350,20 @@ class _Analysis:
 
     def _column_error(self, name: str, what: str) -> ViewError:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
+
+
+def _sides(joins: Mapping[str, JoinPlan], leaf: str) -> tuple[str, ...]:
+    """The views whose rows a leaf has, if it is a join; else the leaf."""
+    return (joins[leaf].left, joins[leaf].right) if leaf in joins else (leaf,)
+
+
+def _inner_text(views: Collection[InnerView]) -> str:
+    """The part of a reason that tells of the hidden views."""
+    groups = [each.name for each in views if each.is_grouping]
+    sides = [each.name for each in views if not each.is_grouping]
+    texts = [
+        f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} {what}"
+        for names, what in ((groups, "the groups within"), (sides, "the rows that it joins"))
+        if names
+    ]
+    return "; below that, " + ", and ".join(texts) if texts else ""

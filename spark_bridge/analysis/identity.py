@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 
@@ -36,14 +36,23 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
         *[text for part in parts_of(catalyst, plan) for text in _sources(catalyst, part, leaves, used)],
         "literals " + ", ".join(text for part in parts_of(catalyst, plan) for text in _literals(catalyst, part)),
         "gives " + result,
-        *functions,
     ]
-    return _renumbered("\n".join(parts))
+    return renumbered("\n".join(parts), functions)
 
 
-def _renumbered(text: str) -> str:
-    order: dict[str, int] = {}
-    return _EXPRESSION_ID.sub(lambda match: f"#{order.setdefault(match.group(1), len(order))}", text)
+def renumbered(text: str, others: Sequence[str]) -> str:
+    """Lines of text in which the numbers of columns count from 0, in the order of their appearance.
+
+    Args:
+        text: with the numbers of one session.
+        others: further lines, with numbers of their own.
+    """
+    order: dict[tuple[bool, str], int] = {}
+
+    def numbered(part: str, is_other: bool) -> str:
+        return _EXPRESSION_ID.sub(lambda match: f"#{order.setdefault((is_other, match.group(1)), len(order))}", part)
+
+    return "\n".join([numbered(text, False), *(numbered(each, True) for each in others)])
 
 
 def _sources(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], used: set[str]) -> list[str]:

@@ -100,6 +100,8 @@ class ExpressionCheck:
         """
         if simple_name(plan) == "Filter":
             self._require_timeless(plan.condition())
+        if simple_name(plan) == "Join" and plan.condition().isDefined():
+            self._require_timeless(plan.condition().get())
         for expression in self._catalyst.items(plan.expressions()):
             self._check(expression, is_of_rows)
 

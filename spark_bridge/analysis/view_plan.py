@@ -12,6 +12,7 @@ from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD
 
 if TYPE_CHECKING:
+    from spark_bridge.analysis.join_plan import JoinPlan
     from spark_bridge.catalyst.catalyst import Plan
     from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 
@@ -27,7 +28,8 @@ class ViewPlan:
         views: the views that its definition reads, in the order of their first use.
         parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
             definitions of other views are expanded in its plan.
-        columns: source or parent → its used columns, with `__sw_file` if the rows of the view can name their file.
+        columns: source, parent or join → its used columns, with `__sw_file` if the rows of the view can name their
+            file.
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
             them.  Empty unless the result has the whole grouping.
@@ -38,8 +40,10 @@ class ViewPlan:
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
-        leaves: id of a leaf's first attribute → the source or the parent of the leaf.
-        inner: the plans of its hidden views, which hold the groupings below its own; each after those that it reads.
+        leaves: id of a leaf's first attribute → the source, the parent or the join of the leaf.
+        joins: name → join, of those whose rows its plan reads; their sides are among its parents.
+        inner: the plans of its hidden views, which hold the groupings below its own, and the sides of its joins; each
+            after those that it reads.
     """
 
     name: str
@@ -57,6 +61,7 @@ class ViewPlan:
     plan: Plan = field(repr=False, compare=False)
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
+    joins: Mapping[str, JoinPlan] = field(default_factory=dict)
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
 
     @property
@@ -67,7 +72,7 @@ class ViewPlan:
     @property
     def sources_read(self) -> tuple[str, ...]:
         """The sources whose rows its query reads, and not by way of another view."""
-        own = [name for name in self.columns if name not in self.parents]
+        own = [name for name in self.columns if name not in self.parents and name not in self.joins]
         return tuple(dict.fromkeys([*own, *(name for each in self.inner for name in each.sources_read)]))
 
     def _read(self) -> str:

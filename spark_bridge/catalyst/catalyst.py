@@ -123,6 +123,10 @@ class Catalyst:
         """The expression with -0.0 as 0.0 and one NaN for all NaNs, as in Spark's grouping."""
         return self.singleton("catalyst.optimizer.NormalizeFloatingNumbers").normalize(expression)
 
+    def hash_of(self, expressions: Iterable[Expression]) -> Expression:
+        """A hash of values as 64 bits: equal for values that Spark's grouping takes for equal.  Maps have none."""
+        return self.expressions.XxHash64(self.seq(map(self.normalised, expressions)))
+
     def java_object(self, value: Any) -> Expression:
         """A constant that is a Java object."""
         return self.expressions.Literal(value, self._types.ObjectType(value.getClass()))
@@ -225,9 +229,12 @@ class Catalyst:
         """The rows that have a partner in others: in each pair, both expressions are equal or null."""
         equal = [self.expressions.EqualNullSafe(one, other) for one, other in pairs]
         condition = reduce(self.expressions.And, equal)
-        left_semi = self.singleton("catalyst.plans.LeftSemi")
+        return self.join_of(self.singleton("catalyst.plans.LeftSemi"), rows, others, condition)
+
+    def join_of(self, kind: Any, left: Plan, right: Plan, condition: Expression) -> Plan:
+        """A Join of a type of Spark's."""
         no_hint = self.singleton("catalyst.plans.logical.JoinHint").NONE()
-        return self._plans.Join(rows, others, left_semi, self.option(condition), no_hint)
+        return self._plans.Join(left, right, kind, self.option(condition), no_hint)
 
     def without_duplicates(self, plan: Plan) -> Plan:
         """The grouping that equals a Distinct, or a Deduplicate over all columns."""
@@ -329,6 +336,18 @@ class Catalyst:
     def inline_common_tables(self, plan: Plan) -> Plan:
         """The plan with every WITH expanded at its uses."""
         return self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True).apply(plan)
+
+    def optimized(self, rule: str, plan: Plan) -> Plan:
+        """The plan after one rule of Spark's optimizer."""
+        return self.singleton(f"catalyst.optimizer.{rule}").apply(plan)
+
+    def equal_keys(self, join: Plan) -> tuple[list[Expression], list[Expression]] | None:
+        """The expressions of the left and of the right side whose equality a join asks for; None without them.
+
+        A null has no partner.  An equality that holds for nulls too comes as expressions that are never null.
+        """
+        found = self.singleton("catalyst.planning.ExtractEquiJoinKeys").unapply(join)
+        return (self.items(found.get()._2()), self.items(found.get()._3())) if found.isDefined() else None
 
     def prune_columns(self, plan: Plan) -> Plan:
         """The plan with unused columns projected away as early as possible."""

@@ -23,7 +23,7 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.epoch_trace import WorkCost
 from state.tables.group_key import KEY_COLUMN
-from state.tables.stored_rows import ORIGIN_FIELD
+from state.tables.stored_rows import HASH_FIELD, JOIN_FIELD, ORIGIN_FIELD
 from state.upkeep.fold_plan import due_runs, newest_to_merge
 
 _INDEX_FROM_ROWS = 10_000
@@ -40,7 +40,7 @@ _SCAN_FROM_SHARE = 0.05
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _ADDRESS = "_rowaddr"
-_KEYS = (KEY_COLUMN, ORIGIN_FIELD.name)
+_KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name)
 
 
 def view_path(name: str, epoch: int) -> str:
@@ -91,8 +91,8 @@ class ViewTable:
         self._deletions = RowDeletions(location)
         self._files = DatasetFiles(location)
         self._found: _Found | None = None
-        self._key = next((name for name in _KEYS if name in dataset.schema.names), None)
-        self._indexed = any(self._key in index.field_names for index in dataset.describe_indices())
+        self._keys = [name for name in _KEYS if name in dataset.schema.names]
+        self._indexed = bool(self._keys) and self._indices().keys() >= {*self._keys}
         self._unindexed = 0 if self._indexed else int(dataset.count_rows())
 
     @classmethod
@@ -142,9 +142,13 @@ class ViewTable:
 
     @property
     def _by(self) -> str:
-        """The column of the keys."""
-        assert self._key is not None, "rows without a key are not looked up"
-        return self._key
+        """The column of the keys by which rows are exchanged."""
+        assert self._keys, "rows without a key are not looked up"
+        return self._keys[0]
+
+    def snapshot(self) -> lance.LanceDataset:
+        """A handle on the rows as they are now, with their indexes; later changes do not show in it."""
+        return self._dataset.checkout_version(self._dataset.version)
 
     def append(self, rows: pa.Table) -> None:
         """Appends rows."""
@@ -233,14 +237,7 @@ class ViewTable:
 
     def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, and their addresses."""
-        stored = self._dataset.count_rows()
-        if stored == 0:
-            return self._dataset.to_table(columns=columns, limit=0, with_row_address=True)
-        if len(keys) >= stored * _SCAN_FROM_SHARE:
-            # For this share of the rows a scan costs less than the look-ups.
-            rows = self._dataset.to_table(columns=columns, with_row_address=True)
-            return rows.filter(pc.is_in(rows.column(self._by), value_set=keys))
-        return self._dataset.to_table(columns=columns, filter=pc.field(self._by).isin(keys), with_row_address=True)
+        return look_up(self._dataset, self._by, keys, columns)
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
         """The addresses of the stored rows with these keys."""
@@ -283,7 +280,7 @@ class ViewTable:
             CommitRefusedError, CommitUnknownError: as for any commit; the run recovers.
         """
         # Each look-up reads all rows that the index does not cover.
-        is_long = self._key is not None and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
+        is_long = bool(self._keys) and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
         if not is_long and not has_pieces:
             return False
@@ -291,7 +288,7 @@ class ViewTable:
         self._deletions.forget()
         try:
             with self._files.rewriting(self._dataset):
-                if self._key is not None:
+                if self._keys:
                     self._index()
                 if has_pieces:
                     self._commits = 0
@@ -301,14 +298,22 @@ class ViewTable:
         return True
 
     def _index(self) -> None:
+        names = self._indices()
         if self._indexed:
-            [index] = self._dataset.describe_indices()
-            sizes = self._dataset.stats.index_stats(index.name)["num_indexed_rows_per_delta"]
-            merged = newest_to_merge(sizes, full=_FULL_INDEX, factor=_INDEX_FACTOR, most=_MOST_INDEXES)
-            self._dataset.optimize.optimize_indices(num_indices_to_merge=merged)
+            for name in names.values():
+                sizes = self._dataset.stats.index_stats(name)["num_indexed_rows_per_delta"]
+                merged = newest_to_merge(sizes, full=_FULL_INDEX, factor=_INDEX_FACTOR, most=_MOST_INDEXES)
+                self._dataset.optimize.optimize_indices(num_indices_to_merge=merged, index_names=[name])
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
-            self._dataset.create_scalar_index(self._by, "BTREE")
+            for key in self._keys:
+                if key not in names:
+                    self._dataset.create_scalar_index(key, "BTREE")
             self._indexed = True
+
+    def _indices(self) -> dict[str, str]:
+        """Key column → the name of its index, of those that have one."""
+        indices = self._dataset.describe_indices()
+        return {key: index.name for index in indices for key in self._keys if key in index.field_names}
 
     def _compact(self) -> None:
         fragments = self._dataset.get_fragments()
@@ -342,6 +347,25 @@ class ViewTable:
                 f"{self._location}: version {expected} was due and {written} was written, so another process has "
                 "written to this view; recover from the last commit"
             )
+
+
+def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+    """The rows of a dataset with some keys, in any order, and their addresses in the column `_rowaddr`.
+
+    Args:
+        dataset: at the version to read.
+        by: the column of the keys.
+        keys: those that are wanted; a key may have no row, or many.
+        columns: the columns to read, with that of the keys among them.
+    """
+    stored = dataset.count_rows()
+    if stored == 0 or len(keys) == 0:
+        return dataset.to_table(columns=columns, limit=0, with_row_address=True)
+    if len(keys) >= stored * _SCAN_FROM_SHARE:
+        # For this share of the rows a scan costs less than the look-ups.
+        rows = dataset.to_table(columns=columns, with_row_address=True)
+        return rows.filter(pc.is_in(rows.column(by), value_set=keys))
+    return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
 
 
 def _written(fragments: Sequence[FragmentMetadata]) -> WorkCost:

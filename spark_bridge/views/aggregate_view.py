@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -178,6 +179,11 @@ class AggregateView:
     def _note(self, keys: pa.ChunkedArray, before: pa.Table, merged: MergedGroups) -> None:
         if self.changes.is_kept:
             self.changes.note(ChangeSet(keys.combine_chunks(), before, merged.result.select(before.schema.names)))
+
+    def snapshot(self) -> lance.LanceDataset:
+        """See `View.snapshot`."""
+        assert self._table is not None, "create or open comes first"
+        return self._table.snapshot()
 
     @property
     def num_rows(self) -> int:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pyarrow as pa
+
 from spark_bridge.analysis.correctable import cannot_follow
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.changes import ChangeSet
 from spark_bridge.views.corrections import CorrectedRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
@@ -35,6 +41,10 @@ class AppendView(RowView):
             self._has_files = has_files
             self._query = RowQuery(self._catalyst, self._plan, FILE_FIELD if has_files else None)
 
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """See `RowView.apply`."""
+        return self._follow(rows, pa.array([], FILE_FIELD.type), []) if self.changes.is_kept else super().apply(rows)
+
     def correct(self, rows: CorrectedRows) -> ViewVersion:
         """Removes the old rows of the corrected files, and appends their new rows.
 
@@ -44,6 +54,26 @@ class AppendView(RowView):
         """
         if not self._has_files:
             raise RunFailedError(cannot_follow(self._plan.name))
-        for condition in rows.file_conditions(self._plan.sources):
+        conditions = rows.file_conditions(self._plan.sources)
+        return self._follow(rows.new(self._plan), rows.files(self._plan.sources), conditions)
+
+    def _follow(self, rows: EpochRows, files: pa.Array, conditions: Iterable[str]) -> ViewVersion:
+        """Removes the rows of some files, and appends others.
+
+        Args:
+            rows: those of which the others are made.
+            files: the fingerprints of the files.
+            conditions: SQL conditions that together select the rows of the files.
+        """
+        before = self.snapshot() if self.changes.is_kept else None
+        for condition in conditions:
             self._table.delete_where(condition)
-        return self.apply(rows.new(self._plan))
+        if before is None:
+            return super().apply(rows)
+        new = self._rows_of(self._query, rows)
+        if new.num_rows:
+            self._table.append(new)
+        # The file, by which rows leave, comes first.
+        names = [*([FILE_FIELD.name] if self._has_files else []), *self._plan.schema.names]
+        self.changes.note(ChangeSet(files, None, new.select(names), before))
+        return self._version()

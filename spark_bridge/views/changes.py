@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +14,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import ORIGIN_FIELD
+from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, ORIGIN_FIELD
 
 LeafValues = Mapping[str, Mapping[str, pa.Array]]
 """Source or parent → column → the values of its rows that matter, each once, null among them."""
@@ -25,23 +26,34 @@ NO_VALUES: LeafValues = {}
 class ChangeSet:
     """The changes of one view.
 
+    Rows are told apart by a key; several rows may have one.  Before the changes all rows with one of `keys` leave; then
+    the rows in `new` come, with these keys or with others.
+
     Args:
-        keys: the keys of the rows that were written or deleted, each once.
-        gone: their rows before, with the key in the first column; a key may have several rows, or none.
-        new: their rows after, with the same columns.
+        keys: of the rows that leave, each once; a key may have no row.
+        gone: the rows that leave, with the key in the first column if they have one; None if they must be looked up,
+            as those with these keys in the rows before.
+        new: the rows that come, with the same columns.
+        before: the rows before the changes; None without a handle on them.
     """
 
     keys: pa.Array
-    gone: pa.Table
+    gone: pa.Table | None
     new: pa.Table
+    before: lance.LanceDataset | None = None
 
     def then(self, later: ChangeSet) -> ChangeSet:
-        """These changes and later ones as one: for each key its first rows before, and its last rows after."""
-        return ChangeSet(
-            pa.concat_arrays([self.keys, later.keys]).unique(),
-            pa.concat_tables([self.gone, _without(later.gone, self.keys)]),
-            pa.concat_tables([_without(self.new, later.keys), later.new]),
-        )
+        """These changes and later ones as one."""
+        gone = None
+        if self.gone is not None and later.gone is not None and self._has_keys_of_new_rows:
+            gone = pa.concat_tables([self.gone, _without(later.gone, self.keys)])
+        keys = pa.concat_arrays([self.keys, later.keys]).unique()
+        return ChangeSet(keys, gone, pa.concat_tables([_without(self.new, later.keys), later.new]), self.before)
+
+    @property
+    def _has_keys_of_new_rows(self) -> bool:
+        """Whether rows of this key that leave later were there before, or are among those that come now."""
+        return self.new.num_rows == 0 or bool(pc.all(pc.is_in(self.new.column(0), value_set=self.keys)).as_py())
 
 
 class ChangeLog:
@@ -70,16 +82,26 @@ class Parent:
         plan: of the view.
         version: of its rows.
         changes: of its rows up to this version; None without changes.
+        begun: the version before the changes, if they are those of several epochs.
     """
 
     plan: ViewPlan
     version: ViewVersion
     changes: ChangeSet | None = None
+    begun: ViewVersion | None = None
 
     @property
     def key_column(self) -> str:
         """The column of its dataset with the key of a row."""
-        return KEY_COLUMN if self.plan.view_class == "aggregate" else ORIGIN_FIELD.name
+        if self.plan.view_class == "aggregate":
+            return KEY_COLUMN
+        if self.plan.joins:
+            return HASH_FIELD.name
+        return (ORIGIN_FIELD if self.plan.parents else FILE_FIELD).name
+
+    def since(self, begun: ViewVersion, changes: ChangeSet | None) -> Parent:
+        """The same view, with all changes since a version."""
+        return replace(self, changes=changes and replace(changes, before=None), begun=begun)
 
 
 class Changes(Protocol):
@@ -103,4 +125,4 @@ class Changes(Protocol):
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:
-    return rows.filter(pc.invert(pc.is_in(rows.column(0), value_set=keys)))
+    return rows.filter(pc.invert(pc.is_in(rows.column(0), value_set=keys))) if len(keys) else rows

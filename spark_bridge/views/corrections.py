@@ -13,7 +13,6 @@ from pyspark.sql import functions as F
 from actors.formats.limits import row_bytes
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.schemas.ddl import quoted_name
-from spark_bridge.aggregation.aggregate_plan import WEIGHT_FIELD
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.stored_rows import in_condition
@@ -26,7 +25,7 @@ from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN
+from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN, WEIGHT_FIELD
 
 _FILES_AT_ONCE = 500
 _GONE = ""
@@ -117,9 +116,14 @@ class CorrectedRows:
         """All rows of the sources, with the corrections, or at least those with these values."""
         return self._rows(plan, self._after, None, values)
 
+    def files(self, sources: Collection[str]) -> pa.Array:
+        """The fingerprints of these sources' corrected files."""
+        files = [file for name, each in self._sources.items() if name in sources for file in each.files.values()]
+        return pa.array(files, FILE_FIELD.type)
+
     def file_conditions(self, sources: Collection[str]) -> Iterator[str]:
         """Yields SQL conditions that together select the rows of these sources' corrected files."""
-        files = [file for name, each in self._sources.items() if name in sources for file in each.files.values()]
+        files = self.files(sources).to_pylist()
         for start in range(0, len(files), _FILES_AT_ONCE):
             yield in_condition(FILE_FIELD.name, files[start : start + _FILES_AT_ONCE])
 

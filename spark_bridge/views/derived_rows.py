@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.views.changes import ChangeLog, ChangeSet
+from spark_bridge.views.changes import ChangeSet
 from spark_bridge.views.parent_rows import ParentRows
 from spark_bridge.views.row_view import RowView
 from state.location import Location
@@ -18,9 +17,6 @@ class DerivedRows(RowView):
 
     Its dataset has the origin of each row in a hidden column, by which the rows are found.
 
-    Attributes:
-        changes: of the view's rows, if other views read them.
-
     Args:
         catalyst: of the session.
         root: the directory of the pipeline.
@@ -29,7 +25,6 @@ class DerivedRows(RowView):
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         super().__init__(catalyst, root, plan, ORIGIN_FIELD)
-        self.changes = ChangeLog()
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Exchanges the rows that are made of changed rows of the parents.
@@ -38,9 +33,10 @@ class DerivedRows(RowView):
             CommitRefusedError: another process has written to the view.
         """
         origins = rows.origins(self._plan)
-        new = table_of_frame(self._query.frame(rows.new(self._plan)), self._query.schema)
+        new = self._rows_of(self._query, rows.new(self._plan))
         if self.changes.is_kept:
             names = [ORIGIN_FIELD.name, *self._plan.schema.names]
-            self.changes.note(ChangeSet(origins, self._table.rows_of(origins, names), new.select(names)))
+            before = self.snapshot()
+            self.changes.note(ChangeSet(origins, self._table.rows_of(origins, names), new.select(names), before))
         self._table.exchange(origins, new)
         return self._version()

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
+import lance
+
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import ChangeLog, ChangeSet, Parent
@@ -38,6 +40,8 @@ class DerivedView(Protocol):
 
     @property
     def num_rows(self) -> int: ...
+
+    def snapshot(self) -> lance.LanceDataset: ...
 
     def tidy(self) -> bool: ...
 
@@ -66,6 +70,7 @@ class _Unshown:
     def __init__(self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None) -> None:
         self.plan, self.view, self.version = plan, view, version
         self.computed: Future[ViewVersion] | None = None
+        self.begun: dict[str, ViewVersion] = {}
         self._changes: dict[str, ChangeSet] = {}
 
     @property
@@ -81,7 +86,9 @@ class _Unshown:
 
     def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
         """Its parents, with all changes since the computation began."""
-        return {name: replace(parents[name], changes=self._changes.get(name)) for name in self.plan.parents}
+        return {
+            name: parents[name].since(self.begun[name], self._changes.get(name)) for name in self.plan.parents
+        }
 
 
 class DerivedViews:
@@ -157,6 +164,11 @@ class DerivedViews:
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in read
 
+    def snapshot(self, name: str) -> lance.LanceDataset | None:
+        """A handle on the present rows of a row-by-row view; None if it is none of these."""
+        view = self._shown.get(name)
+        return None if view is None else view.snapshot()
+
     def drop(self, name: str) -> None:
         """Forgets a view, if it is one of these; its dataset is left to the vacuum."""
         for each in (self._plans, self._shown, self._unshown):
@@ -218,6 +230,7 @@ class DerivedViews:
             if each.version is not None and each.computed is None and self._is_ready(each, parents):
                 rows = self._rows(epoch, parents)
                 work = partial(_apply_all, each, rows)
+                each.begun = {parent: parents[parent].version for parent in each.plan.parents}
                 each.computed = self._thread.submit(self._compute, name, work)
 
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
+import lance
+
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
@@ -126,8 +128,12 @@ class IncrementalViews:
 
     def take_changes(self) -> dict[str, ChangeSet]:
         """Name → changes of each view since the last call, of those whose changes others follow."""
-        taken = {name: view.changes.take() for name, view in self._open.items() if isinstance(view, AggregateView)}
+        taken = {name: view.changes.take() for name, view in self._open.items()}
         return {name: changes for name, changes in taken.items() if changes is not None}
+
+    def snapshot(self, version: ViewVersion) -> lance.LanceDataset:
+        """A handle on the present rows of a view, of which this is the version."""
+        return self._opened(version).snapshot()
 
     def tidy(self) -> bool:
         """See `View.tidy`."""
@@ -153,5 +159,4 @@ class IncrementalViews:
         return self._open[name]
 
     def _keep_changes(self, name: str, view: View) -> None:
-        if isinstance(view, AggregateView):
-            view.changes.is_kept = name in self._read
+        view.changes.is_kept = name in self._read

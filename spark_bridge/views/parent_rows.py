@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,18 +13,20 @@ from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
-from spark_bridge.aggregation.aggregate_plan import WEIGHT_FIELD
 from spark_bridge.analysis.columns import columns_to_read
+from spark_bridge.analysis.join_plan import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.changes import NO_VALUES, ChangeSet, LeafValues, Parent
+from spark_bridge.views.joined_rows import JoinedRows
+from spark_bridge.views.rows_before import RowsBefore, Snapshot
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
-from state.tables.stored_rows import ORIGIN_FIELD
+from state.tables.stored_rows import ORIGIN_FIELD, WEIGHT_FIELD
 
 
 class ParentRows:
@@ -33,30 +36,52 @@ class ParentRows:
         spark: the session.
         root: the directory of the pipeline.
         parents: name → parent, of all views that are read.
+        snapshot: gives a handle on the present rows of a side of a join.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
     """
 
     def __init__(
-        self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], parallelism: int, time_us: int
+        self,
+        spark: SparkSession,
+        root: Location,
+        parents: Mapping[str, Parent],
+        snapshot: Snapshot,
+        parallelism: int,
+        time_us: int,
     ) -> None:
         self._spark, self._root, self._parents = spark, root, parents
+        self._before = RowsBefore(root, snapshot)
+        self._joined = JoinedRows(spark, root, parents, self._before)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
-        changes = self._changes(plan)
+        changes = self._changes(plan, plan.columns)
         return self._epoch_rows(plan, {name: each.new for name, each in changes.items()})
 
     def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
         """The rows of its parents that leave, and those that come."""
-        both = {name: _weighted(each) for name, each in self._changes(plan).items()}
-        return self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
+        changes = self._changes(plan, plan.columns)
+        both = {name: _weighted(self._before.gone(self._parents[name]), each.new) for name, each in changes.items()}
+        rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
+        frames, nbytes = dict(rows.frames), rows.nbytes
+        for name, join in plan.joins.items():
+            if self._joined.are_changed(join):
+                frame, size = self._joined.changed(join, _used_of(plan, join))
+                frames[name] = frame if weighted else frame.drop(WEIGHT_FIELD.name)
+                nbytes += size
+        return replace(rows, frames=frames, nbytes=nbytes)
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
         """All rows of its parents, or at least those with these values."""
         frames, nbytes = {}, 0
+        for name, join in plan.joins.items():
+            frames[name], size = self._joined.all(join, _used_of(plan, join), values.get(name, {}))
+            nbytes += size
         for name in plan.parents:
+            if name not in plan.columns:
+                continue  # it is a side of a join
             parent = self._parents[name]
             location = self._root.child(parent.version.path)
             dataset = open_dataset(location, parent.version.version)
@@ -79,15 +104,16 @@ class ParentRows:
 
     def are_changed(self, plan: ViewPlan) -> bool:
         """Whether a parent of a view has changes."""
-        return bool(self._changes(plan))
+        return bool(self._changes(plan, plan.parents))
 
     def origins(self, plan: ViewPlan) -> pa.Array:
         """The origins of a view's rows that may change, each once: the changed rows of its parents."""
-        origins = [_origins(name, each.keys) for name, each in self._changes(plan).items()]
+        origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
 
-    def _changes(self, plan: ViewPlan) -> dict[str, ChangeSet]:
-        changes = {name: self._parents[name].changes for name in plan.parents}
+    def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
+        """Name → changes of each parent among some names that has some."""
+        changes = {name: self._parents[name].changes for name in plan.parents if name in names}
         return {name: each for name, each in changes.items() if each is not None}
 
     def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table], *others: str) -> EpochRows:
@@ -103,9 +129,9 @@ class ParentRows:
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
 
-def _weighted(changes: ChangeSet) -> pa.Table:
-    both = pa.concat_tables([changes.gone, changes.new])
-    weights = np.repeat(np.array([-1, 1]), [changes.gone.num_rows, changes.new.num_rows])
+def _weighted(gone: pa.Table, new: pa.Table) -> pa.Table:
+    both = pa.concat_tables([gone, new])
+    weights = np.repeat(np.array([-1, 1]), [gone.num_rows, new.num_rows])
     return both.append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
 
 
@@ -115,7 +141,12 @@ def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:
 
 def _has_origins(plan: ViewPlan) -> bool:
     """Whether each row of a view names the row of a parent that it is made of."""
-    return plan.view_class == "append"
+    return plan.view_class == "append" and not plan.joins
+
+
+def _used_of(plan: ViewPlan, join: JoinPlan) -> list[str]:
+    """The columns of a join that a view uses; any one of them if it counts rows."""
+    return [name for name in join.names if name in plan.columns[join.name]] or join.names[:1]
 
 
 def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:
@@ -123,7 +154,7 @@ def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:
 
 
 def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
-    texts = pc.binary_join_element_wise(name, keys, "|")
+    texts = pc.binary_join_element_wise(name, keys.cast(pa.string()), "|")
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 

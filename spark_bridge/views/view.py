@@ -10,6 +10,9 @@ from state.epoch import epoch_time
 from state.tables.records import ViewClass, ViewVersion
 
 if TYPE_CHECKING:
+    import lance
+
+    from spark_bridge.views.changes import ChangeLog
     from spark_bridge.views.corrections import CorrectedRows
 
 
@@ -30,7 +33,13 @@ class ShownView:
 
 
 class View(Protocol):
-    """The datasets of one view, written epoch by epoch."""
+    """The datasets of one view, written epoch by epoch.
+
+    Attributes:
+        changes: of the view's rows, if other views read them.
+    """
+
+    changes: ChangeLog
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""
@@ -43,6 +52,9 @@ class View(Protocol):
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
         """Brings the view up to date with files whose rows were replaced or removed."""
+
+    def snapshot(self) -> lance.LanceDataset:
+        """A handle on the view's rows as they are now."""
 
     @property
     def num_rows(self) -> int:

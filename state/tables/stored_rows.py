@@ -65,6 +65,16 @@ FILE_FIELD = pa.field("__sw_file", pa.binary())
 ORIGIN_FIELD = pa.field("__sw_origin", pa.string())
 """The row of a parent that a row of a view is made of: the name of the parent, `|`, and the key of the row."""
 
+JOIN_FIELD = pa.field("__sw_join", pa.int64())
+"""A hash of a row's values of the keys of a join, by which the other side finds it; null if a key is null, so that the
+row has no partner."""
+
+HASH_FIELD = pa.field("__sw_hash", pa.int64())
+"""A hash of all values of a row that a join has made, by which it is found when it leaves."""
+
+WEIGHT_FIELD = pa.field("__sw_weight", pa.int64())
+"""Of a row that changes: 1 if it comes, and -1 if it leaves."""
+
 _SUFFIX = ".rows"
 _PATH = re.compile(r"/[^/]+\.rows-\d+\.lance$")
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import DoubleType
 
 from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.identity import renumbered
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
 from state.errors import DefinitionChangedError
@@ -146,3 +147,9 @@ def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession
     other = [ViewDefinition("v", "SELECT g FROM t", replace=True)]
     assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).backfills == ("v",)
     materializer.close()
+
+
+def test_numbers_of_other_texts_are_not_those_of_the_columns() -> None:
+    """A session may give a column the number that the text of another view has."""
+    texts = [renumbered(f"Project [k#{number}]", ["by k#0, n#1"]) for number in (0, 1, 7)]
+    assert texts == ["Project [k#0]\nby k#1, n#2"] * 3

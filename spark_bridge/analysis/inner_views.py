@@ -1,0 +1,268 @@
+"""The stateful operators below the top of a query: each grouping, and each side of a join, becomes a hidden view.
+
+    Aggregate                      Aggregate
+      Filter                         Filter
+        Aggregate      ──→             Project        the columns under the names that the query uses
+          rows                           a leaf       the groups of the inner view
+                       and         Project            the columns under names of their own
+                                     Aggregate
+                                       rows
+
+    Join                           Filter             the condition, if only rows with a partner are in the result
+      rows of a        ──→           Project          the columns under the names that the query uses
+      rows of b                        a leaf         pairs of rows, which nobody stores: see `JoinPlan`
+                       and         Project            the columns of one side, and the hash of its key; and so the other
+                                     rows of a
+
+The left side is the query; the right side is what is left of it, and below that the hidden views.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import chain, count
+
+import pyarrow as pa
+
+from spark_bridge.analysis.identity import identity_text
+from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
+from spark_bridge.analysis.operators import refuse
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
+from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
+
+_NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
+"""The parts of Spark's names that are no words: signs, and the number of a column, which differs between sessions."""
+
+_KINDS: Mapping[str, tuple[JoinKind, str]] = {
+    "Inner": ("inner", "inner"),
+    "Cross": ("inner", "cross"),
+    "LeftOuter": ("left", "left"),
+    "RightOuter": ("left", "right"),
+    "LeftSemi": ("left", "semi"),
+    "LeftAnti": ("left", "anti"),
+    "ExistenceJoin": ("left", "existence"),
+    "FullOuter": ("full", "full"),
+}
+"""Spark's type of a join -> how its rows come and leave, and its name for people."""
+
+
+@dataclass(frozen=True)
+class InnerView:
+    """A part of a query that was cut out of it.
+
+    Args:
+        name: recorded name of its view.
+        plan: analysed, with unique names of columns; a deeper part is a leaf in it.
+        is_grouping: whether it has groups; else it has the rows of one side of a join.
+    """
+
+    name: str
+    plan: Plan
+    is_grouping: bool
+
+
+class InnerCut:
+    """Cuts the stateful operators below the top of a query out of it; equal ones become one view.
+
+    Attributes:
+        views: those that were cut out, each after those that it reads.
+        joins: name of a leaf → the join that it stands for.
+        leaves: id of a leaf's first attribute → the source, the parent, the hidden view or the join of the leaf.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view.
+        leaves: those of the query.
+        check: refuses an operator with an expression that cannot be maintained.
+    """
+
+    def __init__(
+        self, catalyst: Catalyst, view: str, leaves: Mapping[int, str], check: Callable[[Plan], None]
+    ) -> None:
+        self._catalyst, self._view, self._check = catalyst, view, check
+        self._known: dict[str, InnerView] = {}
+        self.views: list[InnerView] = []
+        self.joins: dict[str, JoinPlan] = {}
+        self.leaves = dict(leaves)
+
+    def of(self, plan: Plan) -> Plan:
+        """The query over its inner views and joins.  Its own grouping stays, under projections and filters.
+
+        Args:
+            plan: analysed, with empty leaves.
+
+        Raises:
+            NotIncrementalError: a join cannot be maintained.
+        """
+        match simple_name(plan):
+            case "Project" | "Filter":
+                return self._catalyst.with_children(plan, [self.of(plan.child())])
+            case "Aggregate":
+                return self._catalyst.with_children(plan, [self._cut(plan.child())])
+            case _:
+                return self._cut(plan)
+
+    def _cut(self, plan: Plan) -> Plan:
+        children = self._catalyst.items(plan.children())
+        if not children:
+            return plan
+        plan = self._catalyst.with_children(plan, [self._cut(child) for child in children])
+        match simple_name(plan):
+            case "Aggregate":
+                return self._read(self._inner(plan, [], is_grouping=True), plan)
+            case "Join":
+                return self._join(plan)
+            case _:
+                return plan
+
+    def _inner(self, plan: Plan, more: Sequence[Expression], *, is_grouping: bool) -> InnerView:
+        """The hidden view of a part, with further columns at the end."""
+        catalyst = self._catalyst
+        columns = catalyst.items(plan.output())
+        named = map(catalyst.alias, columns, _unique_names(str(each.name()) for each in columns))
+        inner = catalyst.project([*named, *more], plan)
+        identity = identity_text(catalyst, inner, self.leaves, "", [])
+        if identity not in self._known:
+            view = InnerView(inner_name(self._view, 1 + len(self.views)), inner, is_grouping)
+            self._known[identity] = view
+            self.views.append(view)
+        return self._known[identity]
+
+    def _read(self, inner: InnerView, plan: Plan) -> Plan:
+        """A part by the stored rows of its hidden view."""
+        leaf = self._catalyst.local_relation(inner.plan.output()).newInstance()
+        self.leaves[attribute_id(leaf.output().apply(0))] = inner.name
+        return self._as(plan, leaf)
+
+    def _as(self, plan: Plan, leaf: Plan, more: Sequence[Expression] = ()) -> Plan:
+        """The rows of a leaf under the columns of a plan, and more of its columns."""
+        columns = zip(self._catalyst.items(leaf.output()), self._catalyst.items(plan.output()), strict=False)
+        return self._catalyst.project([*(self._catalyst.alias_as(*each) for each in columns), *more], leaf)
+
+    def _join(self, plan: Plan) -> Plan:
+        catalyst = self._catalyst
+        self._check(plan)
+        found = catalyst.equal_keys(plan)
+        if found is None:
+            raise _without_keys(self._view, plan)
+        sides = {LEFT: plan.left(), RIGHT: plan.right()}
+        name = _type_of(plan)
+        kind, text = _KINDS[name]
+        inner = {
+            side: self._inner(sides[side], [self._hash(keys)], is_grouping=False)
+            for side, keys in zip(sides, found, strict=True)
+        }
+        if name == "RightOuter":
+            sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}
+        columns = catalyst.items(plan.output())
+        names = _unique_names(str(each.name()) for each in columns)
+        joined, leaves, _ = self._over_leaves(plan, sides, inner, [])
+        named = catalyst.project(map(catalyst.alias, columns, names), joined)
+        weights = [catalyst.attributes(pa.schema([WEIGHT_FIELD]))[0] for _ in sides]
+        meeting, weighted_leaves, weight = self._over_leaves(plan, sides, inner, weights)
+        weighted = catalyst.project(
+            [*map(catalyst.alias, columns, names), catalyst.alias(weight, WEIGHT_FIELD.name)], meeting
+        )
+        identity = identity_text(catalyst, named, {key: inner[side].name for key, side in leaves.items()}, "", [])
+        join = JoinPlan(
+            name=f"join {1 + len(self.joins)}",
+            kind=kind,
+            left=inner[LEFT].name,
+            right=inner[RIGHT].name,
+            columns=tuple(self._origins(columns, names, sides, inner)),
+            identity=identity,
+            text=text,
+            plan=catalyst.analyse(named),
+            leaves=leaves,
+            weighted=catalyst.analyse(weighted),
+            weighted_leaves=weighted_leaves,
+        )
+        self.joins[join.name] = join
+        leaf = catalyst.local_relation(named.output()).newInstance()
+        self.leaves[attribute_id(leaf.output().apply(0))] = join.name
+        rows = self._as(plan, leaf)
+        return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
+
+    def _over_leaves(
+        self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView], weights: Sequence[Expression]
+    ) -> tuple[Plan, dict[int, str], Expression]:
+        """A join over a leaf for each side, the sides of the leaves, and the weight of its rows.
+
+        Args:
+            plan: the join.
+            sides: side → its rows.
+            inner: side → the hidden view with its rows.
+            weights: a column of each side, in which the rows that meet are equal; none for no such column.
+        """
+        catalyst, leaves, children = self._catalyst, dict[int, str](), []
+        for at, (side, rows) in enumerate(sides.items()):
+            output = catalyst.items(catalyst.local_relation(inner[side].plan.output()).newInstance().output())[:-1]
+            weight = [weights[at]] if weights else []
+            leaf = catalyst.local_relation(catalyst.seq([*output, *weight]))
+            leaves[attribute_id(output[0])] = side
+            children.append(self._as(rows, leaf, weight))
+        condition = plan.condition().get()
+        name = _type_of(plan)
+        kind = catalyst.singleton("catalyst.plans.LeftOuter") if name == "RightOuter" else plan.joinType()
+        if not weights:
+            return catalyst.join_of(kind, *children, condition), leaves, condition
+        both = catalyst.expressions.And(condition, catalyst.expressions.EqualTo(*weights))
+        weight = catalyst.expressions.Coalesce(catalyst.seq(weights)) if name == "FullOuter" else weights[0]
+        return catalyst.join_of(kind, *children, both), leaves, weight
+
+    def _hash(self, keys: Sequence[Expression]) -> Expression:
+        """The column `__sw_join`; a null among the keys has no partner."""
+        catalyst, expressions = self._catalyst, self._catalyst.expressions
+        hashed = catalyst.hash_of(keys)
+        if nullable := [expressions.IsNull(key) for key in keys if key.nullable()]:
+            hashed = catalyst.when(reduce(expressions.Or, nullable), catalyst.null(hashed.dataType()), hashed)
+        return catalyst.alias(hashed, JOIN_FIELD.name)
+
+    def _origins(
+        self,
+        columns: Sequence[Expression],
+        names: Sequence[str],
+        sides: Mapping[str, Plan],
+        inner: Mapping[str, InnerView],
+    ) -> Iterable[tuple[str, str, str | None]]:
+        """Yields name, side, and column of that side, for each column of a join."""
+        known = {
+            attribute_id(column): (side, str(stored.name()))
+            for side, rows in sides.items()
+            for column, stored in zip(
+                self._catalyst.items(rows.output()), self._catalyst.items(inner[side].plan.output()), strict=False
+            )
+        }
+        for column, name in zip(columns, names, strict=True):
+            side, stored = known.get(attribute_id(column), (LEFT, None))
+            yield name, side, stored
+
+
+def _without_keys(view: str, plan: Plan) -> Exception:
+    kind = _KINDS[_type_of(plan)][1]
+    if plan.condition().isEmpty():
+        return refuse(view, f"a join ({kind}) without a condition", "join by equal columns, as in ON a.id = b.id")
+    if "isnull" in str(plan.condition().get()).lower() and kind == "anti":
+        return refuse(view, "NOT IN over values that may be null", "write NOT EXISTS, which ignores nulls")
+    return refuse(
+        view,
+        f"a join ({kind}) on {plan.condition().get().sql()}, without equal columns",
+        "add an equality to its condition, as in ON a.id = b.id AND a.at < b.until",
+    )
+
+
+def _type_of(join: Plan) -> str:
+    return simple_name(join.joinType()).removesuffix("$")
+
+
+def _unique_names(names: Iterable[str]) -> list[str]:
+    """Names of letters, digits and underscores, each once, whether upper or lower case."""
+    unique: dict[str, str] = {}
+    for name in (_NO_NAME.sub("_", each).strip("_") or "column" for each in names):
+        candidates = chain([name], (f"{name}_{number}" for number in count(2)))
+        free = next(each for each in candidates if each.lower() not in unique)
+        unique[free.lower()] = free
+    return list(unique.values())

@@ -1,0 +1,247 @@
+"""The rows of a join: all of them, or those that an epoch changes.  Nobody stores them.
+
+A row of one side finds its partners by the hash of its key, in `__sw_join`.  Equal hashes of different keys do no harm:
+the condition of the join is computed by Spark, over the rows that meet.
+
+With A the left side and B the right side, `-` and `+` for the rows that leave and come, and `0` for those that stay::
+
+    inner      gone = A- · B before  +  A0 · B-        new = A+ · B after  +  A0 · B+
+    left       gone = E(A- + A0[K], B before)          new = E(A+ + A0[K], B after)        K = keys of B- and B+
+    full       gone = E(A before[K], B before[K])      new = E(A after[K], B after[K])     K = keys of all of them
+
+`·` makes pairs here, in Arrow; E is Spark's own join.  The rules are those of incremental view maintenance, see Griffin
+and Libkin, "Incremental maintenance of views with duplicates", SIGMOD 1995.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from actors.formats.limits import row_bytes
+from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinPlan
+from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.leaves import graft
+from spark_bridge.datasets.view_table import look_up
+from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.views.changes import Parent
+from spark_bridge.views.rows_before import RowsBefore
+from spark_bridge.work_cost import count
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.epoch_trace import WorkCost
+from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
+
+_JOIN = JOIN_FIELD.name
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The rows of one side in an epoch.
+
+    Args:
+        gone: those that leave.
+        new: those that come.
+        before: a handle on the rows before.
+        keys: of the rows that leave, see `ChangeSet`.
+        key_column: the column of these keys; None if no row leaves.
+    """
+
+    gone: pa.Table
+    new: pa.Table
+    before: lance.LanceDataset
+    keys: pa.Array
+    key_column: str | None
+
+    @property
+    def hashes(self) -> pa.Array:
+        """Of the keys of the rows that change, each once."""
+        return _hashes(self.gone, self.new)
+
+    def rows_before(self, hashes: pa.Array) -> _Found:
+        """The rows before with these hashes."""
+        columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]
+        rows = look_up(self.before, _JOIN, hashes, columns)
+        count(WorkCost(found=rows.num_rows))
+        stay = rows
+        if self.key_column:
+            stay = rows.filter(pc.invert(pc.is_in(rows.column(self.key_column), value_set=self.keys)))
+        schema = self.new.schema
+        return _Found(rows.select(schema.names).cast(schema), stay.select(schema.names).cast(schema))
+
+    def rows_after(self, found: _Found, hashes: pa.Array) -> pa.Table:
+        """The rows afterwards with these hashes."""
+        return pa.concat_tables([found.stay, _with(self.new, hashes)])
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Rows that were looked up: all of them, and those that stay."""
+
+    before: pa.Table
+    stay: pa.Table
+
+
+class JoinedRows:
+    """Makes the rows of joins.
+
+    Args:
+        spark: the session.
+        root: the directory of the pipeline.
+        parents: name → parent; the sides of the joins are among them.
+        before: finds their rows before the changes.
+    """
+
+    def __init__(
+        self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], before: RowsBefore
+    ) -> None:
+        self._spark, self._catalyst = spark, Catalyst(spark)
+        self._root, self._parents, self._before = root, parents, before
+
+    def are_changed(self, join: JoinPlan) -> bool:
+        """Whether a side has changes."""
+        return any(self._parents[each].changes is not None for each in (join.left, join.right))
+
+    def changed(self, join: JoinPlan, columns: list[str]) -> tuple[DataFrame, int]:
+        """The rows that leave and those that come, with their weights at the end, and their size in bytes.
+
+        Args:
+            join: the join.
+            columns: of its result that are wanted, in its order.
+        """
+        left, right = self._side(join.left), self._side(join.right)
+        if join.kind == "inner":
+            pairs = _pairs(join, columns, left, right)
+            count(WorkCost(given=pairs.num_rows))
+            return frame_of_table(self._spark, pairs), pairs.nbytes
+        tables = dict(zip((LEFT, RIGHT), _worlds(join, left, right), strict=True))
+        count(WorkCost(given=sum(each.num_rows for each in tables.values())))
+        frames = {side: frame_of_table(self._spark, each) for side, each in tables.items()}
+        frame = self._catalyst.frame(graft(self._catalyst, join.weighted, join.weighted_leaves, frames))
+        return frame.select(*columns, WEIGHT_FIELD.name), sum(each.nbytes for each in tables.values())
+
+    def all(self, join: JoinPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[DataFrame, int]:
+        """All rows, or at least those with these values, and the size of the rows that they are made of, in bytes.
+
+        Args:
+            join: the join.
+            columns: of its result that are wanted, in its order.
+            values: column of the result → its values.
+        """
+        frames, nbytes = {}, 0
+        for side, name in ((LEFT, join.left), (RIGHT, join.right)):
+            parent = self._parents[name]
+            location = self._root.child(parent.version.path)
+            dataset = open_dataset(location, parent.version.version)
+            wanted = {
+                stored: values[column] for column, of, stored in join.columns if of == side and column in values and stored
+            }
+            # A row without a partner has nulls, and is wanted by the values of the other side.
+            known = WantedRows(values=wanted if join.kind == "inner" or (join.kind, side) == ("left", LEFT) else {})
+            frames[side], rows = frame_of_rows(self._spark, location, dataset, _stored_names(parent), known)
+            count(WorkCost(given=rows))
+            nbytes += rows * row_bytes(dataset.schema.field(each) for each in _stored_names(parent))
+        frame = self._catalyst.frame(graft(self._catalyst, join.plan, join.leaves, frames))
+        return frame.select(*columns), nbytes
+
+    def _side(self, name: str) -> _Side:
+        parent = self._parents[name]
+        changes, names = parent.changes, [*_stored_names(parent), _JOIN]
+        before = self._before.of(parent)
+        if changes is None:
+            nothing = parent.plan.schema.empty_table().select(names)
+            return _Side(nothing, nothing, before, pa.nulls(0), None)
+        key_column = parent.key_column if len(changes.keys) else None
+        gone = self._before.gone(parent).select(names)
+        return _Side(gone, changes.new.select(names), before, changes.keys, key_column)
+
+
+def _stored_names(parent: Parent) -> list[str]:
+    """The columns of a side, without the hash."""
+    return [name for name in parent.plan.schema.names if name != _JOIN]
+
+
+def _pairs(join: JoinPlan, columns: list[str], left: _Side, right: _Side) -> pa.Table:
+    partners = right.rows_before(left.hashes)
+    staying = left.rows_before(right.hashes).stay
+    parts = [
+        (left.gone, partners.before, -1),
+        (staying, right.gone, -1),
+        (left.new, right.rows_after(partners, left.hashes), 1),
+        (staying, right.new, 1),
+    ]
+    return pa.concat_tables(_meeting(join, columns, *each) for each in parts)
+
+
+def _meeting(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, weight: int) -> pa.Table:
+    """The pairs of rows with equal hashes."""
+    left_at, right_at = _positions(left.column(_JOIN), right.column(_JOIN))
+    rows = {LEFT: (left, pa.array(left_at)), RIGHT: (right, pa.array(right_at))}
+    arrays = []
+    for name, side, stored in join.columns:
+        if name in columns:
+            table, at = rows[side]
+            arrays.append(table.column(stored).take(at))
+    weights = pa.array(np.full(len(left_at), weight), WEIGHT_FIELD.type)
+    return pa.table([*arrays, weights], names=[*columns, WEIGHT_FIELD.name])
+
+
+def _positions(
+    left: pa.ChunkedArray, right: pa.ChunkedArray
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The positions of the rows that meet, on the left and on the right; a null meets nothing."""
+    left_at, right_at = (np.flatnonzero(each.is_valid().to_numpy()) for each in (left, right))
+    ours, theirs = (each.drop_null().to_numpy() for each in (left, right))
+    order = np.argsort(theirs, kind="stable")
+    theirs = theirs[order]
+    first, end = np.searchsorted(theirs, ours, "left"), np.searchsorted(theirs, ours, "right")
+    numbers = end - first
+    starts = np.cumsum(numbers) - numbers
+    within = np.arange(int(numbers.sum())) - np.repeat(starts, numbers)
+    return np.repeat(left_at, numbers), right_at[order[np.repeat(first, numbers) + within]]
+
+
+def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[pa.Table, pa.Table]:
+    """The rows of both sides that Spark joins: those of before with the weight -1, and those of after with 1."""
+    if join.kind == "full":
+        hashes = pc.unique(pa.concat_arrays([left.hashes, right.hashes]))
+        return _both(left, left.rows_before(hashes), hashes), _both(right, right.rows_before(hashes), hashes)
+    staying = left.rows_before(right.hashes).stay
+    gone, new = pa.concat_tables([left.gone, staying]), pa.concat_tables([left.new, staying])
+    hashes = _hashes(gone, new)
+    partners = right.rows_before(hashes)
+    after = right.rows_after(partners, hashes)
+    return _weighted(gone, new), _weighted(partners.before, after)
+
+
+def _both(side: _Side, found: _Found, hashes: pa.Array) -> pa.Table:
+    """The rows with these hashes before and after, and the rows that change without a key."""
+    gone = pa.concat_tables([found.before, _without_key(side.gone)])
+    return _weighted(gone, pa.concat_tables([side.rows_after(found, hashes), _without_key(side.new)]))
+
+
+def _weighted(gone: pa.Table, new: pa.Table) -> pa.Table:
+    weights = np.repeat(np.array([-1, 1]), [gone.num_rows, new.num_rows])
+    rows = pa.concat_tables([gone, new]).drop_columns([_JOIN])
+    return rows.append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
+
+
+def _hashes(*tables: pa.Table) -> pa.Array:
+    columns = pa.chunked_array([chunk for each in tables for chunk in each.column(_JOIN).chunks], JOIN_FIELD.type)
+    return pc.unique(columns).drop_null()
+
+
+def _with(rows: pa.Table, hashes: pa.Array) -> pa.Table:
+    return rows.filter(pc.is_in(rows.column(_JOIN), value_set=hashes))
+
+
+def _without_key(rows: pa.Table) -> pa.Table:
+    return rows.filter(rows.column(_JOIN).is_null())
