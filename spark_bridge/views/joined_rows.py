@@ -79,7 +79,7 @@ class _Side:
 
     def rows_after(self, found: _Found, hashes: pa.Array) -> pa.Table:
         """The rows afterwards with these hashes."""
-        return pa.concat_tables([found.stay, _with(self.new, hashes)])
+        return _with(pa.concat_tables([found.stay, self.new]), hashes)
 
 
 @dataclass(frozen=True)
@@ -216,10 +216,9 @@ def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[pa.Table, pa.Tab
         return _both(left, left.rows_before(hashes), hashes), _both(right, right.rows_before(hashes), hashes)
     staying = left.rows_before(right.hashes).stay
     gone, new = pa.concat_tables([left.gone, staying]), pa.concat_tables([left.new, staying])
-    hashes = _hashes(gone, new)
-    partners = right.rows_before(hashes)
-    after = right.rows_after(partners, hashes)
-    return _weighted(gone, new), _weighted(partners.before, after)
+    partners = right.rows_before(_hashes(gone, new))
+    before = _with(partners.before, _hashes(gone))
+    return _weighted(gone, new), _weighted(before, right.rows_after(partners, _hashes(new)))
 
 
 def _both(side: _Side, found: _Found, hashes: pa.Array) -> pa.Table:

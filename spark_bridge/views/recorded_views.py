@@ -305,7 +305,7 @@ class RecordedViews:
     def _follow(self, epoch: int, changes: Mapping[str, ChangeSet], run: RunWork) -> list[CatalogView]:
         """Takes the changes of the views over sources through those over views."""
         created = self._derived.follow(epoch, self._parents(changes), self.versions, run)
-        self._maintained.update(filter(is_view, created))
+        self._maintained.update(name for name in created if name == base_name(name))
         self._dropped.update(self._derived.take_ended())
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in created]
 

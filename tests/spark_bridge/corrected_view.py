@@ -75,8 +75,7 @@ class CorrectedView(FollowedView):
         return counts
 
     def _block(self, source: str, path: str, rows: pa.Table) -> Block:
-        files = pa.repeat(pa.scalar(path_fingerprint(source, path), FILE_FIELD.type), rows.num_rows)
-        seen = rows.append_column(FILE_FIELD, files)
+        seen = with_file(source, path, rows)
         used = self.materializer.columns().get(source)
         if used is not None:
             seen = seen.select([name for name in seen.column_names if name in used])
@@ -100,3 +99,9 @@ class CorrectedView(FollowedView):
         )
         place = stored_rows_path(source, 1)
         return StoredBlock(place, table.schema, FragmentStager(self.root.child(place)).stage(table))
+
+
+def with_file(source: str, path: str, rows: pa.Table) -> pa.Table:
+    """Rows with the fingerprint of their file."""
+    files = pa.repeat(pa.scalar(path_fingerprint(source, path), FILE_FIELD.type), rows.num_rows)
+    return rows.append_column(FILE_FIELD, files)

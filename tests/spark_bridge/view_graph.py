@@ -14,15 +14,42 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
 from state.tables.records import CatalogView
-from tests.spark_bridge.corrected_view import CorrectedView, Files
+from tests.spark_bridge.corrected_view import CorrectedView, Files, with_file
 from tests.spark_bridge.random_rows import SCHEMA
 from tests.spark_bridge.same_rows import difference
 
 IDLE: Files = {}
 _SETTLED_S, _POLL_S = 120.0, 0.02
+
+
+class _FilesOfEpoch:
+    """A history: a file is a piece, see `spark_bridge.hand_over.history.History`."""
+
+    missing = ()
+
+    def __init__(self, files: Files, columns: Mapping[str, frozenset[str]], progress: str | None) -> None:
+        self._files = sorted(file for file in files if file[0] in columns)
+        self._rows, self._columns, self._taken = files, columns, int(progress or 0)
+
+    @property
+    def fraction(self) -> float:
+        return self._taken / max(1, len(self._files))
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        if self._taken == len(self._files):
+            return None
+        source, path = file = self._files[self._taken]
+        self._taken += 1
+        rows = with_file(source, path, self._rows[file])
+        names = [name for name in rows.column_names if name in self._columns[source]]
+        return HistoryPiece({source: [rows.select(names)]}, str(self._taken))
+
+    def close(self) -> None:
+        pass
 
 
 class ViewGraph(CorrectedView):
@@ -44,11 +71,14 @@ class ViewGraph(CorrectedView):
         self.definitions = list(definitions)
         self.plans: Mapping[str, ViewPlan] = {}
         self._term = 1
+        self._files_at: dict[int, Files] = {}
         self._known: dict[str, CatalogView] = {}
         super().__init__(spark, root, definitions[-1], sources, schema)
 
     def new_materializer(self) -> Materializer:
-        materializer = Materializer(self.spark, self.root, materialized=self.schemas, replacing=self.schemas)
+        materializer = Materializer(
+            self.spark, self.root, materialized=self.schemas, replacing=self.schemas, open_history=self._history
+        )
         if self.epoch:
             ingested = {source for source, rows in self.rows.items() if rows.num_rows}
             materializer.open(self.views, self.epoch, ingested)
@@ -69,7 +99,9 @@ class ViewGraph(CorrectedView):
 
     def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None] = IDLE) -> EpochViews:
         self._known = dict(self.catalog)
-        return self.after(super().correct(new, replaced))
+        done = super().correct(new, replaced)
+        self._files_at[self.epoch] = self.files
+        return self.after(done)
 
     def after(self, done: EpochViews) -> EpochViews:
         self.catalog = dict(
@@ -116,6 +148,9 @@ class ViewGraph(CorrectedView):
         for name in names:
             self.spark.catalog.dropTempView(name)
         return answers
+
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> _FilesOfEpoch:
+        return _FilesOfEpoch(self._files_at[epoch], plan.columns, progress)
 
     def _declare(self, materializer: Materializer) -> None:
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}

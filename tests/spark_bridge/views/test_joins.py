@@ -11,8 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.views import derived_views
 from tests.cases import few
-from tests.spark_bridge.random_rows import random_rows
+from tests.spark_bridge.corrected_view import Files
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_graph import ViewGraph
 
 SOURCES = ("t", "u", "w")
@@ -26,7 +29,7 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "anti": ("append", "SELECT k, i FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE u.g = t.g)"),
     "exists or": ("append", "SELECT k, i FROM t WHERE b OR g IN (SELECT g FROM u WHERE i > 0)"),
     "scalar": ("append", "SELECT k, (SELECT max(u.i) FROM u WHERE u.g = t.g) AS m, "
-                         "(SELECT count(*) FROM u WHERE u.k = t.k) AS n FROM t"),
+                         "(SELECT sum(u.i) FROM u WHERE u.k = t.k) AS n FROM t"),
     "self": ("aggregate", "SELECT x.k, count(*) AS n, sum(y.i) AS s FROM t x JOIN t y ON x.g = y.g GROUP BY x.k"),
     "null safe": ("append", "SELECT t.i, u.i AS j FROM t JOIN u ON t.k <=> u.k AND t.g = u.g"),
     "three": ("aggregate", "SELECT w.k, count(*) AS n, max(t.i) AS m FROM t, u, w "
@@ -45,7 +48,16 @@ JOINS: Mapping[str, tuple[str, str]] = {
 QUICK = ("left", "three", "full", "self")
 
 
-def _epoch(graph: ViewGraph, chance: random.Random) -> None:
+JOINED = ViewDefinition("joined", JOINS["left"][1])
+OVER = {
+    "grouped": "SELECT k, count(*) AS n, sum(i) AS s, min(g) AS lo FROM joined GROUP BY k",
+    "row by row": "SELECT k, i + 1 AS i FROM joined WHERE g > 0",
+    "joined again": "SELECT j.k, j.i, w.i AS x FROM joined j FULL JOIN w ON j.g = w.g",
+    "of itself": "SELECT one.k, count(*) AS n FROM joined one JOIN joined other ON one.i = other.i GROUP BY one.k",
+}
+
+
+def _files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
     new = {
         (source, f"f{graph.epoch}"): random_rows(chance, chance.choice([1, 4, 9]))
         for source in SOURCES
@@ -54,7 +66,11 @@ def _epoch(graph: ViewGraph, chance: random.Random) -> None:
     replaced: dict[tuple[str, str], pa.Table | None] = {}
     for file in chance.sample(sorted(graph.files), min(len(graph.files), chance.choice([0, 1, 2]))):
         replaced[file] = chance.choice([None, random_rows(chance, chance.choice([0, 3, 6]))])
-    graph.correct(new, replaced)
+    return new, replaced
+
+
+def _epoch(graph: ViewGraph, chance: random.Random) -> None:
+    graph.correct(*_files(graph, chance))
     graph.check()
 
 
@@ -72,4 +88,93 @@ def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_pat
     graph.correct({}, dict.fromkeys(graph.files))
     graph.check()
     _epoch(graph, chance)
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("name", few(OVER, "grouped", "joined again"))
+def test_view_over_a_join_follows_it(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    chance = random.Random(f"over {name}")
+    graph = ViewGraph(local_spark, tmp_path, [JOINED, ViewDefinition("over", OVER[name])], SOURCES)
+    for number in range(5):
+        if number == 3:
+            graph.reopen()
+        _epoch(graph, chance)
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("name", few(OVER, "grouped"))
+def test_views_over_joins_that_are_added_later_get_all_rows(
+    local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are computed beside epochs that add, replace and remove rows."""
+    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+    chance = random.Random(f"late {name}")
+    total = ViewDefinition("total", "SELECT g, count(*) AS n FROM w GROUP BY g")
+    graph = ViewGraph(local_spark, tmp_path, [total], SOURCES)
+    _epoch(graph, chance)
+    graph.declare([total, JOINED, ViewDefinition("over", OVER[name])])
+    for number in range(60):
+        if not graph.materializer.backfilling:
+            break
+        graph.materializer.backfill()
+        new, replaced = _files(graph, chance)
+        # A correction makes the sides of a join begin anew, as long as they lack history.
+        graph.correct(new, replaced if number > 40 or {"joined.1", "joined.2"} <= graph.views.keys() else {})
+        graph.check("total", *(name for name in ("joined", "over") if name in graph.views))
+    graph.settle()
+    for _ in range(2):
+        _epoch(graph, chance)
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("name", few({"inner": 0, "two outer": 0, "anti": 0}, "two outer"))
+def test_join_of_sources_whose_rows_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    chance = random.Random(f"apart {name}")
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", JOINS[name][1]), dict.fromkeys(SOURCES, SCHEMA))
+    for _ in range(4):
+        view.run({source: random_rows(chance, chance.choice([0, 1, 5])) for source in SOURCES})
+        view.check()
+
+
+def test_a_row_without_a_partner_counts_none(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Spark itself answers null if the other side has no rows at all."""
+    query = "SELECT k, (SELECT count(*) FROM u WHERE u.g = t.g) AS n FROM t"
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+
+    def rows(*of: tuple[str, int | None]) -> pa.Table:
+        return pa.table([[k for k, _ in of], [g for _, g in of]], schema=schema)
+
+    def counts() -> dict[str, int]:
+        stored = graph.open(graph.root, graph.views["v"]).to_table()
+        return dict(zip(stored["k"].to_pylist(), stored["n"].to_pylist(), strict=True))
+
+    graph.correct({("t", "a"): rows(("one", 1), ("two", 2), ("none", None))})
+    assert counts() == {"one": 0, "two": 0, "none": 0}
+    graph.correct({("u", "a"): rows(("x", 1), ("y", 1), ("z", None))})
+    assert counts() == {"one": 2, "two": 0, "none": 0}
+    graph.correct({}, {("u", "a"): None})
+    assert counts() == {"one": 0, "two": 0, "none": 0}
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "given", "found"),
+    [
+        # The new row of t and its one partner; then the new row of u and its two partners.
+        ("SELECT t.k, u.k AS j FROM t JOIN u USING (g)", 1, 1),
+        ("SELECT t.k, u.k AS j FROM t LEFT JOIN u USING (g)", 2, 1),
+    ],
+)
+def test_rows_that_do_not_change_stay_where_they_are(
+    local_spark: SparkSession, tmp_path: Path, query: str, given: int, found: int
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+    many = pa.table([["x"] * 50, [*range(50)]], schema=schema)
+    graph.correct({("t", "a"): many, ("u", "a"): many})
+    done = graph.correct({("t", "b"): pa.table([["new"], [7]], schema=schema)})
+    graph.check()
+    [cost] = [each.cost for each in done.work if each.name == "v"]
+    assert (cost.given, cost.found) == (given, found)
     graph.materializer.close()
