@@ -11,6 +11,7 @@ Data flow of one epoch::
                                           → merge, then the query's own expressions → upsert
     DISTINCT   pairs of group and value ── one job ──→ pairs that are not stored (look-up by __sw_key) → append
                                           → the function's partial aggregation over them ── one job ──→ as above
+    join       changed rows of either side + their partners (look-up by __sw_join) → pairs with weights → as above
     stored rows   fragments that the fetch actors have staged, without Spark ──────→ append
 
 After the new rows come the corrections: files whose old rows are replaced or removed.  Stored rows change first.  Then
@@ -46,10 +47,12 @@ Rooms, each on those below it; `work_times` measures all of them:
 | room | holds |
 |---|---|
 | `materializer` | the face of the package: declare views, run an epoch, add a piece of a backfill |
-| `views` | the maintenance of append, aggregate and full views, backfills, corrections |
+| `views` | the maintenance of append, aggregate and full views, and of backfills |
+| `changes` | the rows that an epoch changes: of corrected files, of other views, of joins |
 | `aggregation` | partial aggregation, merge of buffers, distinct values |
 | `hand_over` | blocks and datasets as DataFrames, the history of a backfill |
 | `analysis` | a declared view -> its class and plan, or its refusal |
+| `identity` | a plan and the code of a function -> the text that recognises the view |
 | `datasets` | the Lance datasets of views and of stored rows |
 | `session` | the SparkSession, its settings, jobs that always end |
 | `application` | Java, the JVMs and Ray actors of a Spark application |

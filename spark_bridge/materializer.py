@@ -20,6 +20,9 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
+from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
+from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -27,14 +30,11 @@ from spark_bridge.hand_over.row_hand_over import RowHandOver
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
-from spark_bridge.views.changes import Parent
-from spark_bridge.views.corrections import CorrectedRows, corrected_sources
 from spark_bridge.views.derived_rows import DerivedRows
 from spark_bridge.views.derived_views import DerivedView, DerivedViews
 from spark_bridge.views.full_view import FullView
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.incremental_views import IncrementalViews
-from spark_bridge.views.parent_rows import ParentRows
 from spark_bridge.views.recorded_views import RecordedViews
 from spark_bridge.views.stored_sources import StoredSources
 from spark_bridge.views.view import ShownView
@@ -309,8 +309,9 @@ class Materializer:
         return ParentRows(self._spark, self._root, parents, self._snapshot, self._rows.parallelism, time_us)
 
     def _snapshot(self, version: ViewVersion) -> lance.LanceDataset:
-        of_derived = self._derived.snapshot(version.name)
-        return self._incremental.snapshot(version) if of_derived is None else of_derived
+        log = self._derived.logs.get(version.name) or self._incremental.log(version)
+        assert log.snapshot is not None, "the sides of joins are row-by-row views"
+        return log.snapshot()
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each)

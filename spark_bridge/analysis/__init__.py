@@ -2,19 +2,18 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               operators, aggregate_calls, full_analysis: checks
-                                              inner_groupings: groupings within become hidden views
+                                              joined_form: subqueries become joins
+                                              inner_views: groupings within, and sides of joins, become hidden views
                                               total_order: one answer where rows tie
-                                              identity, function_source: the text that recognises the view
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
 
 `view_planner` keeps each view with its plan and the views that it reads (`planned_view`), plans a view after those, and
-analyses changed views only.  `correctable` refuses
-views that cannot follow replaced files.
+analyses changed views only.  `correctable` refuses views that cannot follow replaced files.
 
 Invariants: the analysis executes no job and leaves no temporary view; a refusal names the view, the reason and the
 advice in one line; equal identities mean equal computations.
 
 To maintain a further aggregate function, add its class to `aggregate_functions`.
 
-Face: `analysis.analyse`, `view_definition`, `view_plan`, `declaration`, `correctable`, `total_order`.
+Face: `analysis.analyse`, `view_definition`, `view_plan`, `join_plan`, `declaration`, `correctable`, `total_order`.
 """

@@ -16,11 +16,9 @@ from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
-from spark_bridge.analysis.function_source import constant_texts, definition_text, identity_texts
-from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.inner_views import InnerCut, InnerView
 from spark_bridge.analysis.join_plan import JoinPlan
-from spark_bridge.analysis.joined_form import has_join, with_joins, with_narrow_sides
+from spark_bridge.analysis.joined_form import has_join, with_joins, with_narrow_sides, without_order
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
@@ -30,6 +28,8 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
+from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
+from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.records import ViewClass
@@ -100,7 +100,7 @@ class _Analysis:
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
-        plan = self._plain(with_joins(self._catalyst, analysed_plan), stored)
+        plan = self._plain(with_joins(self._catalyst, without_order(self._catalyst, analysed_plan)), stored)
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
@@ -116,6 +116,8 @@ class _Analysis:
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
             reason += _inner_text(cut.views)
+            if without_order(self._catalyst, analysed_plan) is not analysed_plan:
+                reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
             plan, inner, self._joins = analysed_plan, {}, {}
             view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])

@@ -27,10 +27,10 @@ from itertools import chain, count
 
 import pyarrow as pa
 
-from spark_bridge.analysis.identity import identity_text
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
 from spark_bridge.analysis.operators import refuse
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
+from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
 _NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
@@ -79,9 +79,7 @@ class InnerCut:
         check: refuses an operator with an expression that cannot be maintained.
     """
 
-    def __init__(
-        self, catalyst: Catalyst, view: str, leaves: Mapping[int, str], check: Callable[[Plan], None]
-    ) -> None:
+    def __init__(self, catalyst: Catalyst, view: str, leaves: Mapping[int, str], check: Callable[[Plan], None]) -> None:
         self._catalyst, self._view, self._check = catalyst, view, check
         self._known: dict[str, InnerView] = {}
         self.views: list[InnerView] = []
@@ -197,7 +195,7 @@ class InnerCut:
             inner: side → the hidden view with its rows.
             weights: a column of each side, in which the rows that meet are equal; none for no such column.
         """
-        catalyst, leaves, children = self._catalyst, dict[int, str](), []
+        catalyst, leaves, children = self._catalyst, dict[int, str](), list[Plan]()
         for at, (side, rows) in enumerate(sides.items()):
             output = catalyst.items(catalyst.local_relation(inner[side].plan.output()).newInstance().output())[:-1]
             weight = [weights[at]] if weights else []
@@ -208,10 +206,10 @@ class InnerCut:
         name = _type_of(plan)
         kind = catalyst.singleton("catalyst.plans.LeftOuter") if name == "RightOuter" else plan.joinType()
         if not weights:
-            return catalyst.join_of(kind, *children, condition), leaves, condition
+            return catalyst.join_of(kind, children[0], children[1], condition), leaves, condition
         both = catalyst.expressions.And(condition, catalyst.expressions.EqualTo(*weights))
         weight = catalyst.expressions.Coalesce(catalyst.seq(weights)) if name == "FullOuter" else weights[0]
-        return catalyst.join_of(kind, *children, both), leaves, weight
+        return catalyst.join_of(kind, children[0], children[1], both), leaves, weight
 
     def _hash(self, keys: Sequence[Expression]) -> Expression:
         """The column `__sw_join`; a null among the keys has no partner."""

@@ -1,4 +1,4 @@
-"""The plan of one join within a query: its sides are the stored rows of two hidden views, and its rows are not stored."""
+"""The plan of one join within a query: its sides are stored, as two hidden views, and its rows are not."""
 
 from __future__ import annotations
 

@@ -40,6 +40,19 @@ def with_narrow_sides(catalyst: Catalyst, plan: Plan) -> Plan:
     return catalyst.prune_columns(plan)
 
 
+def without_order(catalyst: Catalyst, plan: Plan) -> Plan:
+    """A plan without the sort of its whole result; the same plan if it has none."""
+    match simple_name(plan):
+        case "Sort" if getattr(plan, "global")():
+            return plan.child()
+        case "Project":
+            below = plan.child()
+            child = without_order(catalyst, below)
+            return plan if child is below else catalyst.with_children(plan, [child])
+        case _:
+            return plan
+
+
 def has_join(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has a join."""
     return any(simple_name(part) == "Join" for part in parts_of(catalyst, plan))

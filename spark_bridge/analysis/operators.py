@@ -13,10 +13,10 @@ ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 
 _ADVICE = {
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
-    "Except": "subtracting rows needs all earlier rows; filter instead",
+    "ExceptAll": "write EXCEPT, which has each row once, or NOT EXISTS",
     "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",
-    "Intersect": "it needs all earlier rows; filter instead",
-    "Join": "joins are not maintained yet; put the columns into one source",
+    "IntersectAll": "write INTERSECT, which has each row once, or EXISTS",
+    "Join": "join by equal columns, as in ON a.id = b.id",
     "Limit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalLimit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalRelation": "constant rows would be added again by every epoch; leave them out",
@@ -69,7 +69,7 @@ def refuse(view: str, what: str, advice: str) -> NotIncrementalError:
 def refuse_operator(view: str, plan: Plan) -> NotIncrementalError:
     """The error for an operator that cannot be maintained, with advice."""
     name = str(plan.nodeName())
-    advice = _ADVICE.get(name, "only SELECT with WHERE, explode, UNION ALL, and one GROUP BY can be maintained")
+    advice = _ADVICE.get(name, "only SELECT with WHERE, JOIN, explode, UNION ALL and GROUP BY can be maintained")
     return refuse(view, name, advice)
 
 

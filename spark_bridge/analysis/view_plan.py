@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from state.tables.records import ViewClass
-from state.tables.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
 if TYPE_CHECKING:
     from spark_bridge.analysis.join_plan import JoinPlan
@@ -76,27 +76,43 @@ class ViewPlan:
         return tuple(dict.fromkeys([*own, *(name for each in self.inner for name in each.sources_read)]))
 
     def _read(self) -> str:
-        used = {leaf: sorted(self.columns[leaf] - {FILE_FIELD.name}) for leaf in self.columns}
+        used = {self._leaf(leaf): sorted(self.columns[leaf] - {FILE_FIELD.name}) for leaf in self.columns}
         return "; ".join(f"{leaf} ({', '.join(names) or 'the number of rows'})" for leaf, names in used.items())
+
+    def _leaf(self, name: str) -> str:
+        """A source, a parent or a join, for people."""
+        if name not in self.joins:
+            return name
+        join = self.joins[name]
+        return f"{name}, {join.text}, of {join.left} and {join.right}"
 
     def explain(self) -> str:
         """Class, reason, stored data and costs of an epoch, for people."""
-        columns = ", ".join(name for name in self.schema.names)
+        columns = ", ".join(name for name in self.schema.names if not hidden(name))
         parents = " and ".join(self.parents)
+        by_key = ", each found by the hash of its key" if JOIN_FIELD.name in self.schema.names else ""
         match self.view_class:
+            case "append" if self.joins:
+                stored = f"the rows ({columns}), each with a hash of its values{by_key}"
+                cost = (
+                    f"a look-up of the partners of the rows of {parents} that the epoch changes, old and new; one "
+                    "Spark job over the rows that meet; a look-up of the rows that leave"
+                )
             case "append" if self.parents:
-                stored = f"the rows ({columns}), each with the key of the row of {parents} that it is made of"
+                stored = f"the rows ({columns}), each with the key of the row of {parents} that it is made of{by_key}"
                 cost = (
                     f"one Spark job over the rows of {parents} that the epoch changes; a look-up of their old results"
                 )
             case "append":
-                stored = f"the rows ({columns})"
+                stored = f"the rows ({columns}){by_key}"
                 cost = "one Spark job over the new rows, one append of its result"
             case "aggregate":
                 by = f" by ({', '.join(self.key)})" if self.key else ""
                 stored = f"one row per group{by} ({columns}), with the partials that the result does not contain"
                 rows = f"the rows of {parents} that the epoch changes, old and new" if self.parents else "the new rows"
-                cost = f"one Spark job over {rows}; a look-up and an upsert of the groups that they touch"
+                partners = f"a look-up of the partners of {rows}; " if self.joins else ""
+                rows = "the rows that meet" if self.joins else rows
+                cost = f"{partners}one Spark job over {rows}; a look-up and an upsert of the groups that they touch"
             case "full":
                 stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
                 cost = (

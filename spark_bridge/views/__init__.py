@@ -4,10 +4,9 @@
     incremental_views  append_view, aggregate_view    each epoch's rows and corrections
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, aggregate_view   the changes of other views
+                       weighted_rows                  the changes of joins
     full_views         full_view                      recomputed from all stored rows, in a thread
     stored_sources                                    the stored rows of materialized sources
-    corrections                                       old and new rows of replaced files
-    changes, parent_rows                              old and new rows of views, for the views that read them
     row_view, row_query                               the dataset and the query of row-by-row views
 
 Data flow in an epoch:

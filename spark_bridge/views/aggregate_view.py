@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,9 +10,9 @@ from spark_bridge.aggregation.distinct_set import COUNT_FIELD
 from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeLog, Changes, ChangeSet
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
@@ -179,11 +178,6 @@ class AggregateView:
     def _note(self, keys: pa.ChunkedArray, before: pa.Table, merged: MergedGroups) -> None:
         if self.changes.is_kept:
             self.changes.note(ChangeSet(keys.combine_chunks(), before, merged.result.select(before.schema.names)))
-
-    def snapshot(self) -> lance.LanceDataset:
-        """See `View.snapshot`."""
-        assert self._table is not None, "create or open comes first"
-        return self._table.snapshot()
 
     @property
     def num_rows(self) -> int:

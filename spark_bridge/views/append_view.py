@@ -9,9 +9,9 @@ import pyarrow as pa
 from spark_bridge.analysis.correctable import cannot_follow
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.changes.change_set import ChangeSet
+from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeSet
-from spark_bridge.views.corrections import CorrectedRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.errors import RunFailedError
@@ -65,7 +65,7 @@ class AppendView(RowView):
             files: the fingerprints of the files.
             conditions: SQL conditions that together select the rows of the files.
         """
-        before = self.snapshot() if self.changes.is_kept else None
+        before = self._snapshot() if self.changes.is_kept else None
         for condition in conditions:
             self._table.delete_where(condition)
         if before is None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.views.changes import ChangeSet
-from spark_bridge.views.parent_rows import ParentRows
+from spark_bridge.changes.change_set import ChangeSet
+from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.views.row_view import RowView
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -36,7 +36,7 @@ class DerivedRows(RowView):
         new = self._rows_of(self._query, rows.new(self._plan))
         if self.changes.is_kept:
             names = [ORIGIN_FIELD.name, *self._plan.schema.names]
-            before = self.snapshot()
+            before = self._snapshot()
             self.changes.note(ChangeSet(origins, self._table.rows_of(origins, names), new.select(names), before))
         self._table.exchange(origins, new)
         return self._version()

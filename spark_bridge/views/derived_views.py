@@ -13,11 +13,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
 
-import lance
-
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeLog, ChangeSet, Parent
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
@@ -41,13 +39,11 @@ class DerivedView(Protocol):
     @property
     def num_rows(self) -> int: ...
 
-    def snapshot(self) -> lance.LanceDataset: ...
-
     def tidy(self) -> bool: ...
 
 
 class RowsOfParents(Protocol):
-    """The rows of parents, see `spark_bridge.views.parent_rows.ParentRows`."""
+    """The rows of parents, see `spark_bridge.changes.parent_rows.ParentRows`."""
 
     def all(self, plan: ViewPlan) -> EpochRows: ...
 
@@ -86,9 +82,7 @@ class _Unshown:
 
     def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
         """Its parents, with all changes since the computation began."""
-        return {
-            name: parents[name].since(self.begun[name], self._changes.get(name)) for name in self.plan.parents
-        }
+        return {name: parents[name].since(self.begun[name], self._changes.get(name)) for name in self.plan.parents}
 
 
 class DerivedViews:
@@ -119,6 +113,11 @@ class DerivedViews:
     def num_rows(self) -> dict[str, int]:
         """Name → number of rows of each view that readers see."""
         return {name: view.num_rows for name, view in self._shown.items()}
+
+    @property
+    def logs(self) -> dict[str, ChangeLog]:
+        """Name → changes of each view that readers see."""
+        return {name: view.changes for name, view in self._shown.items()}
 
     @property
     def unshown(self) -> frozenset[str]:
@@ -163,11 +162,6 @@ class DerivedViews:
         read = {parent for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in read
-
-    def snapshot(self, name: str) -> lance.LanceDataset | None:
-        """A handle on the present rows of a row-by-row view; None if it is none of these."""
-        view = self._shown.get(name)
-        return None if view is None else view.snapshot()
 
     def drop(self, name: str) -> None:
         """Forgets a view, if it is one of these; its dataset is left to the vacuum."""

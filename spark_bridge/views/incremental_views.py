@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-import lance
-
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.changes.change_set import ChangeLog, ChangeSet
+from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
-from spark_bridge.views.changes import ChangeSet
-from spark_bridge.views.corrections import CorrectedRows
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
 from state.errors import RunFailedError
@@ -131,9 +129,9 @@ class IncrementalViews:
         taken = {name: view.changes.take() for name, view in self._open.items()}
         return {name: changes for name, changes in taken.items() if changes is not None}
 
-    def snapshot(self, version: ViewVersion) -> lance.LanceDataset:
-        """A handle on the present rows of a view, of which this is the version."""
-        return self._opened(version).snapshot()
+    def log(self, version: ViewVersion) -> ChangeLog:
+        """The changes of a view, of which this is the version."""
+        return self._opened(version).changes
 
     def tidy(self) -> bool:
         """See `View.tidy`."""

@@ -8,10 +8,10 @@ import pyarrow as pa
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.datasets.result_rows import append_result, create_of_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeLog
 from spark_bridge.views.row_query import RowQuery
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -33,7 +33,7 @@ class RowView:
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan, origin: pa.Field | None) -> None:
         self._catalyst, self._root, self._plan = catalyst, root, plan
         self._query = RowQuery(catalyst, plan, origin)
-        self.changes = ChangeLog()
+        self.changes = ChangeLog(self._snapshot)
         self._path = ""
         self._opened: ViewTable | None = None
 
@@ -63,10 +63,6 @@ class RowView:
         append_result(self._table, self._query.frame(rows), self._query.schema, rows.nbytes)
         return self._version()
 
-    def snapshot(self) -> lance.LanceDataset:
-        """A handle on the view's rows as they are now."""
-        return self._table.snapshot()
-
     @property
     def num_rows(self) -> int:
         """Number of rows of the view."""
@@ -75,6 +71,10 @@ class RowView:
     def tidy(self) -> bool:
         """See `View.tidy`."""
         return self._opened is not None and self._opened.tidy()
+
+    def _snapshot(self) -> lance.LanceDataset:
+        """A handle on the view's rows as they are now."""
+        return self._table.snapshot()
 
     def _rows_of(self, query: RowQuery, rows: EpochRows) -> pa.Table:
         """The result of a query, in this process."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from actors.protocol.blocks import Block
+from spark_bridge.changes.corrections import CorrectedSource
 from spark_bridge.datasets.stored_rows import StoredRows
-from spark_bridge.views.corrections import CorrectedSource
 from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import stored_rows_name

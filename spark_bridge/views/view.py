@@ -10,10 +10,8 @@ from state.epoch import epoch_time
 from state.tables.records import ViewClass, ViewVersion
 
 if TYPE_CHECKING:
-    import lance
-
-    from spark_bridge.views.changes import ChangeLog
-    from spark_bridge.views.corrections import CorrectedRows
+    from spark_bridge.changes.change_set import ChangeLog
+    from spark_bridge.changes.corrections import CorrectedRows
 
 
 @dataclass(frozen=True)
@@ -52,9 +50,6 @@ class View(Protocol):
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
         """Brings the view up to date with files whose rows were replaced or removed."""
-
-    def snapshot(self) -> lance.LanceDataset:
-        """A handle on the view's rows as they are now."""
 
     @property
     def num_rows(self) -> int:

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.views.changes import ChangeSet
-from spark_bridge.views.parent_rows import ParentRows
+from spark_bridge.changes.change_set import ChangeSet
+from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.location import Location
@@ -54,7 +54,7 @@ class WeightedRows(RowView):
         gone, new = changed.filter(is_gone), changed.filter(pc.invert(is_gone))
         if not changed.num_rows:
             return self._version()
-        before = self.snapshot() if self.changes.is_kept else None
+        before = self._snapshot() if self.changes.is_kept else None
         hashes = pc.unique(gone.column(0).combine_chunks())
         stored = self._table.rows_of(hashes, self._names)
         is_touched = pc.is_in(new.column(0), value_set=hashes)

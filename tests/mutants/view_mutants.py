@@ -10,7 +10,11 @@ _EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_
 _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
-_CUT = "tests/spark_bridge/analysis/test_inner_groupings.py"
+_CUT = "tests/spark_bridge/analysis/test_inner_views.py"
+_PAIRS = "spark_bridge/changes/joined_rows.py"
+_JOINS = "tests/spark_bridge/views/test_joins.py"
+_EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
+_ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
 
 VIEW_MUTANTS = (
     Mutant(
@@ -75,13 +79,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the fragments that a correction took rows from are not read",
-        "spark_bridge/views/corrections.py",
+        "spark_bridge/changes/corrections.py",
         (("if after.get(number, _GONE) != deleted}", "if number < 0}"),),
         shown_by=_EXACT,
     ),
     Mutant(
         "the fragments that a correction brought are not read",
-        "spark_bridge/views/corrections.py",
+        "spark_bridge/changes/corrections.py",
         (("after.keys() - before.keys()", "after.keys() & before.keys()"),),
         shown_by=_EXACT,
     ),
@@ -111,7 +115,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows leave a view twice in an epoch with a correction",
-        "spark_bridge/views/changes.py",
+        "spark_bridge/changes/change_set.py",
         (("_without(later.gone, self.keys)", "later.gone"),),
         shown_by=f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[one row]",
     ),
@@ -187,14 +191,91 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "equal groupings of two sources are one hidden view",
-        "spark_bridge/analysis/inner_groupings.py",
+        "spark_bridge/analysis/inner_views.py",
         (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
         shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
         "the columns of a hidden view have other names in each session",
-        "spark_bridge/analysis/inner_groupings.py",
+        "spark_bridge/analysis/inner_views.py",
         (('re.compile(r"(?:#\\d+L?|\\W)+")', 're.compile(r"\\W+")'),),
         shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
+    ),
+    Mutant(
+        "rows that leave are joined with the rows after",
+        _PAIRS,
+        (("(left.gone, partners.before, -1)", "(left.gone, right.rows_after(partners, left.hashes), -1)"),),
+        shown_by=f"{_JOINS}::test_partners_that_change_in_one_epoch_meet_once[INNER]",
+    ),
+    Mutant(
+        "rows that stay lose no partners",
+        _PAIRS,
+        (("        (staying, right.gone, -1),\n", ""),),
+        shown_by=f"{_EVERY_EPOCH}[three]",
+    ),
+    Mutant(
+        "rows that stay get no partners",
+        _PAIRS,
+        (("        (staying, right.new, 1),\n", ""),),
+        shown_by=f"{_EVERY_EPOCH}[three]",
+    ),
+    Mutant(
+        "rows that come are joined with the rows before",
+        _PAIRS,
+        (("(left.new, right.rows_after(partners, left.hashes), 1)", "(left.new, partners.before, 1)"),),
+        shown_by=f"{_EVERY_EPOCH}[three]",
+    ),
+    Mutant(
+        "rows that leave are among those that stay",
+        _PAIRS,
+        (
+            (
+                "staying = left.rows_before(right.hashes).stay\n    parts",
+                "staying = left.rows_before(right.hashes).before\n    parts",
+            ),
+        ),
+        shown_by=f"{_JOINS}::test_partners_that_change_in_one_epoch_meet_once[INNER]",
+    ),
+    Mutant(
+        "an outer join forgets the rows whose partners change",
+        _PAIRS,
+        (("pa.concat_tables([left.new, staying])", "left.new"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "an outer join asks for the partners after, twice",
+        _PAIRS,
+        (("before = _with(partners.before, _hashes(gone))", "before = right.rows_after(partners, _hashes(gone))"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "a full join forgets the rows without a key",
+        _PAIRS,
+        (("rows.filter(rows.column(_JOIN).is_null())", "rows.slice(0, 0)"),),
+        shown_by=f"{_EVERY_EPOCH}[full]",
+    ),
+    Mutant(
+        "of equal rows all leave",
+        "spark_bridge/views/weighted_rows.py",
+        (("stays[order] = at >= numbers[present[order]]", "stays[order] = numbers[present[order]] == 0"),),
+        shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
+    ),
+    Mutant(
+        "a row that comes is lost if its equal leaves",
+        "spark_bridge/views/weighted_rows.py",
+        (("pa.concat_tables([stored, new.filter(is_touched)])", "stored"),),
+        shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
+    ),
+    Mutant(
+        "changes of several epochs begin at the rows of now",
+        "spark_bridge/views/derived_views.py",
+        (("parents[name].since(self.begun[name],", "parents[name].since(parents[name].version,"),),
+        shown_by=f"{_ADDED_LATER}[joined_again]",
+    ),
+    Mutant(
+        "a hidden view over views is no parent",
+        "spark_bridge/views/recorded_views.py",
+        (("name for name in created if name == base_name(name)", "name for name in created if is_view(name)"),),
+        shown_by=f"{_ADDED_LATER}[joined_again]",
     ),
 )

@@ -44,6 +44,10 @@ VIEWS = {
     "levels": "SELECT n, count(*) AS users, max(total) AS most FROM "
     "(SELECT user, count(*) AS n, max(amount) AS total FROM clicks GROUP BY user) GROUP BY n",
     "busy": "SELECT user, count(*) AS n FROM visits GROUP BY user HAVING count(*) >= 10",
+    "met": "SELECT o.user, count(*) AS n, max(v.amount) AS most FROM orders o JOIN visits v "
+    "ON o.user = v.user AND o.note = v.note GROUP BY o.user",
+    "unseen": "SELECT user, note, amount FROM clicks c "
+    "WHERE NOT EXISTS (SELECT 1 FROM visits v WHERE v.user = c.user AND v.note = c.note)",
     **{name: over_sources(query) for name, query in GRAPH.items()},
 }
 """What the views compute, over sources; `busy` is declared as a function, and the graph over views."""
@@ -53,9 +57,11 @@ LATE_VIEWS = {
     "notes": "SELECT user, count(DISTINCT note) AS notes, sum(amount) AS total FROM orders GROUP BY user",
     "small": "SELECT user, note FROM visits WHERE amount < 500",
     "users": "SELECT count(*) AS users FROM (SELECT user FROM orders GROUP BY user)",
-    "absent": "SELECT user FROM orders EXCEPT SELECT user FROM visits",
+    "both": "SELECT o.user, o.amount, c.amount AS other FROM orders o FULL JOIN clicks c "
+    "ON o.user = c.user AND o.note = c.note AND o.amount < c.amount",
+    "absent": "SELECT DISTINCT user FROM orders WHERE user NOT IN (SELECT user FROM visits)",
 }
-"""Views of a backfill, over stored rows and over files, one with a grouping within, and one that is recomputed."""
+"""Views of a backfill, over stored rows and over files: a grouping within, a join, and one that is recomputed."""
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}
@@ -87,7 +93,7 @@ def pipeline(
             discovery=sw.Listing(interval_s=0.5, name_actors=name_actors if source == SHARDED else 1),
             materialize=source in STORED,
         )
-    for name in ("by_user", "large", "everything", "levels"):
+    for name in ("by_user", "large", "everything", "levels", "met", "unseen"):
         made.view(name, VIEWS[name])
     for name, query in GRAPH.items():
         made.view(name, query)

@@ -1,6 +1,6 @@
 """Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
 
-A query may group within itself, also below a row-by-row one.
+A query may group within itself, also below a row-by-row one, and may join two views, or one with itself.
 """
 
 from __future__ import annotations
@@ -35,6 +35,15 @@ _ROW_BY_ROW = [
     "SELECT upper(k) AS k, n, -s AS s, hi AS lo, lo AS hi, c FROM {}",
     "SELECT k, n, s, lo, hi, w AS c FROM {} LATERAL VIEW explode(array(n, c)) e AS w",
 ]
+_JOINED = [
+    "SELECT a.k, a.n, b.s, a.lo, b.hi, a.c FROM {0} a JOIN {1} b ON a.k = b.k AND a.n <= b.n",
+    "SELECT a.k, a.n, b.s, a.lo, b.hi, b.c FROM {0} a LEFT JOIN {1} b ON a.k = b.k AND a.c = b.c",
+    "SELECT b.k, a.n, b.s, a.lo, b.hi, b.c FROM {0} a RIGHT JOIN {1} b ON a.n = b.n AND a.k <=> b.k",
+    "SELECT coalesce(a.k, b.k) AS k, a.n, b.s, a.lo, b.hi, a.c FROM {0} a FULL JOIN {1} b ON a.c = b.c AND a.k = b.k",
+    "SELECT * FROM {0} a WHERE EXISTS (SELECT 1 FROM {1} b WHERE a.k = b.k AND b.s > a.s)",
+    "SELECT * FROM {0} a WHERE NOT EXISTS (SELECT 1 FROM {1} b WHERE a.n = b.n)",
+    "SELECT a.k, a.n, (SELECT sum(b.s) FROM {1} b WHERE b.k = a.k) AS s, a.lo, a.hi, a.c FROM {0} a",
+]
 _FEWEST = 2
 _ROWS = "SELECT k, CAST(1 AS bigint) AS n, i AS s, CAST(g AS bigint) AS lo, i AS hi, i % 5 AS c FROM t"
 
@@ -53,6 +62,7 @@ class RandomGraph:
     chance: random.Random
     views: list[ViewDefinition] = field(default_factory=list)
     _stored: set[str] = field(default_factory=set)
+    _joined: set[str] = field(default_factory=set)
     _reads: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _made: int = 0
 
@@ -65,15 +75,23 @@ class RandomGraph:
         chance, name = self.chance, f"v{self._made}"
         self._made += 1
         parents: tuple[str, ...] = ()
-        nested = False
+        nested = joined = False
         if not is_late and (len(self.views) < 2 or chance.random() < 0.15):
             grouped = chance.random() < 0.8
             query = _grouped("t", _OF_ROWS, _KEYS_OF_ROWS, _CONDITIONS_OF_ROWS, [], chance) if grouped else _ROWS
             if grouped and chance.random() < 0.4:
                 query = _grouped(f"({query})", _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
         else:
-            parents = self._parents([each.name for each in self.views if not is_late or each.name in self._stored])
-            relation = parents[0] if len(parents) == 1 else _union(parents)
+            names = [each.name for each in self.views if not is_late or each.name in self._stored]
+            # A join of joins has too many rows.
+            narrow = [each for each in names if each not in self._joined]
+            joined = bool(narrow) and chance.random() < 0.3
+            if joined:
+                parents = chance.choice(narrow), chance.choice(narrow)
+                relation = f"({chance.choice(_JOINED).format(*parents)})"
+            else:
+                parents = self._parents(names)
+                relation = parents[0] if len(parents) == 1 else _union(parents)
             nested = chance.random() < 0.25
             if nested:
                 within = _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
@@ -84,8 +102,10 @@ class RandomGraph:
                 if grouped
                 else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
             )
-        if grouped or nested or self._stored.intersection(parents):
+        if grouped or nested or joined or self._stored.intersection(parents):
             self._stored.add(name)
+        if joined or self._joined.intersection(parents):
+            self._joined.add(name)
         self._reads[name] = parents
         self.views.append(ViewDefinition(name, query))
 

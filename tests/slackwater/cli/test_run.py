@@ -35,7 +35,7 @@ def dear(orders):
 
 joined = sw.Pipeline("joined", root="other")
 joined.source("orders", "raw", format="json", schema="item string, price double")
-joined.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item = b.item")
+joined.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item < b.item")
 """
 _DAYS = {
     "monday.json": b'{"item": "tea", "price": 2.5}\n{"item": "rum", "price": 9.0}\n',

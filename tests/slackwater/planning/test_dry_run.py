@@ -19,7 +19,7 @@ shop = sw.Pipeline("shop", root="views")
 shop.source("orders", "raw", format="json")
 shop.source("empty", "none", format="json")
 shop.view("by_item", "SELECT item, count(*) AS sold FROM orders GROUP BY item")
-shop.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item = b.item")
+shop.view("pairs", "SELECT a.item FROM orders a JOIN orders b ON a.item < b.item")
 shop.view("later", "SELECT * FROM empty")
 """
 

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from spark_bridge.analysis.function_source import identity_texts
+from spark_bridge.identity.function_source import identity_texts
 
 APP = """
     import functools

@@ -15,8 +15,8 @@ from pyspark.sql.types import DoubleType
 
 from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.identity import renumbered
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.identity.plan_text import renumbered
 from spark_bridge.materializer import Materializer
 from state.errors import DefinitionChangedError
 from state.location import Location

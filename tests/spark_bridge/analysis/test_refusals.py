@@ -21,11 +21,13 @@ from tests.spark_bridge.random_rows import SCHEMA
 SCHEMAS = {"t": SCHEMA, "u": SCHEMA, "later": None}
 
 NOT_INCREMENTAL = {
-    "Join": "SELECT t.k FROM t JOIN u ON t.k = u.k",
+    "a join (inner) on (t.i < u.i), without": "SELECT t.k FROM t JOIN u ON t.i < u.i",
+    "a join (inner) without a condition": "SELECT t.k FROM t, u",
+    "NOT IN over values that may be null": "SELECT k FROM t WHERE k NOT IN (SELECT k FROM u)",
     "Window": "SELECT k, rank() OVER (ORDER BY i) AS r FROM t",
-    "Sort": "SELECT k FROM t ORDER BY k",
+    "Sort": "SELECT k FROM (SELECT k, i FROM t ORDER BY k) WHERE i > 0",
     "GlobalLimit": "SELECT k FROM t LIMIT 3",
-    "Except": "SELECT k FROM t EXCEPT SELECT k FROM u",
+    "ExceptAll": "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
     "Sample": "SELECT k FROM t TABLESAMPLE (10 PERCENT)",
     "OneRowRelation": "SELECT k FROM t UNION ALL SELECT 'x'",
     "count(DISTINCT ...) over values of type interval": "SELECT count(DISTINCT at - timestamp'2020-01-01') AS n FROM t",
@@ -50,12 +52,18 @@ NOT_INCREMENTAL = {
     "DATE 'today'": "SELECT k FROM t WHERE day >= DATE 'today'",
     'timestamp_ntz"NOW"': 'SELECT k, timestamp_ntz"NOW" AS c FROM t',
     "a subquery (ScalarSubquery)": "SELECT k FROM t WHERE i > (SELECT max(i) FROM u)",
-    "a subquery (ListQuery)": "SELECT k FROM t WHERE k IN (SELECT k FROM u)",
-    "a subquery (Exists)": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
+    "a join (semi) without a condition": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
 }
 # One view of each rule.
 QUICK = (
-    *("Join", "Window", "GlobalLimit", "first", "sum over an interval", "grouping by (t.at"),
+    *(
+        "a join (inner) without a condition",
+        "Window",
+        "GlobalLimit",
+        "first",
+        "sum over an interval",
+        "grouping by (t.at",
+    ),
     *("rand()", "now() in a condition", "DATE 'today'", "a subquery (ScalarSubquery)"),
 )
 

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
 from spark_bridge.views import aggregate_view, derived_views
-from spark_bridge.views.parent_rows import ParentRows
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph

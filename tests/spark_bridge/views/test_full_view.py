@@ -77,7 +77,9 @@ def test_a_replacement_of_equal_size_makes_it_stale_and_a_take_over_does_not(
 
 
 def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark: SparkSession, tmp_path: Path) -> None:
-    query = "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k"
+    query = (
+        "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k ORDER BY k LIMIT 9"
+    )
     view = full_view(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
     assert content(tmp_path, view.refresh(1, {})) == []
     early = stored(tmp_path, rows(1, 2).drop_columns(["at"]))

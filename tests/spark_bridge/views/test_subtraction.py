@@ -13,9 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
-from spark_bridge.views.corrections import CorrectedRows
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView

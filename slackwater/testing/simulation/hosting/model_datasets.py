@@ -9,8 +9,8 @@ from slackwater.testing.simulation.hosting.model_derived_view import group_chang
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeLog
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name

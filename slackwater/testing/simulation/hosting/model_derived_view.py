@@ -11,8 +11,8 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.model_view import Groups, ModelView
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import ChangeLog, ChangeSet, Parent
 from state.tables.records import ViewVersion
 
 _GROUP = pa.schema([("group", pa.int64()), ("count", pa.int64()), ("total", pa.int64())])
@@ -25,7 +25,7 @@ def group_changes(before: Groups, after: Groups) -> ChangeSet:
 
 
 class ModelParentRows:
-    """See `spark_bridge.views.parent_rows.ParentRows`.
+    """See `spark_bridge.changes.parent_rows.ParentRows`.
 
     Args:
         root: by the materializer's way.
@@ -93,7 +93,7 @@ class ModelDerivedView:
             PromiseBroken: a row that leaves is not there.
         """
         changes, stored = rows.changes(self._plan), dict(self._stored())
-        assert changes is not None, "it is called with changes"
+        assert changes is not None and changes.gone is not None, "it is called with changes of groups"
         for each in changes.gone.to_pylist():
             if stored.pop(each["group"], None) != (each["count"], each["total"]):
                 raise PromiseBroken("G1", f"{self._model.name} loses the row {each}, and has {self._stored()}")

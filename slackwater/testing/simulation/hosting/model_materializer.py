@@ -21,10 +21,10 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
-from spark_bridge.views.changes import ChangeSet
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work

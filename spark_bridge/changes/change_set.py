@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,6 +14,9 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, ORIGIN_FIELD
+
+if TYPE_CHECKING:
+    import lance
 
 LeafValues = Mapping[str, Mapping[str, pa.Array]]
 """Source or parent → column → the values of its rows that matter, each once, null among them."""
@@ -57,10 +59,15 @@ class ChangeSet:
 
 
 class ChangeLog:
-    """The changes of a view since they were taken last; nothing is kept of a view that no other one reads."""
+    """The changes of a view since they were taken last; nothing is kept of a view that no other one reads.
 
-    def __init__(self) -> None:
+    Attributes:
+        snapshot: gives a handle on the present rows of the view; None for a view without it.
+    """
+
+    def __init__(self, snapshot: Callable[[], lance.LanceDataset] | None = None) -> None:
         self.is_kept = False
+        self.snapshot = snapshot
         self._changes: ChangeSet | None = None
 
     def note(self, changes: ChangeSet) -> None:
@@ -96,8 +103,8 @@ class Parent:
         if self.plan.view_class == "aggregate":
             return KEY_COLUMN
         if self.plan.joins:
-            return HASH_FIELD.name
-        return (ORIGIN_FIELD if self.plan.parents else FILE_FIELD).name
+            return str(HASH_FIELD.name)
+        return str((ORIGIN_FIELD if self.plan.parents else FILE_FIELD).name)
 
     def since(self, begun: ViewVersion, changes: ChangeSet | None) -> Parent:
         """The same view, with all changes since a version."""

@@ -30,10 +30,10 @@ from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
+from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
-from spark_bridge.views.changes import Parent
-from spark_bridge.views.rows_before import RowsBefore
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -100,9 +100,7 @@ class JoinedRows:
         before: finds their rows before the changes.
     """
 
-    def __init__(
-        self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], before: RowsBefore
-    ) -> None:
+    def __init__(self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], before: RowsBefore) -> None:
         self._spark, self._catalyst = spark, Catalyst(spark)
         self._root, self._parents, self._before = root, parents, before
 
@@ -142,7 +140,9 @@ class JoinedRows:
             location = self._root.child(parent.version.path)
             dataset = open_dataset(location, parent.version.version)
             wanted = {
-                stored: values[column] for column, of, stored in join.columns if of == side and column in values and stored
+                stored: values[column]
+                for column, of, stored in join.columns
+                if of == side and column in values and stored
             }
             # A row without a partner has nulls, and is wanted by the values of the other side.
             known = WantedRows(values=wanted if join.kind == "inner" or (join.kind, side) == ("left", LEFT) else {})
@@ -194,9 +194,7 @@ def _meeting(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table
     return pa.table([*arrays, weights], names=[*columns, WEIGHT_FIELD.name])
 
 
-def _positions(
-    left: pa.ChunkedArray, right: pa.ChunkedArray
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _positions(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The positions of the rows that meet, on the left and on the right; a null meets nothing."""
     left_at, right_at = (np.flatnonzero(each.is_valid().to_numpy()) for each in (left, right))
     ours, theirs = (each.drop_null().to_numpy() for each in (left, right))

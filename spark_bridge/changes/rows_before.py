@@ -7,8 +7,8 @@ from collections.abc import Callable
 import lance
 import pyarrow as pa
 
+from spark_bridge.changes.change_set import Parent
 from spark_bridge.datasets.view_table import look_up
-from spark_bridge.views.changes import Parent
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -15,10 +15,10 @@ from actors.protocol.blocks import Correction, StoredBlock
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import NO_VALUES, LeafValues
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -17,11 +17,11 @@ from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.join_plan import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent
+from spark_bridge.changes.joined_rows import JoinedRows
+from spark_bridge.changes.rows_before import RowsBefore, Snapshot
 from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.changes import NO_VALUES, ChangeSet, LeafValues, Parent
-from spark_bridge.views.joined_rows import JoinedRows
-from spark_bridge.views.rows_before import RowsBefore, Snapshot
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -1,0 +1,205 @@
+"""Cost of a join that is kept up to date: orders and customers, epochs of new orders and of customers that move.
+
+    python -m benchmarks.joined_view [--orders 5000000] [--epochs 50] [--life 1000]
+
+In one local session, in turns: a grouping of the orders alone, a grouping of orders joined with customers, and the rows
+of a left join.  There are a tenth as many customers as orders.  An epoch has 1,000 new orders and 100 customers: half
+of them are new, and half move to another region, as their file is replaced.  Beside it, the same query by Spark and by
+DuckDB over all rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.protocol.blocks import Block, Correction, StoredBlock
+from benchmarks.command import run_benchmark
+from benchmarks.directory_size import directory_size
+from benchmarks.result import TIMES, Number, Result, Row, Table, Target
+from benchmarks.views_over_views import staged_bytes
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.materializer import Materializer
+from spark_bridge.session.local_session import start_local_session
+from spark_bridge.session.settings import SparkSettings
+from spark_bridge.session.warm_up import warm_up
+from state.lance.fragment_stager import FragmentStager
+from state.location import Location
+from state.tables.fingerprint import path_fingerprint
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD, LINEAGE, stored_rows_path
+
+ORDERS = pa.schema([("customer", pa.int64()), ("amount", pa.int64())])
+CUSTOMERS = pa.schema([("id", pa.int64()), ("region", pa.string())])
+SCHEMAS = {"orders": ORDERS, "customers": CUSTOMERS}
+JOINED = (
+    "SELECT region, count(*) AS n, sum(amount) AS total FROM orders JOIN customers ON customer = id GROUP BY region"
+)
+VIEWS: Mapping[str, str] = {
+    "a grouping of the orders alone": "SELECT amount % 200 AS region, count(*) AS n, sum(amount) AS total FROM orders "
+    "GROUP BY amount % 200",
+    "a grouping of orders and customers": JOINED,
+    "the rows of a left join": "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id",
+}
+ALONE, GROUPED = "a grouping of the orders alone", "a grouping of orders and customers"
+NEW_ORDERS, CUSTOMERS_A_FILE, WARM_EPOCHS, COMPARED = 1_000, 50, 5, 100
+AGEING, WRITTEN = Target(1.2, TIMES), Target(4, TIMES)
+
+
+class Followed:
+    """One view over two sources, with their first rows."""
+
+    def __init__(self, spark: SparkSession, root: Location, query: str, orders: int) -> None:
+        self._random = np.random.default_rng(1)
+        self._epoch = self._versions = 0
+        self.customers, self.root, self.seconds, self.tidied_s = orders // 10, root, list[float](), list[float]()
+        self.views: Mapping[str, ViewVersion] = {}
+        self.materializer = Materializer(spark, root, materialized=["customers"], replacing=["customers"])
+        self.materializer.declare([ViewDefinition("v", query)], SCHEMAS, {})
+        self.orders, self.regions = [self._new_orders(orders)], dict[str, pa.Table]()
+        files = {f"{at}": self._customers(at, CUSTOMERS_A_FILE) for at in range(0, self.customers, CUSTOMERS_A_FILE)}
+        self.first_s = self._run(self.orders[0], files, {})
+
+    def turn(self) -> None:
+        """An epoch of new orders, a file of new customers, and one whose customers move."""
+        moved = str(CUSTOMERS_A_FILE * int(self._random.integers(0, self.customers // CUSTOMERS_A_FILE)))
+        new = {str(self.customers): self._customers(self.customers, CUSTOMERS_A_FILE)}
+        self.customers += CUSTOMERS_A_FILE
+        self.orders.append(self._new_orders(NEW_ORDERS))
+        self.seconds.append(self._run(self.orders[-1], new, {moved: self._customers(int(moved), CUSTOMERS_A_FILE)}))
+
+    def _new_orders(self, count: int) -> pa.Table:
+        customers = self._random.integers(0, self.customers, count)
+        return pa.table([customers, self._random.integers(0, 1_000_000, count)], schema=ORDERS)
+
+    def _customers(self, first: int, count: int) -> pa.Table:
+        regions = [f"region-{each:03}" for each in self._random.integers(0, 200, count)]
+        return pa.table([np.arange(first, first + count), regions], schema=CUSTOMERS)
+
+    def _run(self, orders: pa.Table, new: Mapping[str, pa.Table], replaced: Mapping[str, pa.Table]) -> float:
+        blocks = {"orders": [Block("benchmark", "orders", orders, orders.num_rows, orders.nbytes, tuple(ORDERS.names))]}
+        rows = pa.concat_tables(_with_file(path, each) for path, each in new.items())
+        names, stored = tuple(rows.column_names), self._stored(new)
+        block = Block("benchmark", "customers", rows, rows.num_rows, rows.nbytes, names, stored)
+        corrections = [
+            Correction("customers", path, b"12345678", (self._stored({path: each}),)) for path, each in replaced.items()
+        ]
+        self.regions.update({**new, **replaced})
+        self._epoch += 1
+        started = time.perf_counter()
+        done = self.materializer.run_epoch(self._epoch, {**blocks, "customers": [block]}, corrections)
+        ended = time.perf_counter()
+        self.views = done.views
+        self.materializer.tidy()
+        self.tidied_s.append(time.perf_counter() - ended)
+        return ended - started
+
+    def _stored(self, files: Mapping[str, pa.Table]) -> StoredBlock:
+        self._versions += 1
+        rows = pa.concat_tables(files.values())
+        paths = [path for path, each in files.items() for _ in range(each.num_rows)]
+        lineage = [paths, [self._versions] * rows.num_rows, range(rows.num_rows)]
+        arrays = [pa.array(values, field.type) for values, field in zip(lineage, LINEAGE, strict=True)]
+        table = pa.table([*arrays, *rows.columns], schema=pa.schema([*LINEAGE, *CUSTOMERS]))
+        place = stored_rows_path("customers", 1)
+        return StoredBlock(place, table.schema, FragmentStager(self.root.child(place)).stage(table))
+
+
+def _with_file(path: str, rows: pa.Table) -> pa.Table:
+    files = pa.repeat(pa.scalar(path_fingerprint("customers", path), FILE_FIELD.type), rows.num_rows)
+    return rows.append_column(FILE_FIELD, files)
+
+
+def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
+    """Seconds in which Spark and DuckDB compute the joined groups from all rows in memory."""
+    tables = {"orders": pa.concat_tables(view.orders), "customers": pa.concat_tables(view.regions.values())}
+    for name, rows in tables.items():
+        frame_of_table(spark, rows).createOrReplaceTempView(name)
+    started = time.perf_counter()
+    frame = spark.sql(JOINED)
+    expected = table_of_frame(frame, arrow_schema(frame.schema))
+    by_spark = time.perf_counter() - started
+    connection = duckdb.connect()
+    for name, rows in tables.items():
+        connection.register(name, rows)
+    started = time.perf_counter()
+    found = connection.sql(JOINED).to_arrow_table()
+    by_duckdb = time.perf_counter() - started
+    assert found.num_rows == expected.num_rows, "both have every region"
+    for name in tables:
+        spark.catalog.dropTempView(name)
+    return by_spark, by_duckdb
+
+
+def measure_life(view: Followed, epochs: int) -> Table:
+    """Many epochs.  Nothing is vacuumed, so that what lies there in the end is what was written."""
+    first, before = len(view.seconds), directory_size(Path(view.root.path))
+    view.tidied_s.clear()
+    with staged_bytes() as new:
+        for _ in range(epochs):
+            view.turn()
+    seconds, written = view.seconds[first:], directory_size(Path(view.root.path)) - before
+    compared = min(COMPARED, epochs // 2)
+    ends = median(seconds[:compared]), median(seconds[-compared:])
+    rows = (
+        Row(f"an epoch, p50 of the last {compared}, of the first", (Number(ends[1], "s"),), ends[1] / ends[0], AGEING),
+        Row("the longest tidying between two epochs", (Number(max(view.tidied_s), "s"),), target=Target(0.3, "s")),
+        Row("written, of the new rows of all datasets", (Number(written >> 20, "MiB"),), written / sum(new), WRITTEN),
+    )
+    return Table(("",), rows, "ratio", f"A life of {epochs:,} epochs, grouped join")
+
+
+def measure(options: argparse.Namespace) -> Result:
+    spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "joined-view")
+    warm_up(spark)
+    with ExitStack() as stack:
+        followed = {}
+        for name, query in VIEWS.items():
+            root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
+            followed[name] = Followed(spark, root, query, options.orders)
+            stack.callback(followed[name].materializer.close)
+        for _ in range(WARM_EPOCHS + options.epochs):
+            for view in followed.values():
+                view.turn()
+        alone = median(followed[ALONE].seconds[WARM_EPOCHS:])
+        by_spark, by_duckdb = anew_s(spark, followed[GROUPED])
+        rows = []
+        for name, view in followed.items():
+            seconds = sorted(view.seconds[WARM_EPOCHS:])
+            numbers = (
+                Number(median(seconds), "s"),
+                Number(seconds[int(0.95 * len(seconds))], "s"),
+                Number(view.first_s, "s"),
+                Number(by_spark, "s") if name == GROUPED else None,
+                Number(by_duckdb, "s") if name == GROUPED else None,
+            )
+            target = Target(0.25, "s") if name == GROUPED else None
+            rows.append(Row(name, numbers, median(seconds) / alone, target))
+        life = measure_life(followed[GROUPED], options.life)
+    spark.stop()
+    columns = ("p50", "p95", "the first epoch, with all rows", "anew by Spark", "anew by DuckDB")
+    caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"
+    return Result((Table(columns, tuple(rows), "of a grouping alone", caption), life))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--orders", type=int, default=5_000_000)
+    arguments.add_argument("--epochs", type=int, default=50)
+    arguments.add_argument("--life", type=int, default=1_000)
+    run_benchmark(measure, arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,14 @@
+"""The rows that an epoch changes: those of corrected files, of other views, and of joins.
+
+    corrections                     old and new rows of replaced and removed files
+    change_set                      what leaves a view and what comes, by the keys of its rows
+    parent_rows                     the changed rows of the views that a view reads, and all of their rows
+    joined_rows ── rows_before      the changed rows of a join: changed rows, and their partners of before and after
+
+`Changes` is the face that a grouping follows, whatever its rows are.
+
+Invariants: what leaves was there before the epoch, and what comes is there after it, each as often as in the rows; a
+side of a join is looked up once an epoch.
+
+The rooms `views` and `materializer` use it.
+"""
