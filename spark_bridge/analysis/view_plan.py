@@ -119,7 +119,8 @@ class ViewPlan:
                     f"nothing; beside the epochs, one Spark job over all stored rows of {' and '.join(self.columns)}, "
                     "when they have changed"
                 )
-        expanded = [name for name in self.views if name not in self.parents]
+        read = {*self.parents}.union(*(each.parents for each in self.inner))
+        expanded = [name for name in self.views if name not in read]
         reads = self._read() + (f", through the definition of {' and '.join(expanded)}" if expanded else "")
         return (
             f"{self.name}: {self.view_class}\n"

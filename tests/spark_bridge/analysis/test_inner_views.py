@@ -1,12 +1,15 @@
-"""The groupings within a query become hidden views, with the same names and identities in every session."""
+"""Groupings within a query, and sides of joins, become hidden views, with the same names in every session."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import NotIncrementalError
@@ -82,3 +85,27 @@ def test_what_cannot_be_maintained_around_a_grouping_within_is_refused(
 ) -> None:
     with pytest.raises(NotIncrementalError, match=reason):
         _plan(local_spark, query)
+
+
+def test_the_sides_of_a_join_are_found_by_key_and_explained(local_spark: SparkSession) -> None:
+    plan = _plan(local_spark, "SELECT t.k, u.i FROM t LEFT JOIN u ON t.g = u.g AND t.k > 'a' ORDER BY t.k")
+    assert (plan.view_class, plan.parents, plan.sources) == ("append", ("v.1", "v.2"), ("t", "u"))
+    assert [each.schema.names for each in plan.inner] == [["k", "g", "__sw_join"], ["g", "i", "__sw_join"]]
+    text = plan.explain()
+    assert "reads      join 1, left, of v.1 and v.2 (" in text and "ORDER BY is left out" in text
+    assert "each found by the hash of its key" in plan.inner[0].explain()
+
+
+def test_equal_sides_are_one_view(local_spark: SparkSession) -> None:
+    plan = _plan(local_spark, "SELECT count(*) AS n FROM t a JOIN t b ON a.g = b.g JOIN t c ON b.k = c.k")
+    assert len(plan.inner) == 4 and len({each.identity for each in plan.inner}) == 4
+    plan = _plan(local_spark, "SELECT count(*) AS n FROM t a JOIN t b ON a.g = b.g")
+    assert (plan.parents, [each.name for each in plan.inner]) == (("v.1",), ["v.1"])
+
+
+def test_a_view_whose_side_reads_a_view_does_not_expand_it(local_spark: SparkSession) -> None:
+    total = _plan(local_spark, "SELECT g, count(*) AS n FROM t GROUP BY g")
+    views = {"total": PlannedView(ViewDefinition("total", total.definition), replace(total, name="total"), SCHEMAS)}
+    query = "SELECT u.k, total.n FROM u JOIN total USING (g)"
+    plan = analyse(local_spark, ViewDefinition("v", query), SCHEMAS, SCHEMAS, views=views)
+    assert plan.inner[1].parents == ("total",) and "definition of" not in plan.explain()
