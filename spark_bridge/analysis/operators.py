@@ -13,9 +13,9 @@ ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 
 _ADVICE = {
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
-    "ExceptAll": "write EXCEPT, which has each row once, or NOT EXISTS",
+    "Except All": "write EXCEPT, which has each row once, or NOT EXISTS",
     "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",
-    "IntersectAll": "write INTERSECT, which has each row once, or EXISTS",
+    "Intersect All": "write INTERSECT, which has each row once, or EXISTS",
     "Join": "join by equal columns, as in ON a.id = b.id",
     "Limit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalLimit": "a limit depends on later rows; leave it out and limit when reading",

@@ -27,7 +27,7 @@ NOT_INCREMENTAL = {
     "Window": "SELECT k, rank() OVER (ORDER BY i) AS r FROM t",
     "Sort": "SELECT k FROM (SELECT k, i FROM t ORDER BY k) WHERE i > 0",
     "GlobalLimit": "SELECT k FROM t LIMIT 3",
-    "ExceptAll": "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
+    "Except All": "SELECT k FROM t EXCEPT ALL SELECT k FROM u",
     "Sample": "SELECT k FROM t TABLESAMPLE (10 PERCENT)",
     "OneRowRelation": "SELECT k FROM t UNION ALL SELECT 'x'",
     "count(DISTINCT ...) over values of type interval": "SELECT count(DISTINCT at - timestamp'2020-01-01') AS n FROM t",
@@ -52,7 +52,7 @@ NOT_INCREMENTAL = {
     "DATE 'today'": "SELECT k FROM t WHERE day >= DATE 'today'",
     'timestamp_ntz"NOW"': 'SELECT k, timestamp_ntz"NOW" AS c FROM t',
     "a subquery (ScalarSubquery)": "SELECT k FROM t WHERE i > (SELECT max(i) FROM u)",
-    "a join (semi) without a condition": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
+    "a subquery (Exists)": "SELECT k, count(*) AS n FROM t GROUP BY k HAVING EXISTS (SELECT 1 FROM u)",
 }
 # One view of each rule.
 QUICK = (
