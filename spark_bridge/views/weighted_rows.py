@@ -68,7 +68,7 @@ class WeightedRows(RowView):
 def _without(rows: pa.Table, gone: pa.Table) -> pa.Table:
     """Rows without others that are among them; a row that is there twice leaves once."""
     texts = group_keys(pa.concat_tables([gone, rows]).columns)
-    _, kinds = np.unique(texts.to_numpy(zero_copy_only=False).astype(str), return_inverse=True)
+    kinds = texts.dictionary_encode().indices.to_numpy()
     leaving, present = kinds[: gone.num_rows], kinds[gone.num_rows :]
     numbers = np.bincount(leaving, minlength=int(kinds.max(initial=-1)) + 1)
     order = np.argsort(present, kind="stable")
