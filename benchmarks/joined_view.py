@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 
 import duckdb
@@ -25,9 +24,8 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction, StoredBlock
 from benchmarks.command import run_benchmark
-from benchmarks.directory_size import directory_size
-from benchmarks.result import TIMES, Number, Result, Row, Table, Target
-from benchmarks.views_over_views import staged_bytes
+from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.view_life import measure_life
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
@@ -53,8 +51,7 @@ VIEWS: Mapping[str, str] = {
     "the rows of a left join": "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id",
 }
 ALONE, GROUPED = "a grouping of the orders alone", "a grouping of orders and customers"
-NEW_ORDERS, CUSTOMERS_A_FILE, WARM_EPOCHS, COMPARED = 1_000, 50, 5, 100
-AGEING, WRITTEN = Target(1.2, TIMES), Target(4, TIMES)
+NEW_ORDERS, CUSTOMERS_A_FILE, WARM_EPOCHS = 1_000, 50, 5
 
 
 class Followed:
@@ -142,24 +139,6 @@ def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
     return by_spark, by_duckdb
 
 
-def measure_life(view: Followed, epochs: int) -> Table:
-    """Many epochs.  Nothing is vacuumed, so that what lies there in the end is what was written."""
-    first, before = len(view.seconds), directory_size(Path(view.root.path))
-    view.tidied_s.clear()
-    with staged_bytes() as new:
-        for _ in range(epochs):
-            view.turn()
-    seconds, written = view.seconds[first:], directory_size(Path(view.root.path)) - before
-    compared = min(COMPARED, epochs // 2)
-    ends = median(seconds[:compared]), median(seconds[-compared:])
-    rows = (
-        Row(f"an epoch, p50 of the last {compared}, of the first", (Number(ends[1], "s"),), ends[1] / ends[0], AGEING),
-        Row("the longest tidying between two epochs", (Number(max(view.tidied_s), "s"),), target=Target(0.3, "s")),
-        Row("written, of the new rows of all datasets", (Number(written >> 20, "MiB"),), written / sum(new), WRITTEN),
-    )
-    return Table(("",), rows, "ratio", f"A life of {epochs:,} epochs, grouped join")
-
-
 def measure(options: argparse.Namespace) -> Result:
     spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "joined-view")
     warm_up(spark)
@@ -186,7 +165,7 @@ def measure(options: argparse.Namespace) -> Result:
             )
             target = Target(0.25, "s") if name == GROUPED else None
             rows.append(Row(name, numbers, median(seconds) / alone, target))
-        life = measure_life(followed[GROUPED], options.life)
+        life = measure_life(followed[GROUPED], options.life, "of the grouped join")
     spark.stop()
     columns = ("p50", "p95", "the first epoch, with all rows", "anew by Spark", "anew by DuckDB")
     caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"

@@ -11,22 +11,18 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from statistics import median
-from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
-from lance.fragment import write_fragments
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
-from benchmarks.directory_size import directory_size
-from benchmarks.result import TIMES, Number, Result, Row, Table, Target
+from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.view_life import measure_life
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset
@@ -51,9 +47,7 @@ GRAPHS: Mapping[str, Sequence[ViewDefinition]] = {
     LARGEST: (BY_USER, LARGE, BY_N, BUSY),
 }
 NEW_ROWS, WARM_EPOCHS, LOADED_ROWS = 1_000, 5, 200_000
-TARGET, AGEING, WRITTEN = Target(100, "ms"), Target(1.2, TIMES), Target(4, TIMES)
-COMPARED = 100
-"""Epochs at the beginning and at the end of a life."""
+TARGET = Target(100, "ms")
 
 
 class Followed:
@@ -83,38 +77,6 @@ class Followed:
         self.materializer.tidy()
         self.tidied_s.append(time.perf_counter() - ended)
         return ended - started
-
-
-@contextmanager
-def staged_bytes() -> Iterator[list[int]]:
-    """The Arrow bytes of each table that is written into a view, within the block."""
-    written = list[int]()
-
-    def counted(rows: pa.Table, *args: Any, **options: Any) -> Any:
-        written.append(rows.nbytes)
-        return write_fragments(rows, *args, **options)
-
-    with patch("spark_bridge.datasets.view_table.write_fragments", counted):
-        yield written
-
-
-def measure_life(graph: Followed, epochs: int) -> Table:
-    """Many epochs of one graph.  Nothing is vacuumed, so that what lies there in the end is what was written."""
-    first = len(graph.seconds)
-    before = directory_size(Path(graph.root.path))
-    graph.tidied_s.clear()
-    with staged_bytes() as new:
-        for _ in range(epochs):
-            graph.turn()
-    seconds, written = graph.seconds[first:], directory_size(Path(graph.root.path)) - before
-    ends = median(seconds[:COMPARED]), median(seconds[-COMPARED:])
-    rows = (
-        Row(f"an epoch, p50 of the last {COMPARED}, of the first", (Number(ends[1], "s"),), ends[1] / ends[0], AGEING),
-        Row("the longest tidying between two epochs", (Number(max(graph.tidied_s), "s"),), target=Target(0.3, "s")),
-        Row("written, of the new rows of the views", (Number(written >> 20, "MiB"),), written / sum(new), WRITTEN),
-    )
-    caption = f"A life of {epochs:,} epochs with {len(graph.views)} views"
-    return Table(("",), rows, "ratio", caption)
 
 
 def anew_s(spark: SparkSession, graph: Followed) -> float:
@@ -162,7 +124,7 @@ def measure(options: argparse.Namespace) -> Result:
                 None if anew is None else Number(anew, "s"),
             )
             rows.append(Row(name, numbers, target=TARGET if more else None))
-        life = measure_life(graphs[LARGEST], options.life)
+        life = measure_life(graphs[LARGEST], options.life, f"with {len(GRAPHS[LARGEST])} views")
     spark.stop()
     caption = f"An epoch of {NEW_ROWS:,} rows, {options.groups:,} groups in the first view"
     return Result((Table(("p50", "p95", "a view over it", "they anew by Spark"), tuple(rows), caption=caption), life))
