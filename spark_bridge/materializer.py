@@ -309,7 +309,7 @@ class Materializer:
         return ParentRows(self._spark, self._root, parents, self._snapshot, self._rows.parallelism, time_us)
 
     def _snapshot(self, version: ViewVersion) -> lance.LanceDataset:
-        log = self._derived.logs.get(version.name) or self._incremental.log(version)
+        log = self._derived.log(version.name) or self._incremental.log(version)
         assert log.snapshot is not None, "the sides of joins are row-by-row views"
         return log.snapshot()
 

@@ -100,7 +100,8 @@ class _Analysis:
         if not used:
             raise ViewError(f"view {self._name!r} uses no source; declared are {self._spark_analysis.declared_sources}")
         self._require_no_clock()
-        plan = self._plain(with_joins(self._catalyst, without_order(self._catalyst, analysed_plan)), stored)
+        unordered = without_order(self._catalyst, analysed_plan)
+        plan = self._plain(with_joins(self._catalyst, unordered), stored)
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
@@ -116,7 +117,7 @@ class _Analysis:
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
             reason += _inner_text(cut.views)
-            if without_order(self._catalyst, analysed_plan) is not analysed_plan:
+            if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
             plan, inner, self._joins = analysed_plan, {}, {}
@@ -171,8 +172,8 @@ class _Analysis:
             plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns = used_columns(self._catalyst, plan, self._leaves)
         joins = {each: self._joins[each] for each in used if each in self._joins}
-        sides = [side for join in joins.values() for side in (join.left, join.right)]
-        read = {each: parents[each] for each in (*used, *sides) if each in parents}
+        stored = [name for each in used for name in (joins[each].sides if each in joins else (each,))]
+        read = {each: parents[each] for each in stored if each in parents}
         is_changing = bool(read) or {*used} <= {*self._materialized}
         if view_class == "append" and is_changing and not read:
             columns = {source: each | {FILE_FIELD.name} for source, each in columns.items()}
@@ -181,8 +182,7 @@ class _Analysis:
         within = [f"groups within by {each.identity}" for each in read.values() if not is_view(each.name)]
         within += [f"{name} of {join.left} and {join.right} is {join.identity}" for name, join in joins.items()]
         timestamps = EpochTimestamps(self._catalyst)
-        leaves = [side for each in used for side in _sides(joins, each)]
-        sources = [source for each in leaves for source in (read[each].sources if each in read else (each,))]
+        sources = [source for each in stored for source in (read[each].sources if each in read else (each,))]
         return ViewPlan(
             name=name,
             view_class=view_class,
@@ -352,11 +352,6 @@ class _Analysis:
 
     def _column_error(self, name: str, what: str) -> ViewError:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
-
-
-def _sides(joins: Mapping[str, JoinPlan], leaf: str) -> tuple[str, ...]:
-    """The views whose rows a leaf has, if it is a join; else the leaf."""
-    return (joins[leaf].left, joins[leaf].right) if leaf in joins else (leaf,)
 
 
 def _inner_text(views: Collection[InnerView]) -> str:

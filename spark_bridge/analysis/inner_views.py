@@ -157,10 +157,11 @@ class InnerCut:
             sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}
         columns = catalyst.items(plan.output())
         names = _unique_names(str(each.name()) for each in columns)
-        joined, leaves, _ = self._over_leaves(plan, sides, inner, [])
+        joined, leaves = self._over_leaves(plan, sides, inner, [])
         named = catalyst.project(map(catalyst.alias, columns, names), joined)
         weights = [catalyst.attributes(pa.schema([WEIGHT_FIELD]))[0] for _ in sides]
-        meeting, weighted_leaves, weight = self._over_leaves(plan, sides, inner, weights)
+        meeting, weighted_leaves = self._over_leaves(plan, sides, inner, weights)
+        weight = catalyst.expressions.Coalesce(catalyst.seq(weights)) if kind == "full" else weights[0]
         weighted = catalyst.project(
             [*map(catalyst.alias, columns, names), catalyst.alias(weight, WEIGHT_FIELD.name)], meeting
         )
@@ -186,8 +187,8 @@ class InnerCut:
 
     def _over_leaves(
         self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView], weights: Sequence[Expression]
-    ) -> tuple[Plan, dict[int, str], Expression]:
-        """A join over a leaf for each side, the sides of the leaves, and the weight of its rows.
+    ) -> tuple[Plan, dict[int, str]]:
+        """A join over a leaf for each side, and the sides of the leaves.
 
         Args:
             plan: the join.
@@ -202,14 +203,12 @@ class InnerCut:
             leaf = catalyst.local_relation(catalyst.seq([*output, *weight]))
             leaves[attribute_id(output[0])] = side
             children.append(self._as(rows, leaf, weight))
+        is_right = _type_of(plan) == "RightOuter"
+        kind = catalyst.singleton("catalyst.plans.LeftOuter") if is_right else plan.joinType()
         condition = plan.condition().get()
-        name = _type_of(plan)
-        kind = catalyst.singleton("catalyst.plans.LeftOuter") if name == "RightOuter" else plan.joinType()
-        if not weights:
-            return catalyst.join_of(kind, children[0], children[1], condition), leaves, condition
-        both = catalyst.expressions.And(condition, catalyst.expressions.EqualTo(*weights))
-        weight = catalyst.expressions.Coalesce(catalyst.seq(weights)) if name == "FullOuter" else weights[0]
-        return catalyst.join_of(kind, children[0], children[1], both), leaves, weight
+        if weights:
+            condition = catalyst.expressions.And(condition, catalyst.expressions.EqualTo(*weights))
+        return catalyst.join_of(kind, children[0], children[1], condition), leaves
 
     def _hash(self, keys: Sequence[Expression]) -> Expression:
         """The column `__sw_join`; a null among the keys has no partner."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from spark_bridge.catalyst.catalyst import Plan
 
 JoinKind = Literal["inner", "left", "full"]
-"""Which rows appear without a partner: none; those of the left side, or not all of them; those of both sides.
+"""The rule by which rows of a join come and leave: as pairs, with rows of the left side, or by the keys of both sides.
 
 `left` is any join whose result falls apart by the rows of its left side: left outer, semi, anti, and the existence of a
 partner as a column.  A right join is one with its sides exchanged.
@@ -25,7 +25,7 @@ class JoinPlan:
 
     Args:
         name: of the leaf that stands for it in the plan of its view.
-        kind: which of its rows have no partner.
+        kind: the rule by which its rows come and leave.
         left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
         right: that of the right side; it may be the same one.
         columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a
@@ -49,6 +49,11 @@ class JoinPlan:
     leaves: Mapping[int, str] = field(repr=False, compare=False)
     weighted: Plan = field(repr=False, compare=False)
     weighted_leaves: Mapping[int, str] = field(repr=False, compare=False)
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """The views with the rows of its sides, the left one first."""
+        return self.left, self.right
 
     @property
     def names(self) -> list[str]:

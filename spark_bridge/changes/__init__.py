@@ -2,7 +2,7 @@
 
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
-    parent_rows                     the changed rows of the views that a view reads, and all of their rows
+    parent_rows ── all_rows         the changed rows of the views that a view reads, and all of their rows
     joined_rows ── rows_before      the changed rows of a join: changed rows, and their partners of before and after
 
 `Changes` is the face that a grouping follows, whatever its rows are.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +14,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, ORIGIN_FIELD
+from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, ORIGIN_FIELD, WEIGHT_FIELD
 
 if TYPE_CHECKING:
     import lance
@@ -129,6 +130,12 @@ class Changes(Protocol):
             plan: of the view.
             values: rows of a leaf with other values may be left out.
         """
+
+
+def with_weights(gone: pa.Table, new: pa.Table) -> pa.Table:
+    """The rows that leave with the weight -1, and those that come with the weight 1, in the last column."""
+    weights = np.repeat(np.array([-1, 1]), [gone.num_rows, new.num_rows])
+    return pa.concat_tables([gone, new]).append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
 
 
 def _without(rows: pa.Table, keys: pa.Array) -> pa.Table:

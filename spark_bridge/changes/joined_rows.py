@@ -25,17 +25,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from actors.formats.limits import row_bytes
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
-from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.all_rows import all_rows
+from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.datasets.view_table import look_up
-from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
@@ -106,7 +105,7 @@ class JoinedRows:
 
     def are_changed(self, join: JoinPlan) -> bool:
         """Whether a side has changes."""
-        return any(self._parents[each].changes is not None for each in (join.left, join.right))
+        return any(self._parents[each].changes is not None for each in join.sides)
 
     def changed(self, join: JoinPlan, columns: list[str]) -> tuple[DataFrame, int]:
         """The rows that leave and those that come, with their weights at the end, and their size in bytes.
@@ -135,10 +134,7 @@ class JoinedRows:
             values: column of the result → its values.
         """
         frames, nbytes = {}, 0
-        for side, name in ((LEFT, join.left), (RIGHT, join.right)):
-            parent = self._parents[name]
-            location = self._root.child(parent.version.path)
-            dataset = open_dataset(location, parent.version.version)
+        for side, name in zip((LEFT, RIGHT), join.sides, strict=True):
             wanted = {
                 stored: values[column]
                 for column, of, stored in join.columns
@@ -146,9 +142,9 @@ class JoinedRows:
             }
             # A row without a partner has nulls, and is wanted by the values of the other side.
             known = WantedRows(values=wanted if join.kind == "inner" or (join.kind, side) == ("left", LEFT) else {})
-            frames[side], rows = frame_of_rows(self._spark, location, dataset, _stored_names(parent), known)
-            count(WorkCost(given=rows))
-            nbytes += rows * row_bytes(dataset.schema.field(each) for each in _stored_names(parent))
+            parent = self._parents[name]
+            frames[side], size = all_rows(self._spark, self._root, parent, _stored_names(parent), known)
+            nbytes += size
         frame = self._catalyst.frame(graft(self._catalyst, join.plan, join.leaves, frames))
         return frame.select(*columns), nbytes
 
@@ -226,9 +222,7 @@ def _both(side: _Side, found: _Found, hashes: pa.Array) -> pa.Table:
 
 
 def _weighted(gone: pa.Table, new: pa.Table) -> pa.Table:
-    weights = np.repeat(np.array([-1, 1]), [gone.num_rows, new.num_rows])
-    rows = pa.concat_tables([gone, new]).drop_columns([_JOIN])
-    return rows.append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
+    return with_weights(gone.drop_columns([_JOIN]), new.drop_columns([_JOIN]))
 
 
 def _hashes(*tables: pa.Table) -> pa.Array:

@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.join_plan import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent
+from spark_bridge.changes.all_rows import all_rows
+from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.rows_before import RowsBefore, Snapshot
-from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
@@ -63,7 +62,7 @@ class ParentRows:
     def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
         """The rows of its parents that leave, and those that come."""
         changes = self._changes(plan, plan.columns)
-        both = {name: _weighted(self._before.gone(self._parents[name]), each.new) for name, each in changes.items()}
+        both = {name: with_weights(self._before.gone(self._parents[name]), each.new) for name, each in changes.items()}
         rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
         frames, nbytes = dict(rows.frames), rows.nbytes
         for name, join in plan.joins.items():
@@ -83,14 +82,11 @@ class ParentRows:
             if name not in plan.columns:
                 continue  # it is a side of a join
             parent = self._parents[name]
-            location = self._root.child(parent.version.path)
-            dataset = open_dataset(location, parent.version.version)
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
-            frame, rows = frame_of_rows(self._spark, location, dataset, columns, wanted)
+            frame, size = all_rows(self._spark, self._root, parent, columns, wanted)
             frames[name] = _with_origin(frame, used, name, parent) if _has_origins(plan) else frame
-            count(WorkCost(given=rows))
-            nbytes += rows * row_bytes(dataset.schema.field(each) for each in used)
+            nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
     def none(self) -> EpochRows:
@@ -127,12 +123,6 @@ class ParentRows:
             count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
-
-
-def _weighted(gone: pa.Table, new: pa.Table) -> pa.Table:
-    both = pa.concat_tables([gone, new])
-    weights = np.repeat(np.array([-1, 1]), [gone.num_rows, new.num_rows])
-    return both.append_column(WEIGHT_FIELD, pa.array(weights, WEIGHT_FIELD.type))
 
 
 def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:

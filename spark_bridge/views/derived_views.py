@@ -115,11 +115,6 @@ class DerivedViews:
         return {name: view.num_rows for name, view in self._shown.items()}
 
     @property
-    def logs(self) -> dict[str, ChangeLog]:
-        """Name → changes of each view that readers see."""
-        return {name: view.changes for name, view in self._shown.items()}
-
-    @property
     def unshown(self) -> frozenset[str]:
         """The views that lack the rows of their parents."""
         return frozenset(self._unshown)
@@ -162,6 +157,11 @@ class DerivedViews:
         read = {parent for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in read
+
+    def log(self, name: str) -> ChangeLog | None:
+        """The changes of a view that readers see; None if it is none of these."""
+        view = self._shown.get(name)
+        return None if view is None else view.changes
 
     def drop(self, name: str) -> None:
         """Forgets a view, if it is one of these; its dataset is left to the vacuum."""

@@ -1,0 +1,34 @@
+"""All stored rows of a view that others read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, SparkSession
+
+from actors.formats.limits import row_bytes
+from spark_bridge.changes.change_set import Parent
+from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.work_cost import count
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.epoch_trace import WorkCost
+
+
+def all_rows(
+    spark: SparkSession, root: Location, parent: Parent, columns: Sequence[str], wanted: WantedRows
+) -> tuple[DataFrame, int]:
+    """The rows of a parent at its version, or at least the wanted ones, and their size in bytes.
+
+    Args:
+        spark: the session.
+        root: the directory of the pipeline.
+        parent: the view.
+        columns: those to read, in this order.
+        wanted: rows that are not may be left out.
+    """
+    location = root.child(parent.version.path)
+    dataset = open_dataset(location, parent.version.version)
+    frame, rows = frame_of_rows(spark, location, dataset, columns, wanted)
+    count(WorkCost(given=rows))
+    return frame, rows * row_bytes(dataset.schema.field(each) for each in columns)
