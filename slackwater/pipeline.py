@@ -36,6 +36,8 @@ from slackwater.running.foreground import run_in_foreground
 from slackwater.running.run import Run, RunReport
 from slackwater.running.run_control import RunControl
 from slackwater.settings import Settings
+from slackwater.static_tables import FILE as TABLE_FILE
+from slackwater.static_tables import StaticTable, table_location, table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
@@ -80,6 +82,7 @@ class Pipeline:
         self.settings = settings or Settings()
         self.root = Location(os.fspath(root), storage_options or {}, self.settings.durability)
         self._sources: dict[str, SourceDefinition] = {}
+        self._tables: dict[str, pa.Table] = {}
         self._views: dict[str, ViewDefinition] = {}
         self._clock: Clock = SystemClock()
 
@@ -153,12 +156,7 @@ class Pipeline:
             SettingsError: an argument is not valid, or the name is taken.
             SchemaError: the schema cannot be read or cannot be carried to Spark.
         """
-        _check_name("source", name)
-        for other in self._sources:
-            if other.lower() == name.lower():
-                # Spark's names are the same in upper and lower case.
-                as_what = "" if other == name else f", as {other}"
-                raise SettingsError(f"source {name} is declared twice{as_what}; give the second another name")
+        self._check_source_name(name)
         location = Location(os.fspath(url), storage_options or {})
         if storage_options is None and location.scheme == self.root.scheme:
             location = replace(location, storage_options=self.root.storage_options)
@@ -183,6 +181,83 @@ class Pipeline:
             materialize=materialize,
             timestamps=timestamps,
         )
+
+    def table(
+        self,
+        name: str,
+        data: Any,
+        *,
+        format: str | Format | None = None,
+        pattern: str = "**",
+        schema: pa.Schema | str | None = None,
+        discovery: Discovery = Listing(),
+        storage_options: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Declares a small table that views join: a frame that comes with the pipeline, or files that are replaced.
+
+        It is a source whose rows are stored and replaced: when it changes, all views change in one epoch, and earlier
+        epochs keep the rows that they had.
+
+        Args:
+            name: the name of the table in views.
+            data: an Arrow table, or a pandas, polars or Spark frame of at most 256 MB, whose rows are stored at the
+                root when the pipeline starts; or a URL or local path as in `source`, whose files are read.  A frame
+                that differs from that of the last start replaces the rows; `Run.replace_table` and
+                `slackwater replace-table` do so in between, and hold until the declaration changes.
+            format: of the files, as in `source`.
+            pattern: of the files; all of them may go at once, and leave the views.
+            schema: of the files.
+            discovery: of the files.
+            storage_options: access to the URL.
+
+        Raises:
+            SettingsError: an argument is not valid, or the name is taken.
+            SchemaError: the schema cannot be read or cannot be carried to Spark.
+        """
+        if isinstance(data, (str, os.PathLike)):
+            if format is None:
+                raise SettingsError(f'table {name}: give the format of its files, for example format="parquet"')
+            self.source(
+                name,
+                data,
+                format=format,
+                pattern=pattern,
+                schema=schema,
+                discovery=discovery,
+                storage_options=storage_options,
+                on_change="replace",
+                materialize=True,
+                max_removed_share=1.0,
+            )
+            self._sources[name] = replace(self._sources[name], table="files")
+            return
+        of_files = (format, pattern, schema, discovery, storage_options)
+        if of_files != (None, "**", None, Listing(), None):
+            raise SettingsError(
+                f"table {name}: format, pattern, schema, discovery and storage_options are for a table of files; leave "
+                "them out for a frame, which has its schema"
+            )
+        self._check_source_name(name)
+        rows = table_rows(name, data)
+        self._sources[name] = SourceDefinition(
+            name=name,
+            location=table_location(self.root, name),
+            format=Parquet(),
+            pattern=TABLE_FILE,
+            schema=rows.schema,
+            policy=FilePolicy(on_change="replace"),
+            materialize=True,
+            table="frame",
+        )
+        self._tables[name] = rows
+
+    def _check_source_name(self, name: str) -> None:
+        _check_name("source", name)
+        for other in self._sources:
+            if other.lower() == name.lower():
+                # Spark's names are the same in upper and lower case.
+                as_what = "" if other == name else f", as {other}"
+                raise SettingsError(f"source {name} is declared twice{as_what}; give the second another name")
 
     def _check_queue(self, name: str, discovery: Discovery) -> None:
         """Refuses a second source on one queue: each would take messages of the other."""
@@ -268,7 +343,8 @@ class Pipeline:
         configure_default()
         definition = self._definition()
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
-            list(threads.map(lambda source: ObjectStore(source.location).check(), definition.sources))
+            stores = [ObjectStore(source.location) for source in definition.sources if source.table != "frame"]
+            list(threads.map(ObjectStore.check, stores))
         root = LanceRoot(self.root, self._clock)
         check(definition, root)
         for source in definition.sources:
@@ -279,6 +355,8 @@ class Pipeline:
         try:
             replaces = current_head(root)
             ownership.confirm()
+            for name, rows in self._tables.items():
+                StaticTable(table_location(self.root, name), name).declare(rows)
             control = RunControl(
                 definition=definition,
                 views=tuple(self._views.values()),

@@ -20,6 +20,7 @@ from state.location import Location
 
 OnChange: TypeAlias = Literal["ignore", "fail", "append", "replace"]
 OnBadRecord: TypeAlias = Literal["quarantine", "fail"]
+TableKind: TypeAlias = Literal["frame", "files"]
 SchemaEvolution: TypeAlias = Literal["strict", "add_columns", "widen"]
 METADATA = ("path", "size", "last_modified", "etag", "row", "epoch")
 """Metadata of a row, in columns `_path`, `_size` and so on: the URL, size in bytes, modification time and etag of its
@@ -82,6 +83,7 @@ class SourceDefinition:
             to read many files at a time, in any order.
         materialize: True to keep the rows in a dataset of their own.
         timestamps: the treatment of times with digits below microseconds: `exact` (the record is bad) or `truncate`.
+        table: for a static table, `files`, or `frame` if its rows come with the pipeline and the start stores them.
     """
 
     name: str
@@ -96,6 +98,7 @@ class SourceDefinition:
     order: ReadingOrder | None = None
     materialize: bool = False
     timestamps: Timestamps = "exact"
+    table: TableKind | None = None
 
     def __post_init__(self) -> None:
         if self.order is not None:
@@ -138,6 +141,8 @@ class SourceDefinition:
             definition["materialize"] = True
         if self.timestamps != "exact":
             definition["timestamps"] = self.timestamps
+        if self.table is not None:
+            definition["table"] = self.table
         return json.dumps(definition, sort_keys=True)
 
     @classmethod
@@ -155,6 +160,7 @@ class SourceDefinition:
             metadata=tuple(recorded.get("metadata", ())),
             materialize=recorded.get("materialize", False),
             timestamps=recorded.get("timestamps", "exact"),
+            table=recorded.get("table"),
         )
 
 

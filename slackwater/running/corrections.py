@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+import pyarrow as pa
+
 from actors.files import FileVersion, ForgottenFile, PathKey
 from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.commands.named_files import NamedFiles
 from slackwater.running.requests import RunRequests
+from slackwater.static_tables import StaticTable
 from state.errors import CommandRefusedError, NotFoundError
 from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import is_view
+from state.tables.stored_rows import declared_name
 
 _AT_ONCE = 10_000
 """Files in one mutation: a barrier carries them to every actor."""
@@ -46,7 +49,11 @@ class Corrections:
     """
 
     def __init__(
-        self, root: Root, sources: Sequence[SourceDefinition], requests: RunRequests, files: CorrectableFiles
+        self,
+        root: Root,
+        sources: Sequence[SourceDefinition],
+        requests: RunRequests,
+        files: CorrectableFiles,
     ) -> None:
         self._root, self._requests, self._files = root, requests, files
         self._sources = {source.name: source for source in sources}
@@ -62,6 +69,21 @@ class Corrections:
         files = self._versions_of(self._named(file, source))
         self._carry_out(Reread(part) for part in _parts(files))
         return len(files)
+
+    def replace_table(self, name: str, rows: pa.Table) -> None:
+        """Replaces the rows of a static table, see `Run.replace_table`."""
+        tables = [each for each, source in self._sources.items() if source.table == "frame"]
+        if name not in tables:
+            raise NotFoundError(
+                f"the running pipeline has no static table {name!r}; its tables are: {', '.join(tables) or 'none'}"
+            )
+        self._require_correctable(self._root.open(read_only=True), {name})
+        file = StaticTable(self._sources[name].location, name).replace(rows)
+        try:
+            self.reingest(file, name)
+        except NotFoundError:
+            # No listing has found the table yet: the first one finds these rows.
+            pass
 
     def _carry_out(self, mutations: Iterable[Mutation]) -> None:
         for mutation in mutations:
@@ -98,15 +120,15 @@ class Corrections:
                     "files, declare a source of another name with materialize=True"
                 )
             for view in Catalog.of(store.scan("catalog")).views.values():
-                if is_view(view.name) and name in view.sources and view.frozen_epoch is None:
+                if name in view.sources and view.frozen_epoch is None and not view.hidden_views:
                     self._require_following(store, view)
 
     def _require_following(self, store: StateStore, view: CatalogView) -> None:
         apart = [each for each in view.sources if each not in self._sources or not self._sources[each].materialize]
         if view.view_class != "full" and apart:
             raise CommandRefusedError(
-                f"view {view.name!r} cannot be corrected: it also reads {', '.join(apart)}, whose rows are not stored; "
-                "declare all of its sources with materialize=True"
+                f"view {declared_name(view.name)!r} cannot be corrected: it also reads {', '.join(apart)}, whose rows "
+                "are not stored; declare all of its sources with materialize=True"
             )
         refusal = self._files.refusal(view, store.head.views.get(view.name))
         if refusal is not None:

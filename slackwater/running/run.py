@@ -12,6 +12,7 @@ from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
+from slackwater.static_tables import table_rows
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
@@ -210,6 +211,24 @@ class Run:
         The files are not read again unless they change.  Arguments and errors as `reingest`.
         """
         return self._control.corrections.forget(file, source)
+
+    def replace_table(self, name: str, data: Any) -> None:
+        """Replaces the rows of a static table that came with the pipeline: in all views, in one epoch.
+
+        Returns when the new rows are in the queue, and that is committed.  The next runs keep them until the pipeline
+        declares other rows than it does now.
+
+        Args:
+            name: of the table.
+            data: as in `Pipeline.table`, with the columns of the table.
+
+        Raises:
+            NotFoundError: there is no such table.
+            SchemaError: it has other columns.
+            SettingsError: it is no table, or too large.
+            CommandRefusedError: a view cannot be corrected, or the run ends.
+        """
+        self._control.corrections.replace_table(name, table_rows(name, data))
 
     @overload
     def add_view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...

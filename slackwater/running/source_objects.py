@@ -12,6 +12,7 @@ from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follo
 from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import declared_name
 
 _LOOKED_FOR_AT_ONCE = 16
 
@@ -41,7 +42,7 @@ class SourceObjects:
     def refusal(self, view: CatalogView, version: ViewVersion | None) -> str | None:
         """The reason why a view cannot be corrected, with the next step; None if it can."""
         if view.view_class == "append" and not follows_files(self._root, version):
-            return cannot_follow(view.name)
+            return cannot_follow(declared_name(view.name))
         if view.view_class == "aggregate" and uses_epoch_timestamps(view.identity):
-            return cannot_compute_again(view.name)
+            return cannot_compute_again(declared_name(view.name))
         return None

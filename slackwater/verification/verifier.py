@@ -23,6 +23,7 @@ from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, WrongLedgerError
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
+from slackwater.verification.kept_tables import with_kept_rows
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
@@ -141,6 +142,11 @@ class Verifier:
         problems = {name: self._problems(source) for name, source in sources.items()}
         starts = {DuckDbEngine.name: self._start_duckdb, SparkEngine.name: self._start_spark}
         with ExitStack() as stack:
+            for name, problem in problems.items():
+                if isinstance(problem, FileProblemsError) and sources[name].definition.table is not None:
+                    scratch = stack.enter_context(TemporaryDirectory(prefix="slackwater-verify-"))
+                    sources[name] = with_kept_rows(sources[name], self._root, record, Path(scratch))
+                    problems[name] = None
             computations = [
                 stack.enter_context(Computation(name, start, sources, self._on_step))
                 for name, start in starts.items()

@@ -57,7 +57,9 @@ class PlannedView:
             missing: URLs of the files whose rows it lacks.
         """
         plan = self.plan
-        visible = self.known_schemas | {view: each.plan.schema for view, each in self.views.items()}
+        visible = {read: tuple(schema.names) for read, schema in self.known_schemas.items()}
+        visible |= {view: tuple(each.plan.schema.names) for view, each in self.views.items()}
+        visible |= {parent: () for parent in plan.parents if parent not in visible}
         return CatalogView(
             name=name,
             view_class=plan.view_class,
@@ -66,7 +68,7 @@ class PlannedView:
             sources=plan.sources,
             key=plan.key,
             created_epoch=epoch,
-            visible={read: tuple(schema.names) for read, schema in visible.items()},
+            visible=visible,
             missing=tuple(missing),
         )
 

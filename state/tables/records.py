@@ -191,7 +191,8 @@ class CatalogView:
         frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
             failed, or is built anew; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
-        visible: source or view that it reads → its columns when the view was created; it sees no later ones.
+        visible: source or view that it reads → its columns when the view was created; it sees no later ones.  A hidden
+            view that it reads stands there without columns.
         missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
 
@@ -209,5 +210,10 @@ class CatalogView:
 
     @property
     def views(self) -> tuple[str, ...]:
-        """The names of the views that it reads."""
-        return tuple(name for name in self.visible if name not in self.sources)
+        """The names of the declared views that it reads."""
+        return tuple(name for name in self.visible if name not in self.sources and name not in self.hidden_views)
+
+    @property
+    def hidden_views(self) -> tuple[str, ...]:
+        """The hidden views that it reads; then it reads no source itself, and follows their changes."""
+        return tuple(name for name in self.visible if "." in name)

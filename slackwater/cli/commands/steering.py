@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from random import SystemRandom  # noqa: TID251 - chance begins here
 from typing import Annotated, Literal
 
@@ -20,12 +21,14 @@ from slackwater.commands.operations import (
     RetryViewCommand,
     StopCommand,
 )
+from slackwater.status.text import counted
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.errors import UsageError
 from state.location import Location
 from state.ownership.command import Answer, Command
+from state.ownership.owner import read_owner
 from state.vnode import VNODES, fetcher_bounds
 
 steering = typer.Typer()
@@ -187,6 +190,39 @@ def allow_removals(
     leave when the next listing lacks them, too.
     """
     ask_owner(root, option, AllowRemovalsCommand(source=source), timeout, json)
+
+
+@steering.command("replace-table")
+@reports_errors
+def replace_table(
+    root: Root,
+    table: Annotated[str, typer.Argument(help="the name of the static table")],
+    file: Annotated[Path, typer.Argument(help="its new rows: a .parquet, .csv, .json or .jsonl file")],
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Replace the rows of a static table that came with the pipeline, in all views, in one epoch.
+
+    A run reads the new rows at once; without one, the next run does.  They stay until the pipeline declares other rows.
+    """
+    from slackwater.commands.replace_table import replace_table as put
+
+    place = Location(root, storage_options(option))
+    url, rows = put(place, table, file)
+    text = f"table {table}: {counted(rows, 'row')}"
+    owner = read_owner(place)
+    if owner is None or owner.released or owner.is_dead():
+        when = "which the next run reads"
+    else:
+        carry_out(root, storage_options(option), ReingestCommand(file=url, source=table), timeout_s=timeout)
+        when = "which the run reads now"
+    output = Output(json)
+    if json:
+        output.document({"text": f"{text}, {when}", "rows": rows})
+    else:
+        output.text(f"{text}, {when}")
 
 
 def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:

@@ -1,0 +1,165 @@
+"""Static tables: small relations that a pipeline brings along.  Each is a source of one file, kept at the root."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from actors.schemas.safe_types import safe_schema
+from state.errors import CommandRefusedError, NotFoundError, SchemaError, SettingsError
+from state.location import Location
+from state.ownership.conditional_file import ConditionalFile, FileChangedError, ReadFile
+
+MAX_BYTES = 1 << 28
+"""The most bytes of a static table in memory, as Arrow data."""
+FILE = "rows.parquet"
+"""The file of a static table, below the location of its source."""
+_DECLARED = b"slackwater.declared"
+
+
+def table_location(root: Location, name: str) -> Location:
+    """The place of a static table at a root."""
+    return root.child(f"tables/{name}")
+
+
+def table_rows(name: str, data: Any) -> pa.Table:
+    """The rows of a static table, in types that arrive in Spark unchanged.
+
+    Args:
+        name: of the table.
+        data: an Arrow table, a pandas, polars or Spark frame, or what else has Arrow's stream interface.
+
+    Raises:
+        SettingsError: it is none of these, or it is too large.
+        SchemaError: a column's type has no form in Spark.
+    """
+    rows = _as_arrow(name, data)
+    if rows.nbytes > MAX_BYTES:
+        raise SettingsError(
+            f"table {name} has {rows.nbytes / 1e6:,.0f} MB, and at most {MAX_BYTES / 1e6:,.0f} MB go with a pipeline: "
+            "write it to a directory or bucket, and declare the table with that URL and its format"
+        )
+    try:
+        return rows.replace_schema_metadata(None).cast(safe_schema(rows.schema))
+    except SchemaError as error:
+        raise SchemaError(f"table {name}: {error}") from None
+    except pa.ArrowInvalid as error:
+        raise SchemaError(f"table {name}: {error}; cast the column before") from None
+
+
+class StaticTable:
+    """The stored rows of one static table.
+
+    Its file carries a hash of the rows that the pipeline declares.  So a start brings rows that are declared anew, and
+    keeps those that have replaced the same declaration.
+
+    Args:
+        location: see `table_location`.
+        name: of the table.
+    """
+
+    def __init__(self, location: Location, name: str) -> None:
+        self._name, self._location = name, location
+        self._file = ConditionalFile(location, FILE)
+
+    def declare(self, rows: pa.Table) -> None:
+        """Stores the declared rows, unless the rows declared at the last start are equal.
+
+        Raises:
+            StorageError: the root cannot be read or written.
+        """
+        stored, declared = self._file.read(), _content_hash(rows)
+        if stored is None or _parquet(stored).schema_arrow.metadata[_DECLARED] != declared:
+            self._put(rows, declared, stored)
+
+    def schema(self) -> pa.Schema:
+        """The columns of the table.  Errors as `replace`."""
+        return _parquet(self._read()).schema_arrow.remove_metadata()
+
+    def replace(self, rows: pa.Table) -> str:
+        """Makes these the rows of the table.  Returns the URL of its file.
+
+        Raises:
+            NotFoundError: the root has no such table.
+            SchemaError: the rows have other columns than the table.
+            StorageError: the root cannot be read or written.
+        """
+        stored = self._read()
+        schema = _parquet(stored).schema_arrow
+        self._put(self._fitting(rows, schema.remove_metadata()), schema.metadata[_DECLARED], stored)
+        return f"{self._location.url}/{FILE}"
+
+    def _read(self) -> ReadFile:
+        stored = self._file.read()
+        if stored is None:
+            raise NotFoundError(
+                f"the root has no rows of a static table {self._name!r}: pipeline.table(...) declares one, and a table "
+                "with a URL of its own is replaced by writing its files"
+            )
+        return stored
+
+    def _fitting(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The rows with the columns of the table, in their order and types."""
+        missing = [column for column in schema.names if column not in rows.column_names]
+        more = [column for column in rows.column_names if column not in schema.names]
+        if missing or more:
+            without = f" without {', '.join(missing)}" if missing else ""
+            with_more = f" with {', '.join(more)}" if more else ""
+            raise SchemaError(
+                f"table {self._name} cannot be replaced by rows{without}{with_more}: its columns are "
+                f"{', '.join(schema.names)}; for other columns, declare a table of another name"
+            )
+        return pa.table([self._cast(rows[field.name], field) for field in schema], schema=schema)
+
+    def _cast(self, values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+        try:
+            return values.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise SchemaError(
+                f"table {self._name}, column {field.name}: {values.type} does not become {field.type} ({error}); bring "
+                "it in that type"
+            ) from None
+
+    def _put(self, rows: pa.Table, declared: bytes, stored: ReadFile | None) -> None:
+        sink = pa.BufferOutputStream()
+        pq.write_table(rows.replace_schema_metadata({_DECLARED: declared}), sink)
+        try:
+            self._file.replace(sink.getvalue().to_pybytes(), None if stored is None else stored.version)
+        except FileChangedError as error:
+            raise CommandRefusedError(
+                f"table {self._name}: {error} at this moment; look at it, and try again"
+            ) from None
+
+
+def _parquet(file: ReadFile) -> pq.ParquetFile:
+    return pq.ParquetFile(pa.py_buffer(file.content))
+
+
+def _as_arrow(name: str, data: Any) -> pa.Table:
+    if hasattr(data, "_collect_as_arrow"):
+        # Spark 3.5 has no public way; by pandas integers with nulls would become floating.
+        batches = data._collect_as_arrow()
+        if batches:
+            return pa.Table.from_batches(batches)
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        return to_arrow_schema(data.schema).empty_table()
+    if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
+        return pa.Table.from_pandas(data, preserve_index=False)
+    try:
+        return data if isinstance(data, pa.Table) else pa.table(data)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise SettingsError(
+            f"table {name}: {type(data).__name__} is no table ({error}); give an Arrow table, a pandas, polars or "
+            "Spark frame, or a URL with a format"
+        ) from None
+
+
+def _content_hash(rows: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows.combine_chunks())
+    return hashlib.sha256(sink.getvalue()).hexdigest().encode()
