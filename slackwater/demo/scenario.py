@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from rich.text import Text
 
-from slackwater.demo.flights import FORMATS, DayFile, day_files, without_cancelled
+from slackwater.demo.flights import FORMATS, DayFile, day_files, planes, with_one_airbus, without_cancelled
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import open as open_store
@@ -72,15 +72,17 @@ class _Demo:
         early, late = files[:-_LAST_WEEKS_DAYS], files[-_LAST_WEEKS_DAYS:]
         first, corrected = files[0], without_cancelled(files[0])
         self._say(f"{sum(f.rows for f in files):,} flights, {len(files)} files in {self._place.name}")
-        self._put(early)
+        fleet = planes()
+        self._put([fleet, *early])
         self._say(f"the first {len(early)} days are stored; starting the pipeline (Ray and Spark need a while)")
         with self._run(()) as child:
             self._watch(child, len(files), until_epochs=1)
             self._put(late)
             self._say(f"the last {len(late)} days arrived during the run")
             self._watch(child, len(files), until_epochs=_EPOCHS_BEFORE_CRASH)
-            self._put([corrected])
+            self._put([corrected, with_one_airbus(fleet)])
             self._say(f"{first.key} was replaced: {first.rows - corrected.rows} of {first.rows} flights were cancelled")
+            self._say(f"{fleet.key} was replaced: one manufacturer had two names")
             child.send_signal(signal.SIGKILL)
             child.wait()
         crash = self._snapshot()
@@ -165,7 +167,7 @@ class _Demo:
         )
 
     def _show(self, end: Snapshot, report: Mapping[str, Any]) -> None:
-        for view in ("by_carrier", "busy_routes", "very_late"):
+        for view in ("by_carrier", "busy_routes", "by_manufacturer"):
             rows = end.view(view).to_arrow()
             title = f"{view}: {min(_SHOWN_ROWS, rows.num_rows)} of {rows.num_rows:,} rows"
             self._output.table(rows.slice(0, _SHOWN_ROWS), title=title)

@@ -111,11 +111,16 @@ _drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
 
 
 def _messages(driver: _Driver, table: pa.Table) -> Any:
-    """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s."""
+    """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s.
+
+    Spark 3.5 takes a second batch without rows for the end, and the rows behind it are lost.
+    """
     if table.nbytes > _BY_CALL_BYTES:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
             with pa.ipc.new_stream(file, table.schema) as stream:
-                stream.write_table(table, max_chunksize=_MAX_BATCH_ROWS)
+                for batch in table.to_batches(max_chunksize=_MAX_BATCH_ROWS):
+                    if batch.num_rows:
+                        stream.write_batch(batch)
             file.flush()
             return driver.read_stream(file.name).toList().iterator()
     messages = driver.new_list()

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst import arrow_frames
 from spark_bridge.views import derived_views
 from tests.cases import few
 from tests.spark_bridge.corrected_view import Files
@@ -75,7 +76,10 @@ def _epoch(graph: ViewGraph, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("name", few(JOINS, *QUICK))
-def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_join_is_sparks_answer_at_every_epoch(
+    local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The later epochs hand their rows to Spark as if they were many."""
     chance = random.Random(f"join {name}")
     view_class, query = JOINS[name]
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], SOURCES)
@@ -83,11 +87,29 @@ def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_pat
     for _ in range(5):
         _epoch(graph, chance)
     graph.reopen()
+    monkeypatch.setattr(arrow_frames, "_BY_CALL_BYTES", 0)
     for _ in range(3):
         _epoch(graph, chance)
     graph.correct({}, dict.fromkeys(graph.files))
     graph.check()
     _epoch(graph, chance)
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("kind", ["INNER", "LEFT", "FULL"])
+def test_many_rows_of_one_side_meet_the_other(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    schema = pa.schema([("k", pa.int64()), ("g", pa.int32())])
+    query = f"SELECT u.k, count(t.k) AS n, sum(t.k) AS s FROM t {kind} JOIN u ON t.g = u.g GROUP BY u.k"
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+
+    def rows(number: int) -> pa.Table:
+        return pa.table([range(number), [each % 20 for each in range(number)]], schema=schema)
+
+    graph.correct({("u", "a"): rows(16)})
+    graph.correct({("t", "a"): rows(20_000)})
+    graph.check()
+    graph.correct({("t", "b"): rows(20_000)}, {("u", "a"): rows(18)})
+    graph.check()
     graph.materializer.close()
 
 
