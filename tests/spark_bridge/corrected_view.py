@@ -32,10 +32,10 @@ class CorrectedView(FollowedView):
         root: Path,
         definition: ViewDefinition,
         sources: Sequence[str] = ("t",),
-        schema: pa.Schema = SCHEMA,
+        schema: pa.Schema | Mapping[str, pa.Schema] = SCHEMA,
     ) -> None:
-        self.schema = schema
-        super().__init__(spark, root, definition, dict.fromkeys(sources, schema))
+        schemas = dict.fromkeys(sources, schema) if isinstance(schema, pa.Schema) else schema
+        super().__init__(spark, root, definition, schemas)
         self.files: dict[tuple[str, str], pa.Table] = {}
         self.catalog: dict[str, CatalogView] = {}
         self._versions = 0
@@ -62,7 +62,7 @@ class CorrectedView(FollowedView):
                 self.files[file] = table
         for source in self.schemas:
             own = [rows for (name, _), rows in self.files.items() if name == source]
-            self.rows[source] = pa.concat_tables([self.schema.empty_table(), *own], promote_options="default")
+            self.rows[source] = pa.concat_tables([self.schemas[source].empty_table(), *own], promote_options="default")
         return done
 
     def stored_files(self, source: str) -> dict[str, int]:

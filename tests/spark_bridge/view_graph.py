@@ -66,7 +66,7 @@ class ViewGraph(CorrectedView):
         root: Path,
         definitions: Sequence[ViewDefinition],
         sources: Sequence[str] = ("t",),
-        schema: pa.Schema = SCHEMA,
+        schema: pa.Schema | Mapping[str, pa.Schema] = SCHEMA,
     ) -> None:
         self.definitions = list(definitions)
         self.plans: Mapping[str, ViewPlan] = {}

@@ -1,0 +1,128 @@
+"""Queries of TPC-H, in Spark's SQL: those without a LIMIT and without a scalar subquery over all rows.
+
+From the published specification (TPC Benchmark H, revision 3.0.1, section 2.4), with its validation parameters.  An
+ORDER BY is left out: a view has no order.  In Q16 NOT IN is NOT EXISTS, since columns of files may be null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+QUERIES: Mapping[str, str] = {
+    "q1": """
+        SELECT l_returnflag, l_linestatus, sum(l_quantity) AS sum_qty, sum(l_extendedprice) AS sum_base_price,
+               sum(l_extendedprice * (1 - l_discount)) AS sum_disc_price,
+               sum(l_extendedprice * (1 - l_discount) * (1 + l_tax)) AS sum_charge, avg(l_quantity) AS avg_qty,
+               avg(l_extendedprice) AS avg_price, avg(l_discount) AS avg_disc, count(*) AS count_order
+        FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
+        GROUP BY l_returnflag, l_linestatus""",
+    "q4": """
+        SELECT o_orderpriority, count(*) AS order_count FROM orders
+        WHERE o_orderdate >= DATE '1993-07-01' AND o_orderdate < DATE '1993-07-01' + INTERVAL '3' MONTH
+          AND EXISTS (SELECT * FROM lineitem WHERE l_orderkey = o_orderkey AND l_commitdate < l_receiptdate)
+        GROUP BY o_orderpriority""",
+    "q5": """
+        SELECT n_name, sum(l_extendedprice * (1 - l_discount)) AS revenue
+        FROM customer, orders, lineitem, supplier, nation, region
+        WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND l_suppkey = s_suppkey
+          AND c_nationkey = s_nationkey AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey
+          AND r_name = 'ASIA' AND o_orderdate >= DATE '1994-01-01'
+          AND o_orderdate < DATE '1994-01-01' + INTERVAL '1' YEAR
+        GROUP BY n_name""",
+    "q6": """
+        SELECT sum(l_extendedprice * l_discount) AS revenue FROM lineitem
+        WHERE l_shipdate >= DATE '1994-01-01' AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR
+          AND l_discount BETWEEN 0.05 AND 0.07 AND l_quantity < 24""",
+    "q7": """
+        SELECT supp_nation, cust_nation, l_year, sum(volume) AS revenue
+        FROM (SELECT n1.n_name AS supp_nation, n2.n_name AS cust_nation, year(l_shipdate) AS l_year,
+                     l_extendedprice * (1 - l_discount) AS volume
+              FROM supplier, lineitem, orders, customer, nation n1, nation n2
+              WHERE s_suppkey = l_suppkey AND o_orderkey = l_orderkey AND c_custkey = o_custkey
+                AND s_nationkey = n1.n_nationkey AND c_nationkey = n2.n_nationkey
+                AND ((n1.n_name = 'FRANCE' AND n2.n_name = 'GERMANY')
+                  OR (n1.n_name = 'GERMANY' AND n2.n_name = 'FRANCE'))
+                AND l_shipdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31') AS shipping
+        GROUP BY supp_nation, cust_nation, l_year""",
+    "q8": """
+        SELECT o_year, sum(CASE WHEN nation = 'BRAZIL' THEN volume ELSE 0 END) / sum(volume) AS mkt_share
+        FROM (SELECT year(o_orderdate) AS o_year, l_extendedprice * (1 - l_discount) AS volume, n2.n_name AS nation
+              FROM part, supplier, lineitem, orders, customer, nation n1, nation n2, region
+              WHERE p_partkey = l_partkey AND s_suppkey = l_suppkey AND l_orderkey = o_orderkey
+                AND o_custkey = c_custkey AND c_nationkey = n1.n_nationkey AND n1.n_regionkey = r_regionkey
+                AND r_name = 'AMERICA' AND s_nationkey = n2.n_nationkey
+                AND o_orderdate BETWEEN DATE '1995-01-01' AND DATE '1996-12-31'
+                AND p_type = 'ECONOMY ANODIZED STEEL') AS all_nations
+        GROUP BY o_year""",
+    "q9": """
+        SELECT nation, o_year, sum(amount) AS sum_profit
+        FROM (SELECT n_name AS nation, year(o_orderdate) AS o_year,
+                     l_extendedprice * (1 - l_discount) - ps_supplycost * l_quantity AS amount
+              FROM part, supplier, lineitem, partsupp, orders, nation
+              WHERE s_suppkey = l_suppkey AND ps_suppkey = l_suppkey AND ps_partkey = l_partkey
+                AND p_partkey = l_partkey AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey
+                AND p_name LIKE '%green%') AS profit
+        GROUP BY nation, o_year""",
+    "q12": """
+        SELECT l_shipmode,
+               sum(CASE WHEN o_orderpriority = '1-URGENT' OR o_orderpriority = '2-HIGH' THEN 1 ELSE 0 END)
+                 AS high_line_count,
+               sum(CASE WHEN o_orderpriority <> '1-URGENT' AND o_orderpriority <> '2-HIGH' THEN 1 ELSE 0 END)
+                 AS low_line_count
+        FROM orders, lineitem
+        WHERE o_orderkey = l_orderkey AND l_shipmode IN ('MAIL', 'SHIP') AND l_commitdate < l_receiptdate
+          AND l_shipdate < l_commitdate AND l_receiptdate >= DATE '1994-01-01'
+          AND l_receiptdate < DATE '1994-01-01' + INTERVAL '1' YEAR
+        GROUP BY l_shipmode""",
+    "q13": """
+        SELECT c_count, count(*) AS custdist
+        FROM (SELECT c_custkey, count(o_orderkey) AS c_count FROM customer
+              LEFT OUTER JOIN orders ON c_custkey = o_custkey AND o_comment NOT LIKE '%special%requests%'
+              GROUP BY c_custkey) AS c_orders
+        GROUP BY c_count""",
+    "q14": """
+        SELECT 100.00 * sum(CASE WHEN p_type LIKE 'PROMO%' THEN l_extendedprice * (1 - l_discount) ELSE 0 END)
+                 / sum(l_extendedprice * (1 - l_discount)) AS promo_revenue
+        FROM lineitem, part
+        WHERE l_partkey = p_partkey AND l_shipdate >= DATE '1995-09-01'
+          AND l_shipdate < DATE '1995-09-01' + INTERVAL '1' MONTH""",
+    "q16": """
+        SELECT p_brand, p_type, p_size, count(DISTINCT ps_suppkey) AS supplier_cnt
+        FROM partsupp, part
+        WHERE p_partkey = ps_partkey AND p_brand <> 'Brand#45' AND p_type NOT LIKE 'MEDIUM POLISHED%'
+          AND p_size IN (49, 14, 23, 45, 19, 3, 36, 9)
+          AND NOT EXISTS (SELECT 1 FROM supplier
+                          WHERE s_suppkey = ps_suppkey AND s_comment LIKE '%Customer%Complaints%')
+        GROUP BY p_brand, p_type, p_size""",
+    "q17": """
+        SELECT sum(l_extendedprice) / 7.0 AS avg_yearly
+        FROM lineitem, part
+        WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
+          AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)""",
+    "q19": """
+        SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue
+        FROM lineitem, part
+        WHERE (p_partkey = l_partkey AND p_brand = 'Brand#12'
+               AND p_container IN ('SM CASE', 'SM BOX', 'SM PACK', 'SM PKG') AND l_quantity BETWEEN 1 AND 11
+               AND p_size BETWEEN 1 AND 5 AND l_shipmode IN ('AIR', 'AIR REG')
+               AND l_shipinstruct = 'DELIVER IN PERSON')
+           OR (p_partkey = l_partkey AND p_brand = 'Brand#23'
+               AND p_container IN ('MED BAG', 'MED BOX', 'MED PKG', 'MED PACK') AND l_quantity BETWEEN 10 AND 20
+               AND p_size BETWEEN 1 AND 10 AND l_shipmode IN ('AIR', 'AIR REG')
+               AND l_shipinstruct = 'DELIVER IN PERSON')
+           OR (p_partkey = l_partkey AND p_brand = 'Brand#34'
+               AND p_container IN ('LG CASE', 'LG BOX', 'LG PACK', 'LG PKG') AND l_quantity BETWEEN 20 AND 30
+               AND p_size BETWEEN 1 AND 15 AND l_shipmode IN ('AIR', 'AIR REG')
+               AND l_shipinstruct = 'DELIVER IN PERSON')""",
+    "q20": """
+        SELECT s_name, s_address FROM supplier, nation
+        WHERE s_suppkey IN (
+                SELECT ps_suppkey FROM partsupp
+                WHERE ps_partkey IN (SELECT p_partkey FROM part WHERE p_name LIKE 'forest%')
+                  AND ps_availqty > (SELECT 0.5 * sum(l_quantity) FROM lineitem
+                                     WHERE l_partkey = ps_partkey AND l_suppkey = ps_suppkey
+                                       AND l_shipdate >= DATE '1994-01-01'
+                                       AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR))
+          AND s_nationkey = n_nationkey AND n_name = 'CANADA'""",
+}
