@@ -22,6 +22,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
+from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
@@ -88,6 +89,7 @@ class Materializer:
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
+        self._conditions = JoinConditions(Catalyst(spark))
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._compute)
@@ -306,7 +308,9 @@ class Materializer:
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
-        return ParentRows(self._spark, self._root, parents, self._snapshot, self._rows.parallelism, time_us)
+        return ParentRows(
+            self._spark, self._root, parents, self._snapshot, self._conditions, self._rows.parallelism, time_us
+        )
 
     def _snapshot(self, version: ViewVersion) -> lance.LanceDataset:
         log = self._derived.log(version.name) or self._incremental.log(version)

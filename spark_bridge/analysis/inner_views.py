@@ -25,13 +25,11 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
 
-import pyarrow as pa
-
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
 from spark_bridge.analysis.operators import refuse
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
 from spark_bridge.identity.plan_text import identity_text
-from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
+from state.tables.stored_rows import JOIN_FIELD, inner_name
 
 _NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
 """The parts of Spark's names that are no words: signs, and the number of a column, which differs between sessions."""
@@ -41,12 +39,12 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
     "Cross": ("inner", "cross"),
     "LeftOuter": ("left", "left"),
     "RightOuter": ("left", "right"),
-    "LeftSemi": ("left", "semi"),
-    "LeftAnti": ("left", "anti"),
-    "ExistenceJoin": ("left", "existence"),
+    "LeftSemi": ("semi", "semi"),
+    "LeftAnti": ("anti", "anti"),
+    "ExistenceJoin": ("existence", "existence"),
     "FullOuter": ("full", "full"),
 }
-"""Spark's type of a join -> how its rows come and leave, and its name for people."""
+"""Spark's type of a join -> what its rows are, and its name for people."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +133,10 @@ class InnerCut:
         self.leaves[attribute_id(leaf.output().apply(0))] = inner.name
         return self._as(plan, leaf)
 
-    def _as(self, plan: Plan, leaf: Plan, more: Sequence[Expression] = ()) -> Plan:
-        """The rows of a leaf under the columns of a plan, and more of its columns."""
+    def _as(self, plan: Plan, leaf: Plan) -> Plan:
+        """The rows of a leaf under the columns of a plan."""
         columns = zip(self._catalyst.items(leaf.output()), self._catalyst.items(plan.output()), strict=False)
-        return self._catalyst.project([*(self._catalyst.alias_as(*each) for each in columns), *more], leaf)
+        return self._catalyst.project([self._catalyst.alias_as(*each) for each in columns], leaf)
 
     def _join(self, plan: Plan) -> Plan:
         catalyst = self._catalyst
@@ -157,27 +155,25 @@ class InnerCut:
             sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}
         columns = catalyst.items(plan.output())
         names = _unique_names(str(each.name()) for each in columns)
-        joined, leaves = self._over_leaves(plan, sides, inner, [])
+        joined, leaves = self._over_leaves(plan, sides, inner)
         named = catalyst.project(map(catalyst.alias, columns, names), joined)
-        weights = [catalyst.attributes(pa.schema([WEIGHT_FIELD]))[0] for _ in sides]
-        meeting, weighted_leaves = self._over_leaves(plan, sides, inner, weights)
-        weight = catalyst.expressions.Coalesce(catalyst.seq(weights)) if kind == "full" else weights[0]
-        weighted = catalyst.project(
-            [*map(catalyst.alias, columns, names), catalyst.alias(weight, WEIGHT_FIELD.name)], meeting
-        )
+        stored = self._stored(sides, inner)
+        condition, used = self._condition(plan.condition().get(), stored)
         identity = identity_text(catalyst, named, {key: inner[side].name for key, side in leaves.items()}, "", [])
         join = JoinPlan(
             name=f"join {1 + len(self.joins)}",
             kind=kind,
             left=inner[LEFT].name,
             right=inner[RIGHT].name,
-            columns=tuple(self._origins(columns, names, sides, inner)),
+            columns=tuple(
+                (name, *stored.get(attribute_id(each), (LEFT, None))) for name, each in zip(names, columns, strict=True)
+            ),
             identity=identity,
             text=text,
             plan=catalyst.analyse(named),
             leaves=leaves,
-            weighted=catalyst.analyse(weighted),
-            weighted_leaves=weighted_leaves,
+            condition=condition,
+            condition_columns=used,
         )
         self.joins[join.name] = join
         leaf = catalyst.local_relation(named.output()).newInstance()
@@ -186,7 +182,7 @@ class InnerCut:
         return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
 
     def _over_leaves(
-        self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView], weights: Sequence[Expression]
+        self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]
     ) -> tuple[Plan, dict[int, str]]:
         """A join over a leaf for each side, and the sides of the leaves.
 
@@ -194,21 +190,25 @@ class InnerCut:
             plan: the join.
             sides: side → its rows.
             inner: side → the hidden view with its rows.
-            weights: a column of each side, in which the rows that meet are equal; none for no such column.
         """
         catalyst, leaves, children = self._catalyst, dict[int, str](), list[Plan]()
-        for at, (side, rows) in enumerate(sides.items()):
+        for side, rows in sides.items():
             output = catalyst.items(catalyst.local_relation(inner[side].plan.output()).newInstance().output())[:-1]
-            weight = [weights[at]] if weights else []
-            leaf = catalyst.local_relation(catalyst.seq([*output, *weight]))
             leaves[attribute_id(output[0])] = side
-            children.append(self._as(rows, leaf, weight))
+            children.append(self._as(rows, catalyst.local_relation(catalyst.seq(output))))
         is_right = _type_of(plan) == "RightOuter"
         kind = catalyst.singleton("catalyst.plans.LeftOuter") if is_right else plan.joinType()
-        condition = plan.condition().get()
-        if weights:
-            condition = catalyst.expressions.And(condition, catalyst.expressions.EqualTo(*weights))
-        return catalyst.join_of(kind, children[0], children[1], condition), leaves
+        return catalyst.join_of(kind, children[0], children[1], plan.condition().get()), leaves
+
+    def _condition(
+        self, condition: Expression, stored: Mapping[int, tuple[str, str]]
+    ) -> tuple[Plan, tuple[tuple[str, str], ...]]:
+        """The query that computes a condition over one leaf, and the side and the column of each column of the leaf."""
+        catalyst = self._catalyst
+        used = catalyst.items(condition.references().toSeq())
+        leaf = catalyst.local_relation(catalyst.seq(each.withName(f"c{at}") for at, each in enumerate(used)))
+        query = catalyst.analyse(catalyst.project([catalyst.alias(condition, "are_partners")], leaf))
+        return query, tuple(stored[attribute_id(each)] for each in used)
 
     def _hash(self, keys: Sequence[Expression]) -> Expression:
         """The column `__sw_join`; a null among the keys has no partner."""
@@ -218,24 +218,14 @@ class InnerCut:
             hashed = catalyst.when(reduce(expressions.Or, nullable), catalyst.null(hashed.dataType()), hashed)
         return catalyst.alias(hashed, JOIN_FIELD.name)
 
-    def _origins(
-        self,
-        columns: Sequence[Expression],
-        names: Sequence[str],
-        sides: Mapping[str, Plan],
-        inner: Mapping[str, InnerView],
-    ) -> Iterable[tuple[str, str, str | None]]:
-        """Yields name, side, and column of that side, for each column of a join."""
-        known = {
+    def _stored(self, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]) -> dict[int, tuple[str, str]]:
+        """Id of each attribute of the sides of a join → the side, and the column of its hidden view."""
+        items = self._catalyst.items
+        return {
             attribute_id(column): (side, str(stored.name()))
             for side, rows in sides.items()
-            for column, stored in zip(
-                self._catalyst.items(rows.output()), self._catalyst.items(inner[side].plan.output()), strict=False
-            )
+            for column, stored in zip(items(rows.output()), items(inner[side].plan.output()), strict=False)
         }
-        for column, name in zip(columns, names, strict=True):
-            side, stored = known.get(attribute_id(column), (LEFT, None))
-            yield name, side, stored
 
 
 def _without_keys(view: str, plan: Plan) -> Exception:

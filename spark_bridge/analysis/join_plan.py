@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from spark_bridge.catalyst.catalyst import Plan
 
-JoinKind = Literal["inner", "left", "full"]
-"""The rule by which rows of a join come and leave: as pairs, with rows of the left side, or by the keys of both sides.
+JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
+"""The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
 
-`left` is any join whose result falls apart by the rows of its left side: left outer, semi, anti, and the existence of a
-partner as a column.  A right join is one with its sides exchanged.
+`existence` has every row of the left side, and whether it has a partner as a column.  A right join is a left one with
+its sides exchanged.
 """
 
 LEFT, RIGHT = "left", "right"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class JoinPlan:
     """A join.
 
     Args:
         name: of the leaf that stands for it in the plan of its view.
-        kind: the rule by which its rows come and leave.
+        kind: what its rows are.
         left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
         right: that of the right side; it may be the same one.
         columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a
@@ -34,8 +34,8 @@ class JoinPlan:
         text: for people.
         plan: the join with two empty leaves; its columns are those of the result.
         leaves: id of a leaf's first attribute → its side.
-        weighted: the same, of rows with weights: rows meet if their weights are equal, and the result has that weight.
-        weighted_leaves: id of a leaf's first attribute → its side.
+        condition: a query over one leaf, whose only column is true for partners.
+        condition_columns: the columns of that leaf: their side, and the column of that side.
     """
 
     name: str
@@ -45,10 +45,10 @@ class JoinPlan:
     columns: tuple[tuple[str, str, str | None], ...]
     identity: str
     text: str
-    plan: Plan = field(repr=False, compare=False)
-    leaves: Mapping[int, str] = field(repr=False, compare=False)
-    weighted: Plan = field(repr=False, compare=False)
-    weighted_leaves: Mapping[int, str] = field(repr=False, compare=False)
+    plan: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+    condition: Plan = field(repr=False)
+    condition_columns: tuple[tuple[str, str], ...] = field(repr=False)
 
     @property
     def sides(self) -> tuple[str, str]:

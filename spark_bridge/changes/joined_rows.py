@@ -1,16 +1,16 @@
 """The rows of a join: all of them, or those that an epoch changes.  Nobody stores them.
 
 A row of one side finds its partners by the hash of its key, in `__sw_join`.  Equal hashes of different keys do no harm:
-the condition of the join is computed by Spark, over the rows that meet.
+the condition of the join is computed by Spark's expressions, over the rows that meet.
 
 With A the left side and B the right side, `-` and `+` for the rows that leave and come, and `0` for those that stay::
 
     inner      gone = A- · B before  +  A0 · B-        new = A+ · B after  +  A0 · B+
-    left       gone = E(A- + A0[K], B before)          new = E(A+ + A0[K], B after)        K = keys of B- and B+
     full       gone = E(A before[K], B before[K])      new = E(A after[K], B after[K])     K = keys of all of them
+    others     gone = E(A- + A0[K], B before)          new = E(A+ + A0[K], B after)        K = keys of B- and B+
 
-`·` makes pairs here, in Arrow; E is Spark's own join.  The rules are those of incremental view maintenance, see Griffin
-and Libkin, "Incremental maintenance of views with duplicates", SIGMOD 1995.
+`·` makes pairs, whose condition the view itself computes; E is the join.  The rules are those of incremental view
+maintenance, see Griffin and Libkin, "Incremental maintenance of views with duplicates", SIGMOD 1995.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import lance
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -31,6 +30,8 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
 from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import Parent, with_weights
+from spark_bridge.changes.join_conditions import JoinConditions
+from spark_bridge.changes.joined_positions import JoinedPositions, meeting
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.hand_over.dataset_frame import WantedRows
@@ -40,6 +41,8 @@ from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
 
 _JOIN = JOIN_FIELD.name
+_World = tuple[pa.Table, pa.Table]
+"""Rows of the left side, and of the right side."""
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,19 @@ class JoinedRows:
         root: the directory of the pipeline.
         parents: name → parent; the sides of the joins are among them.
         before: finds their rows before the changes.
+        conditions: of all joins.
     """
 
-    def __init__(self, spark: SparkSession, root: Location, parents: Mapping[str, Parent], before: RowsBefore) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: Location,
+        parents: Mapping[str, Parent],
+        before: RowsBefore,
+        conditions: JoinConditions,
+    ) -> None:
         self._spark, self._catalyst = spark, Catalyst(spark)
-        self._root, self._parents, self._before = root, parents, before
+        self._root, self._parents, self._before, self._conditions = root, parents, before, conditions
 
     def are_changed(self, join: JoinPlan) -> bool:
         """Whether a side has changes."""
@@ -116,14 +127,19 @@ class JoinedRows:
         """
         left, right = self._side(join.left), self._side(join.right)
         if join.kind == "inner":
-            pairs = _pairs(join, columns, left, right)
-            count(WorkCost(given=pairs.num_rows))
-            return frame_of_table(self._spark, pairs), pairs.nbytes
-        tables = dict(zip((LEFT, RIGHT), _worlds(join, left, right), strict=True))
-        count(WorkCost(given=sum(each.num_rows for each in tables.values())))
-        frames = {side: frame_of_table(self._spark, each) for side, each in tables.items()}
-        frame = self._catalyst.frame(graft(self._catalyst, join.weighted, join.weighted_leaves, frames))
-        return frame.select(*columns, WEIGHT_FIELD.name), sum(each.nbytes for each in tables.values())
+            rows = _pairs(join, columns, left, right)
+        else:
+            rows = with_weights(*(self._joined(join, columns, *world) for world in _worlds(join, left, right)))
+        count(WorkCost(given=rows.num_rows))
+        return frame_of_table(self._spark, rows), rows.nbytes
+
+    def _joined(self, join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table) -> pa.Table:
+        """The join of rows of both sides."""
+        met = meeting(left.column(_JOIN), right.column(_JOIN))
+        partners = self._conditions.partners(join, left, right, met)
+        return _taken(
+            join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows)
+        )
 
     def all(self, join: JoinPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[DataFrame, int]:
         """All rows, or at least those with these values, and the size of the rows that they are made of, in bytes.
@@ -141,7 +157,8 @@ class JoinedRows:
                 if of == side and column in values and stored
             }
             # A row without a partner has nulls, and is wanted by the values of the other side.
-            known = WantedRows(values=wanted if join.kind == "inner" or (join.kind, side) == ("left", LEFT) else {})
+            is_kept = join.kind == "inner" or (join.kind != "full" and side == LEFT)
+            known = WantedRows(values=wanted if is_kept else {})
             parent = self._parents[name]
             frames[side], size = all_rows(self._spark, self._root, parent, _stored_names(parent), known)
             nbytes += size
@@ -179,50 +196,40 @@ def _pairs(join: JoinPlan, columns: list[str], left: _Side, right: _Side) -> pa.
 
 def _meeting(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, weight: int) -> pa.Table:
     """The pairs of rows with equal hashes."""
-    left_at, right_at = _positions(left.column(_JOIN), right.column(_JOIN))
-    rows = {LEFT: (left, pa.array(left_at)), RIGHT: (right, pa.array(right_at))}
+    left_at, right_at = meeting(left.column(_JOIN), right.column(_JOIN))
+    pairs = _taken(join, columns, left, right, JoinedPositions(pa.array(left_at), pa.array(right_at)))
+    return pairs.append_column(WEIGHT_FIELD, pa.array(np.full(len(left_at), weight), WEIGHT_FIELD.type))
+
+
+def _taken(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, at: JoinedPositions) -> pa.Table:
+    """Columns of a join by the positions of its rows."""
+    rows = {LEFT: (left, at.left), RIGHT: (right, at.right)}
     arrays = []
     for name, side, stored in join.columns:
         if name in columns:
-            table, at = rows[side]
-            arrays.append(table.column(stored).take(at))
-    weights = pa.array(np.full(len(left_at), weight), WEIGHT_FIELD.type)
-    return pa.table([*arrays, weights], names=[*columns, WEIGHT_FIELD.name])
+            table, positions = rows[side]
+            arrays.append(at.exists if stored is None else table.column(stored).take(positions))
+    return pa.table(arrays, names=columns)
 
 
-def _positions(left: pa.ChunkedArray, right: pa.ChunkedArray) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """The positions of the rows that meet, on the left and on the right; a null meets nothing."""
-    left_at, right_at = (np.flatnonzero(each.is_valid().to_numpy()) for each in (left, right))
-    ours, theirs = (each.drop_null().to_numpy() for each in (left, right))
-    order = np.argsort(theirs, kind="stable")
-    theirs = theirs[order]
-    first, end = np.searchsorted(theirs, ours, "left"), np.searchsorted(theirs, ours, "right")
-    numbers = end - first
-    starts = np.cumsum(numbers) - numbers
-    within = np.arange(int(numbers.sum())) - np.repeat(starts, numbers)
-    return np.repeat(left_at, numbers), right_at[order[np.repeat(first, numbers) + within]]
-
-
-def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[pa.Table, pa.Table]:
-    """The rows of both sides that Spark joins: those of before with the weight -1, and those of after with 1."""
+def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[_World, _World]:
+    """The rows of both sides before, and after, whose joins differ by the changes."""
     if join.kind == "full":
         hashes = pc.unique(pa.concat_arrays([left.hashes, right.hashes]))
-        return _both(left, left.rows_before(hashes), hashes), _both(right, right.rows_before(hashes), hashes)
+        (left_gone, left_new), (right_gone, right_new) = (_both(each, hashes) for each in (left, right))
+        return (left_gone, right_gone), (left_new, right_new)
     staying = left.rows_before(right.hashes).stay
     gone, new = pa.concat_tables([left.gone, staying]), pa.concat_tables([left.new, staying])
     partners = right.rows_before(_hashes(gone, new))
     before = _with(partners.before, _hashes(gone))
-    return _weighted(gone, new), _weighted(before, right.rows_after(partners, _hashes(new)))
+    return (gone, before), (new, right.rows_after(partners, _hashes(new)))
 
 
-def _both(side: _Side, found: _Found, hashes: pa.Array) -> pa.Table:
-    """The rows with these hashes before and after, and the rows that change without a key."""
+def _both(side: _Side, hashes: pa.Array) -> tuple[pa.Table, pa.Table]:
+    """The rows with these hashes, and those that change without a key: before and after."""
+    found = side.rows_before(hashes)
     gone = pa.concat_tables([found.before, _without_key(side.gone)])
-    return _weighted(gone, pa.concat_tables([side.rows_after(found, hashes), _without_key(side.new)]))
-
-
-def _weighted(gone: pa.Table, new: pa.Table) -> pa.Table:
-    return with_weights(gone.drop_columns([_JOIN]), new.drop_columns([_JOIN]))
+    return gone, pa.concat_tables([side.rows_after(found, hashes), _without_key(side.new)])
 
 
 def _hashes(*tables: pa.Table) -> pa.Array:
