@@ -12,6 +12,7 @@ _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
 _PAIRS = "spark_bridge/changes/joined_rows.py"
+_POSITIONS = "spark_bridge/changes/joined_positions.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
@@ -253,6 +254,30 @@ VIEW_MUTANTS = (
         _PAIRS,
         (("rows.filter(rows.column(_JOIN).is_null())", "rows.slice(0, 0)"),),
         shown_by=f"{_EVERY_EPOCH}[full]",
+    ),
+    Mutant(
+        "a row without a partner is not in an outer join",
+        _POSITIONS,
+        (("alone = np.flatnonzero(~has_partner)", "alone = np.flatnonzero(~has_partner)[:0]"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "rows of the right side are not alone in a full join",
+        _POSITIONS,
+        (('if kind == "full" else alone[:0]', "if not kind else alone[:0]"),),
+        shown_by=f"{_EVERY_EPOCH}[full]",
+    ),
+    Mutant(
+        "equal hashes are partners, whatever the condition",
+        "spark_bridge/changes/join_conditions.py",
+        (("return met[0][are_partners], met[1][are_partners]", "return met"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "Spark gets batches without rows",
+        "spark_bridge/catalyst/arrow_frames.py",
+        (("                    if batch.num_rows:\n", "                    if batch is not None:\n"),),
+        shown_by=f"{_JOINS}::test_many_rows_of_one_side_meet_the_other[INNER]",
     ),
     Mutant(
         "of equal rows all leave",
