@@ -30,7 +30,7 @@ def table_rows(name: str, data: Any) -> pa.Table:
 
     Args:
         name: of the table.
-        data: an Arrow table, a pandas, polars or Spark frame, or what else has Arrow's stream interface.
+        data: an Arrow table, a pandas, polars or Spark frame, a list of dicts, or what has Arrow's stream interface.
 
     Raises:
         SettingsError: it is none of these, or it is too large.
@@ -150,11 +150,13 @@ def _as_arrow(name: str, data: Any) -> pa.Table:
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return pa.Table.from_pandas(data, preserve_index=False)
     try:
+        if isinstance(data, list):
+            return pa.Table.from_pylist(data)
         return data if isinstance(data, pa.Table) else pa.table(data)
-    except (TypeError, ValueError, pa.ArrowException) as error:
+    except (AttributeError, TypeError, ValueError, pa.ArrowException) as error:
         raise SettingsError(
             f"table {name}: {type(data).__name__} is no table ({error}); give an Arrow table, a pandas, polars or "
-            "Spark frame, or a URL with a format"
+            "Spark frame, a list of dicts, or a URL with a format"
         ) from None
 
 

@@ -18,7 +18,13 @@ from spark_bridge.analysis.columns import grouping_columns, used_columns
 from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
 from spark_bridge.analysis.inner_views import InnerCut, InnerView
 from spark_bridge.analysis.join_plan import JoinPlan
-from spark_bridge.analysis.joined_form import has_join, with_joins, with_narrow_sides, without_order
+from spark_bridge.analysis.joined_form import (
+    has_join,
+    with_joins,
+    with_narrow_sides,
+    without_constant_sides,
+    without_order,
+)
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
@@ -87,7 +93,6 @@ class _Analysis:
         self._leaves: dict[int, str] = {}
         self._joins: dict[str, JoinPlan] = {}
         self._named: tuple[str, ...] = ()
-        self._foreign_leaf: Plan | None = None
         self._check = ExpressionCheck(self._name, self._catalyst)
 
     def view_plan(self) -> ViewPlan:
@@ -105,10 +110,9 @@ class _Analysis:
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
-            if self._foreign_leaf is not None:
-                raise refuse_operator(self._name, self._foreign_leaf)
             if has_join(self._catalyst, plan):
-                plan = with_narrow_sides(self._catalyst, plan)
+                plan = without_constant_sides(self._catalyst, with_narrow_sides(self._catalyst, plan), self._leaves)
+            self._require_own_leaves(plan)
             cut = InnerCut(self._catalyst, self._name, self._leaves, partial(self._check.check, is_of_rows=True))
             plan = cut.of(plan)
             self._leaves, self._joins = cut.leaves, cut.joins
@@ -264,10 +268,18 @@ class _Analysis:
         if kind == "SubqueryAlias":
             return self._plain(children[0], stored)
         if not children:
-            self._foreign_leaf = plan
             return plan
         plan = self._catalyst.with_children(plan, [self._plain(child, stored) for child in children])
         return self._catalyst.without_duplicates(plan) if self._drops_duplicates(plan) else plan
+
+    def _require_own_leaves(self, plan: Plan) -> None:
+        """Refuses rows that are neither of a source nor of a view."""
+        children = self._catalyst.items(plan.children())
+        for child in children:
+            self._require_own_leaves(child)
+        output = self._catalyst.items(plan.output())
+        if not children and (not output or attribute_id(output[0]) not in self._leaves):
+            raise refuse_operator(self._name, plan)
 
     def _drops_duplicates(self, plan: Plan) -> bool:
         """Whether an operator only keeps one of equal rows."""

@@ -6,9 +6,9 @@ and each side of a join keeps the columns and the rows that the query uses.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, parts_of, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
 
 _WITHOUT_SETS = ("EliminateResolvedHint", "ReplaceIntersectWithSemiJoin", "ReplaceExceptWithAntiJoin")
 _WITHOUT_PREDICATES = ("PullupCorrelatedPredicates", "RewritePredicateSubquery")
@@ -44,6 +44,59 @@ def _settled(catalyst: Catalyst, plan: Plan, rules: Sequence[str]) -> Plan:
         if plan.fastEquals(before):
             break
     return plan
+
+
+def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[int]) -> Plan:
+    """A plan in which a join with constant rows (`VALUES`) is an operator over the rows of its other side.
+
+    Args:
+        catalyst: of the session.
+        plan: with narrow sides.
+        sources: ids of the first attributes of the leaves that are sources or views.
+    """
+    children = catalyst.items(plan.children())
+    if not children:
+        return plan
+    plan = catalyst.with_children(plan, [without_constant_sides(catalyst, each, sources) for each in children])
+    if simple_name(plan) != "Join":
+        return plan
+    left, right = (_constant(catalyst, side, sources) for side in (plan.left(), plan.right()))
+    kind = simple_name(plan.joinType()).removesuffix("$")
+    if right is not None:
+        return _beside(catalyst, plan, kind, plan.left(), right)
+    if left is not None and kind in ("Inner", "Cross"):
+        return _beside(catalyst, plan, kind, plan.right(), left)
+    return plan
+
+
+def _constant(catalyst: Catalyst, side: Plan, sources: Collection[int]) -> Plan | None:
+    """A side as a LocalRelation, if its rows are constant; None otherwise."""
+    leaves = [part for part in parts_of(catalyst, side) if not catalyst.items(part.children())]
+    if any(simple_name(leaf) != "LocalRelation" or attribute_id(leaf.output().apply(0)) in sources for leaf in leaves):
+        return None
+    folded = _settled(catalyst, side, ("ConvertToLocalRelation",))
+    return folded if simple_name(folded) == "LocalRelation" else None
+
+
+def _beside(catalyst: Catalyst, join: Plan, kind: str, rows: Plan, constant: Plan) -> Plan:
+    """A join of rows with constant ones; the same join if it also has constant rows alone."""
+    array = catalyst.array_of(constant)
+    if join.condition().isDefined():
+        array = catalyst.fulfilling(array, constant.output(), join.condition().get())
+    has_partner = catalyst.expressions.GreaterThan(catalyst.expressions.Size(array, False), catalyst.number(0))
+    columns = catalyst.items(join.output())
+    match kind:
+        case "Inner" | "Cross" | "LeftOuter":
+            output = catalyst.seq(each.withNullability(True) for each in catalyst.items(constant.output()))
+            return catalyst.project(columns, catalyst.inline(array, output, rows, outer=kind == "LeftOuter"))
+        case "LeftSemi":
+            return catalyst.filter(has_partner, rows)
+        case "LeftAnti":
+            return catalyst.filter(catalyst.expressions.Not(has_partner), rows)
+        case "ExistenceJoin":
+            return catalyst.project([*columns[:-1], catalyst.alias_as(has_partner, columns[-1])], rows)
+        case _:
+            return join
 
 
 def without_order(catalyst: Catalyst, plan: Plan) -> Plan:

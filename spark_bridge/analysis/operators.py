@@ -19,7 +19,7 @@ _ADVICE = {
     "Join": "join by equal columns, as in ON a.id = b.id",
     "Limit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalLimit": "a limit depends on later rows; leave it out and limit when reading",
-    "LocalRelation": "constant rows would be added again by every epoch; leave them out",
+    "LocalRelation": "constant rows would be added again by every epoch; leave them out, or declare them as a table",
     "OneRowRelation": "constant rows would be added again by every epoch; leave them out",
     "Range": "constant rows would be added again by every epoch; leave them out",
     "Offset": "an offset depends on later rows; leave it out",

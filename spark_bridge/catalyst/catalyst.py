@@ -247,6 +247,37 @@ class Catalyst:
             generator, like.unrequiredChildIndex(), like.outer(), like.qualifier(), like.generatorOutput(), child
         )
 
+    def inline(self, rows: Expression, output: Any, child: Plan, *, outer: bool) -> Plan:
+        """A Generate that puts each struct of an array beside its row; with `outer`, nulls for an empty array.
+
+        Args:
+            rows: the array, over the rows of the child.
+            output: the attributes of the structs' fields (a Seq).
+            child: the plan.
+            outer: see above.
+        """
+        generator = self.expressions.Inline(rows)
+        return self._plans.Generate(generator, self.seq([]), outer, self.option(None), output, child)
+
+    def array_of(self, rows: Plan) -> Expression:
+        """The rows of a LocalRelation as a constant array of structs."""
+        catalyst = self._jvm.org.apache.spark.sql
+        kind = catalyst.types.ArrayType(rows.schema(), False)
+        return self.expressions.Literal(catalyst.catalyst.util.GenericArrayData(rows.data()), kind)
+
+    def fulfilling(self, rows: Expression, attributes: Any, condition: Expression) -> Expression:
+        """The structs of an array whose fields, in place of these attributes (a Seq), fulfil a condition."""
+        expressions, kind = self.expressions, rows.dataType().elementType()
+        number = self.singleton("catalyst.expressions.NamedExpression").newExprId()
+        value = self._jvm.java.util.concurrent.atomic.AtomicReference()
+        each = expressions.NamedLambdaVariable("row", kind, False, number, value)
+        fields = {
+            attribute_id(attribute): expressions.GetStructField(each, position, self.option(None))
+            for position, attribute in enumerate(self.items(attributes))
+        }
+        fulfils = expressions.LambdaFunction(self.substitute(condition, fields), self.seq([each]), False)
+        return expressions.ArrayFilter(rows, fulfils)
+
     def expand(self, projections: Iterable[Iterable[Expression]], output: Any, child: Plan) -> Plan:
         """Each row of a child once for each projection, under the given attributes (a Seq)."""
         return self._plans.Expand(self.seq([self.seq(each) for each in projections]), output, child)

@@ -14,9 +14,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.schemas.safe_types import safe_schema
+from benchmarks.tpch_queries import QUERIES, TABLES
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.spark_bridge.corrected_view import Files
-from benchmarks.tpch_queries import QUERIES, TABLES
 from tests.spark_bridge.view_graph import ViewGraph
 
 pytestmark = [pytest.mark.more, pytest.mark.timeout(900)]

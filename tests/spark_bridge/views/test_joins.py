@@ -44,9 +44,20 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "intersect": ("aggregate", "SELECT k, g FROM t INTERSECT SELECT k, g FROM u"),
     "except": ("aggregate", "SELECT k, g FROM t EXCEPT SELECT k, g FROM u"),
     "exploded": ("append", "SELECT t.k, e FROM t JOIN u USING (g) LATERAL VIEW explode(array(t.i, u.i)) x AS e"),
+    "values": ("append", "SELECT t.k, v.name FROM t LEFT JOIN VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'no') "
+                         "AS v(g, name) ON t.g = v.g AND v.name <> upper(t.k)"),
+    "values_left": ("aggregate", "SELECT v.h, count(*) AS n FROM VALUES (1, 2), (2, 2), (3, 1) AS v(g, h) "
+                                 "JOIN t ON t.g <= v.g JOIN u ON u.g = v.h GROUP BY v.h"),
+    "values_in": ("append", "SELECT k FROM t WHERE b OR g IN (SELECT g FROM VALUES (1), (3) AS v(g))"),
+    "values_anti": ("append", "SELECT k FROM t WHERE NOT EXISTS "
+                              "(SELECT 1 FROM VALUES (1), (NULL) AS v(g) WHERE v.g = t.g)"),
+    "values_crossed": ("append", "SELECT t.k, v.n FROM t CROSS JOIN VALUES (1), (1), (2) AS v(n)"),
+    "nested": ("append", "SELECT k FROM t WHERE g IN "
+                         "(SELECT g FROM u WHERE i > (SELECT avg(i) FROM w WHERE w.k = u.k))"),
+    "or": ("append", "SELECT t.i, u.i AS j FROM t JOIN u ON (t.g = u.g AND t.i > 0) OR (t.g = u.g AND u.i > 0)"),
     "lateral": ("append", "SELECT t.k, s.m FROM t, LATERAL (SELECT max(i) AS m FROM u WHERE u.g = t.g) s"),
 }  # fmt: skip
-QUICK = ("left", "three", "full", "self")
+QUICK = ("left", "three", "full", "self", "values", "values_left")
 
 
 JOINED = ViewDefinition("joined", JOINS["left"][1])
