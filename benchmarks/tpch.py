@@ -158,7 +158,6 @@ def measure(options: argparse.Namespace) -> Result:
             by_spark = batch_s(spark, Path(place), QUERIES[name])
             numbers = (Number(median(seconds), "s"), Number(by_spark, "s"), Number(view.first_s, "s"))
             rows.append(Row(name, numbers, by_spark / median(seconds), FASTER))
-            print(name, [str(each) for each in numbers], by_spark / median(seconds), file=sys.stderr, flush=True)
     spark.stop()
     columns = ("an epoch, p50", "Spark, all rows", "the first epoch, with all rows")
     caption = f"Scale {options.scale:g}: an epoch changes a thousandth of the rows"

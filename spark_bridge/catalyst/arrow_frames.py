@@ -17,6 +17,7 @@ from state.tables.lance_layout import for_lance, with_schema
 _MAX_BATCH_BYTES = 64 << 20
 _MAX_BATCH_ROWS = 1 << 20
 _BY_CALL_BYTES = 128 << 10
+_PART_BYTES = 4 << 20
 
 
 class _Messages:
@@ -113,20 +114,32 @@ _drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
 def _messages(driver: _Driver, table: pa.Table) -> Any:
     """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s.
 
-    Spark 3.5 takes a second batch without rows for the end, and the rows behind it are lost.
+    Spark 3.5 takes a second batch without rows for the end, and the rows behind it are lost.  Each batch is a partition.
     """
     if table.nbytes > _BY_CALL_BYTES:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
             with pa.ipc.new_stream(file, table.schema) as stream:
-                for batch in table.to_batches(max_chunksize=_MAX_BATCH_ROWS):
-                    if batch.num_rows:
-                        stream.write_batch(batch)
+                for part in _parts(table):
+                    for batch in part.to_batches(max_chunksize=_MAX_BATCH_ROWS):
+                        if batch.num_rows:
+                            stream.write_batch(batch)
             file.flush()
             return driver.read_stream(file.name).toList().iterator()
     messages = driver.new_list()
     for batch in table.combine_chunks().to_batches():
         messages.add(batch.serialize().to_pybytes())
     return driver.to_seq(messages).iterator()
+
+
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    """The table in parts; small chunks are put together, part by part."""
+    chunks = max((column.num_chunks for column in table.columns), default=0)
+    if chunks <= table.nbytes // _PART_BYTES + 1:
+        yield table
+        return
+    rows = max(1, table.num_rows * _PART_BYTES // table.nbytes)
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows).combine_chunks()
 
 
 def _driver(spark: SparkSession) -> _Driver:
