@@ -201,8 +201,8 @@ class Pipeline:
         Args:
             name: the name of the table in views.
             data: an Arrow table, a pandas, polars or Spark frame, or a list of dicts, of at most 256 MB, whose rows are
-                stored at the root when the pipeline starts; or a URL or local path as in `source`, whose files are read.  A frame
-                that differs from that of the last start replaces the rows; `Run.replace_table` and
+                stored at the root when the pipeline starts; or a URL or local path as in `source`, whose files are
+                read.  A frame that differs from that of the last start replaces the rows; `Run.replace_table` and
                 `slackwater replace-table` do so in between, and hold until the declaration changes.
             format: of the files, as in `source`.
             pattern: of the files; all of them may go at once, and leave the views.

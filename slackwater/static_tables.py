@@ -79,8 +79,8 @@ class StaticTable:
         """The columns of the table.  Errors as `replace`."""
         return _parquet(self._read()).schema_arrow.remove_metadata()
 
-    def replace(self, rows: pa.Table) -> str:
-        """Makes these the rows of the table.  Returns the URL of its file.
+    def replace(self, rows: pa.Table) -> None:
+        """Makes these the rows of the table.
 
         Raises:
             NotFoundError: the root has no such table.
@@ -90,7 +90,6 @@ class StaticTable:
         stored = self._read()
         schema = _parquet(stored).schema_arrow
         self._put(self._fitting(rows, schema.remove_metadata()), schema.metadata[_DECLARED], stored)
-        return f"{self._location.url}/{FILE}"
 
     def _read(self) -> ReadFile:
         stored = self._file.read()
@@ -139,14 +138,10 @@ def _parquet(file: ReadFile) -> pq.ParquetFile:
 
 
 def _as_arrow(name: str, data: Any) -> pa.Table:
-    if hasattr(data, "_collect_as_arrow"):
-        # Spark 3.5 has no public way; by pandas integers with nulls would become floating.
-        batches = data._collect_as_arrow()
-        if batches:
-            return pa.Table.from_batches(batches)
-        from pyspark.sql.pandas.types import to_arrow_schema
+    if hasattr(data, "sparkSession"):
+        from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
 
-        return to_arrow_schema(data.schema).empty_table()
+        return table_of_frame(data, arrow_schema(data.schema))
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):
         return pa.Table.from_pandas(data, preserve_index=False)
     try:

@@ -45,6 +45,8 @@ class RunOperations(Protocol):
 
     def forget(self, file: str, source: str | None) -> int: ...
 
+    def read_table(self, name: str) -> None: ...
+
     def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
 
     def put_tag(self, name: str, epoch: int) -> None: ...
@@ -213,6 +215,21 @@ class ForgetCommand(Correction, kind="forget"):
 
     def on_run(self, run: RunOperations) -> Answer:
         return _files_answer(run.forget(self.file, self.source), "forgotten")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadTableCommand(Operation, kind="read_table"):
+    """Reads a static table whose stored rows were replaced.
+
+    Args:
+        table: its name.
+    """
+
+    table: str
+
+    def on_run(self, run: RunOperations) -> Answer:
+        run.read_table(self.table)
+        return Answer(True, f"table {self.table} is read again")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from state.errors import UsageError
 from state.location import Location
 
 
-def replace_table(root: Location, name: str, file: Path) -> tuple[str, int]:
+def replace_table(root: Location, name: str, file: Path) -> int:
     """Makes the rows of a file those of a static table.  A run reads them at its next listing, or when asked.
 
     Args:
@@ -23,7 +23,7 @@ def replace_table(root: Location, name: str, file: Path) -> tuple[str, int]:
         file: with the columns of the table, in a file called `.parquet`, `.csv`, `.json` or `.jsonl`.
 
     Returns:
-        The URL of the table's file, and the number of rows.
+        The number of rows.
 
     Raises:
         UsageError: the file cannot be read, or does not fit the table.
@@ -32,7 +32,8 @@ def replace_table(root: Location, name: str, file: Path) -> tuple[str, int]:
     """
     table = StaticTable(table_location(root, name), name)
     rows = table_rows(name, _read(file, table.schema()))
-    return table.replace(rows), rows.num_rows
+    table.replace(rows)
+    return int(rows.num_rows)
 
 
 def _read(file: Path, schema: pa.Schema) -> pa.Table:

@@ -30,7 +30,7 @@ class CommandedRun:
     ) -> None:
         self._requests, self._failure = requests, failure
         self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
-        self.forget, self.reingest = corrections.forget, corrections.reingest
+        self.forget, self.reingest, self.read_table = corrections.forget, corrections.reingest, corrections.read_table
         self.retry_view = declared.retry
 
     def change_flow(self, command: FlowCommand) -> Answer:

@@ -12,8 +12,10 @@ from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.commands.named_files import NamedFiles
 from slackwater.running.requests import RunRequests
+from slackwater.static_tables import FILE as TABLE_FILE
 from slackwater.static_tables import StaticTable
 from state.errors import CommandRefusedError, NotFoundError
+from state.location import Location
 from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
@@ -72,18 +74,26 @@ class Corrections:
 
     def replace_table(self, name: str, rows: pa.Table) -> None:
         """Replaces the rows of a static table, see `Run.replace_table`."""
-        tables = [each for each, source in self._sources.items() if source.table == "frame"]
-        if name not in tables:
-            raise NotFoundError(
-                f"the running pipeline has no static table {name!r}; its tables are: {', '.join(tables) or 'none'}"
-            )
+        location = self._location_of_table(name)
         self._require_correctable(self._root.open(read_only=True), {name})
-        file = StaticTable(self._sources[name].location, name).replace(rows)
+        StaticTable(location, name).replace(rows)
+        self.read_table(name)
+
+    def read_table(self, name: str) -> None:
+        """Reads the stored rows of a static table again."""
         try:
-            self.reingest(file, name)
+            self.reingest(f"{self._location_of_table(name).url}/{TABLE_FILE}", name)
         except NotFoundError:
             # No listing has found the table yet: the first one finds these rows.
             pass
+
+    def _location_of_table(self, name: str) -> Location:
+        tables = {each: source.location for each, source in self._sources.items() if source.table == "frame"}
+        if name not in tables:
+            raise CommandRefusedError(
+                f"the running pipeline has no static table {name!r}; its tables are: {', '.join(tables) or 'none'}"
+            )
+        return tables[name]
 
     def _carry_out(self, mutations: Iterable[Mutation]) -> None:
         for mutation in mutations:

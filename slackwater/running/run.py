@@ -223,10 +223,9 @@ class Run:
             data: as in `Pipeline.table`, with the columns of the table.
 
         Raises:
-            NotFoundError: there is no such table.
             SchemaError: it has other columns.
             SettingsError: it is no table, or too large.
-            CommandRefusedError: a view cannot be corrected, or the run ends.
+            CommandRefusedError: there is no such table, a view cannot be corrected, or the run ends.
         """
         self._control.corrections.replace_table(name, table_rows(name, data))
 

@@ -114,7 +114,7 @@ _drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
 def _messages(driver: _Driver, table: pa.Table) -> Any:
     """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s.
 
-    Spark 3.5 takes a second batch without rows for the end, and the rows behind it are lost.  Each batch is a partition.
+    Spark 3.5 takes a second batch without rows for the end: the rows behind it are lost.  Each batch is a partition.
     """
     if table.nbytes > _BY_CALL_BYTES:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:

@@ -4,6 +4,7 @@
     change_set                      what leaves a view and what comes, by the keys of its rows
     parent_rows ── all_rows         the changed rows of the views that a view reads, and all of their rows
     joined_rows ── rows_before      the changed rows of a join: changed rows, and their partners of before and after
+    └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
 
 `Changes` is the face that a grouping follows, whatever its rows are.
 

@@ -15,6 +15,7 @@ from slackwater.commands.ask import TIMEOUT_S, ask
 from slackwater.commands.operations import (
     AllowRemovalsCommand,
     ForgetCommand,
+    ReadTableCommand,
     ReingestCommand,
     RescaleCommand,
     RetryCommand,
@@ -210,13 +211,13 @@ def replace_table(
     from slackwater.commands.replace_table import replace_table as put
 
     place = Location(root, storage_options(option))
-    url, rows = put(place, table, file)
+    rows = put(place, table, file)
     text = f"table {table}: {counted(rows, 'row')}"
     owner = read_owner(place)
     if owner is None or owner.released or owner.is_dead():
         when = "which the next run reads"
     else:
-        carry_out(root, storage_options(option), ReingestCommand(file=url, source=table), timeout_s=timeout)
+        carry_out(root, storage_options(option), ReadTableCommand(table=table), timeout_s=timeout)
         when = "which the run reads now"
     output = Output(json)
     if json:
