@@ -49,7 +49,8 @@ Tables = Mapping[str, pa.Table]
 
 def read_tables(place: Path, scale: float) -> Tables:
     """The tables at a scale, made by tpchgen-cli as Parquet files in a directory."""
-    command = [Path(sys.executable).with_name("tpchgen-cli"), "parquet", "-s", str(scale), f"--output-dir={place}"]
+    generator = Path(sys.executable).with_name("tpchgen-cli")
+    command = [str(generator), "parquet", "-s", str(scale), f"--output-dir={place}"]
     subprocess.run(command, check=True, capture_output=True)
     read = {name: pq.read_table(place / f"{name}.parquet") for name in TABLES}
     return {name: table.cast(safe_schema(table.schema)).replace_schema_metadata(None) for name, table in read.items()}

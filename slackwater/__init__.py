@@ -20,8 +20,8 @@ Invariants:
 * Every expected error is a `SlackwaterError`; `state/errors.py` has the tree.
 
     pipeline.py    Pipeline: sources, views, run, start, explain, dry_run
-    static_tables.py  small relations that come with a pipeline
     settings.py    Settings, and formats.py, the interface of a custom format
+    tables/        static tables, which come with a pipeline
     running/       Run: attempts, recovery, requests of the user, Spark
     backfill/      the earlier rows that a backfill reads
     planning/      DryRun and ViewExplanation: the work of a run, before it starts

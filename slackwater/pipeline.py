@@ -36,8 +36,9 @@ from slackwater.running.foreground import run_in_foreground
 from slackwater.running.run import Run, RunReport
 from slackwater.running.run_control import RunControl
 from slackwater.settings import Settings
-from slackwater.static_tables import FILE as TABLE_FILE
-from slackwater.static_tables import StaticTable, table_location, table_rows
+from slackwater.tables.static_table import FILE as TABLE_FILE
+from slackwater.tables.static_table import StaticTable, table_location
+from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError

@@ -9,7 +9,8 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from slackwater.static_tables import StaticTable, table_location, table_rows
+from slackwater.tables.static_table import StaticTable, table_location
+from slackwater.tables.table_rows import table_rows
 from state.errors import UsageError
 from state.location import Location
 

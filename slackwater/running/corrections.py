@@ -12,8 +12,8 @@ from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.commands.named_files import NamedFiles
 from slackwater.running.requests import RunRequests
-from slackwater.static_tables import FILE as TABLE_FILE
-from slackwater.static_tables import StaticTable
+from slackwater.tables.static_table import FILE as TABLE_FILE
+from slackwater.tables.static_table import StaticTable
 from state.errors import CommandRefusedError, NotFoundError
 from state.location import Location
 from state.store.root import Root

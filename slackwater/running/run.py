@@ -12,9 +12,9 @@ from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
-from slackwater.static_tables import table_rows
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted
+from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
 from state.vnode import fetcher_bounds

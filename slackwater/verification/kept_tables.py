@@ -11,7 +11,7 @@ from actors.formats.options import Parquet
 from actors.objects.object_store import ObjectStore
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from slackwater.reading.view import View
-from slackwater.static_tables import FILE
+from slackwater.tables.static_table import FILE
 from state.location import Location
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import stored_rows_name

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.schemas.safe_types import safe_schema
+from benchmarks.tpch import Tables, read_tables
 from benchmarks.tpch_queries import QUERIES, TABLES
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.spark_bridge.corrected_view import Files
@@ -26,16 +23,10 @@ EPOCHS = 20
 PARTS = 12
 """Epochs that bring orders, and their line items."""
 
-Tables = Mapping[str, pa.Table]
-
 
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Tables:
-    place = tmp_path_factory.mktemp("tpch")
-    command = [Path(sys.executable).with_name("tpchgen-cli"), "parquet", "-s", str(SCALE), f"--output-dir={place}"]
-    subprocess.run(command, check=True, capture_output=True)
-    read = {name: pq.read_table(place / f"{name}.parquet") for name in TABLES}
-    return {name: table.cast(safe_schema(table.schema)).replace_schema_metadata(None) for name, table in read.items()}
+    return read_tables(tmp_path_factory.mktemp("tpch"), SCALE)
 
 
 def slices(tables: Tables, name: str, key: str) -> list[pa.Table]:
