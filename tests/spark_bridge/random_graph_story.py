@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_bridge.catalyst import arrow_frames
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.random_graph import RandomGraph
@@ -20,6 +24,8 @@ _VIEWS = 6
 
 def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> int:
     """Plays one story.  At every epoch, each view must have the rows that Spark computes from the present files.
+
+    In half of the stories rows go to Spark as if they were many.
 
     Args:
         spark: a session.
@@ -37,21 +43,32 @@ def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> 
     graph = RandomGraph(chance)
     for _ in range(chance.randint(3, _VIEWS)):
         graph.grow()
-    story, compared = ViewGraph(spark, directory, graph.views), 0
+    by_call = arrow_frames._BY_CALL_BYTES if seed % 2 else 0
+    with patch.object(arrow_frames, "_BY_CALL_BYTES", by_call), _closing(spark, directory, graph) as story:
+        return sum(_epoch(story, graph, number) for number in range(epochs))
+
+
+@contextmanager
+def _closing(spark: SparkSession, directory: Path, graph: RandomGraph) -> Iterator[ViewGraph]:
+    story = ViewGraph(spark, directory, graph.views)
     try:
-        for number in range(epochs):
-            if number and chance.random() < 0.15:
-                story.reopen()
-            if number and chance.random() < 0.2:
-                _change(story, graph)
-            story.correct(*_files(story, chance))
-            story.check()
-            compared += len(graph.views)
-            if chance.random() < 0.3:
-                story.materializer.tidy()
+        yield story
     finally:
         story.materializer.close()
-    return compared
+
+
+def _epoch(story: ViewGraph, graph: RandomGraph, number: int) -> int:
+    """Plays one epoch.  Returns the number of answers that were compared."""
+    chance = graph.chance
+    if number and chance.random() < 0.15:
+        story.reopen()
+    if number and chance.random() < 0.2:
+        _change(story, graph)
+    story.correct(*_files(story, chance))
+    story.check()
+    if chance.random() < 0.3:
+        story.materializer.tidy()
+    return len(graph.views)
 
 
 def _change(story: ViewGraph, graph: RandomGraph) -> None:
