@@ -113,7 +113,8 @@ class _Analysis:
             if has_join(self._catalyst, plan):
                 plan = without_constant_sides(self._catalyst, with_narrow_sides(self._catalyst, plan), self._leaves)
             self._require_own_leaves(plan)
-            cut = InnerCut(self._catalyst, self._name, self._leaves, partial(self._check.check, is_of_rows=True))
+            check = partial(self._check.check, is_of_rows=True)
+            cut = InnerCut(self._catalyst, self._name, self._leaves, {*self._leaves.values()} - {*stored}, check)
             plan = cut.of(plan)
             self._leaves, self._joins = cut.leaves, cut.joins
             for each in cut.views:
@@ -142,7 +143,9 @@ class _Analysis:
             schema = self._catalyst.arrow_schema(inner.plan)
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
-            what = "a grouping whose groups" if inner.is_grouping else "a join whose rows"
+            what = {"groups": "a grouping whose groups", "sides": "a join whose rows", "parts": "a union whose rows"}[
+                inner.rows
+            ]
             raise refuse(self._name, f"{what} cannot be stored", one_line(error)) from None
         return self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
 
@@ -220,19 +223,8 @@ class _Analysis:
         Raises:
             NotIncrementalError: with what to write instead.
         """
-        used = self._used(plan)
-        changing = [name for name in used if name in parents or name in self._joins]
-        if not changing:
-            return
-        of_sources = [name for name in used if name not in changing]
-        if of_sources:
-            other = f"rows of the view {changing[0]}" if changing[0] in self._views else "groups or joins of its own"
-            raise refuse(
-                self._name,
-                f"rows of the source {of_sources[0]} beside {other}, which change",
-                f"declare a view that groups {of_sources[0]}, and read that",
-            )
-        if view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
+        follows = any(name in parents or name in self._joins for name in self._used(plan))
+        if follows and view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
             raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
 
     def _require_no_clock(self) -> None:
@@ -366,13 +358,19 @@ class _Analysis:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
 
 
+_INNER_TEXTS = {
+    "groups": "the groups within",
+    "sides": "the rows that it joins",
+    "parts": "the rows of sources beside others",
+}
+
+
 def _inner_text(views: Collection[InnerView]) -> str:
     """The part of a reason that tells of the hidden views."""
-    groups = [each.name for each in views if each.is_grouping]
-    sides = [each.name for each in views if not each.is_grouping]
+    names = {rows: [each.name for each in views if each.rows == rows] for rows in _INNER_TEXTS}
     texts = [
-        f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} {what}"
-        for names, what in ((groups, "the groups within"), (sides, "the rows that it joins"))
-        if names
+        f"{' and '.join(names[rows])} {'have' if len(names[rows]) > 1 else 'has'} {what}"
+        for rows, what in _INNER_TEXTS.items()
+        if names[rows]
     ]
     return "; below that, " + ", and ".join(texts) if texts else ""

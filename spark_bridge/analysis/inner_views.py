@@ -14,16 +14,22 @@
                        and         Project            the columns of one side, and the hash of its key; and so the other
                                      rows of a
 
+    Union                          Union
+      rows of a        ──→           a leaf           rows of sources, if groups or joined rows stand beside them
+      a leaf           and           a leaf
+                                   rows of a
+
 The left side is the query; the right side is what is left of it, and below that the hidden views.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
+from typing import Literal
 
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
 from spark_bridge.analysis.operators import refuse
@@ -47,6 +53,10 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 """Spark's type of a join -> what its rows are, and its name for people."""
 
 
+InnerRows = Literal["groups", "sides", "parts"]
+"""The rows of a hidden view: groups, the rows of one side of a join, or those of one part of a union."""
+
+
 @dataclass(frozen=True)
 class InnerView:
     """A part of a query that was cut out of it.
@@ -54,12 +64,12 @@ class InnerView:
     Args:
         name: recorded name of its view.
         plan: analysed, with unique names of columns; a deeper part is a leaf in it.
-        is_grouping: whether it has groups; else it has the rows of one side of a join.
+        rows: what they are.
     """
 
     name: str
     plan: Plan
-    is_grouping: bool
+    rows: InnerRows
 
 
 class InnerCut:
@@ -74,11 +84,19 @@ class InnerCut:
         catalyst: of the session.
         view: the name of the view.
         leaves: those of the query.
+        sources: the names of the leaves that are sources.
         check: refuses an operator with an expression that cannot be maintained.
     """
 
-    def __init__(self, catalyst: Catalyst, view: str, leaves: Mapping[int, str], check: Callable[[Plan], None]) -> None:
-        self._catalyst, self._view, self._check = catalyst, view, check
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        view: str,
+        leaves: Mapping[int, str],
+        sources: Collection[str],
+        check: Callable[[Plan], None],
+    ) -> None:
+        self._catalyst, self._view, self._sources, self._check = catalyst, view, sources, check
         self._known: dict[str, InnerView] = {}
         self.views: list[InnerView] = []
         self.joins: dict[str, JoinPlan] = {}
@@ -108,13 +126,33 @@ class InnerCut:
         plan = self._catalyst.with_children(plan, [self._cut(child) for child in children])
         match simple_name(plan):
             case "Aggregate":
-                return self._read(self._inner(plan, [], is_grouping=True), plan)
+                return self._read(self._inner(plan, [], "groups"), plan)
             case "Join":
                 return self._join(plan)
+            case "Union":
+                return self._union(plan)
             case _:
                 return plan
 
-    def _inner(self, plan: Plan, more: Sequence[Expression], *, is_grouping: bool) -> InnerView:
+    def _union(self, plan: Plan) -> Plan:
+        """A union in which rows of sources are those of a hidden view, if other rows come and leave beside them."""
+        parts = self._catalyst.items(plan.children())
+        of_sources = [self._leaves_of(part) <= {*self._sources} for part in parts]
+        if all(of_sources) or not any(of_sources):
+            return plan
+        read = [
+            self._read(self._inner(part, [], "parts"), part) if of_source else part
+            for part, of_source in zip(parts, of_sources, strict=True)
+        ]
+        return self._catalyst.with_children(plan, read)
+
+    def _leaves_of(self, plan: Plan) -> set[str]:
+        children = self._catalyst.items(plan.children())
+        if not children:
+            return {self.leaves[attribute_id(plan.output().apply(0))]}
+        return set[str]().union(*map(self._leaves_of, children))
+
+    def _inner(self, plan: Plan, more: Sequence[Expression], rows: InnerRows) -> InnerView:
         """The hidden view of a part, with further columns at the end."""
         catalyst = self._catalyst
         columns = catalyst.items(plan.output())
@@ -122,7 +160,7 @@ class InnerCut:
         inner = catalyst.project([*named, *more], plan)
         identity = identity_text(catalyst, inner, self.leaves, "", [])
         if identity not in self._known:
-            view = InnerView(inner_name(self._view, 1 + len(self.views)), inner, is_grouping)
+            view = InnerView(inner_name(self._view, 1 + len(self.views)), inner, rows)
             self._known[identity] = view
             self.views.append(view)
         return self._known[identity]
@@ -148,8 +186,7 @@ class InnerCut:
         name = _type_of(plan)
         kind, text = _KINDS[name]
         inner = {
-            side: self._inner(sides[side], [self._hash(keys)], is_grouping=False)
-            for side, keys in zip(sides, found, strict=True)
+            side: self._inner(sides[side], [self._hash(keys)], "sides") for side, keys in zip(sides, found, strict=True)
         }
         if name == "RightOuter":
             sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}

@@ -107,6 +107,12 @@ class Parent:
             return str(HASH_FIELD.name)
         return str((ORIGIN_FIELD if self.plan.parents else FILE_FIELD).name)
 
+    @property
+    def names_rows(self) -> bool:
+        """Whether its rows have that key: rows of a source that is not materialized, which never leave, have none."""
+        is_of_files = self.key_column == FILE_FIELD.name
+        return not is_of_files or any(FILE_FIELD.name in columns for columns in self.plan.columns.values())
+
     def since(self, begun: ViewVersion, changes: ChangeSet | None) -> Parent:
         """The same view, with all changes since a version."""
         return replace(self, changes=changes and replace(changes, before=None), begun=begun)

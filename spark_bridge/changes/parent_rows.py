@@ -26,7 +26,7 @@ from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
-from state.tables.stored_rows import ORIGIN_FIELD, WEIGHT_FIELD
+from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD, WEIGHT_FIELD
 
 
 class ParentRows:
@@ -121,7 +121,8 @@ class ParentRows:
             parent = self._parents[name]
             table = rows.select([*_used(plan, name, parent), *others])
             if _has_origins(plan):
-                table = table.append_column(ORIGIN_FIELD, _origins(name, rows.column(parent.key_column)))
+                keys = rows.column(parent.key_column) if parent.names_rows else pa.nulls(rows.num_rows, pa.string())
+                table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
             frames[name] = frame_of_table(self._spark, table)
             count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
@@ -143,14 +144,25 @@ def _used_of(plan: ViewPlan, join: JoinPlan) -> list[str]:
 
 
 def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:
-    return [parent.key_column] if _has_origins(plan) else []
+    return [parent.key_column] if _has_origins(plan) and parent.names_rows else []
 
 
 def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
-    texts = pc.binary_join_element_wise(name, keys.cast(pa.string()), "|")
+    """The origins of rows by their keys; a row without a key has the view for it."""
+    if pa.types.is_binary(keys.type):
+        files = keys.unique()
+        texts = pa.array([None if file is None else file.hex().upper() for file in files.to_pylist()], pa.string())
+        keys = texts.take(pc.index_in(keys, value_set=files))
+    texts = pc.binary_join_element_wise(name, pc.fill_null(keys.cast(pa.string()), ""), "|")
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _with_origin(frame: DataFrame, used: Iterable[str], name: str, parent: Parent) -> DataFrame:
-    origin = F.concat(F.lit(f"{name}|"), F.col(quoted_name(parent.key_column)))
+    if not parent.names_rows:
+        key = F.lit("")
+    elif parent.key_column == FILE_FIELD.name:
+        key = F.hex(quoted_name(parent.key_column))
+    else:
+        key = F.col(quoted_name(parent.key_column))
+    origin = F.concat(F.lit(f"{name}|"), key)
     return frame.select(*(F.col(quoted_name(each)) for each in used), origin.alias(ORIGIN_FIELD.name))

@@ -114,7 +114,8 @@ def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) ->
 
 
 def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, **options: Any) -> Any:
-    columns = [PATH_COLUMN if name == FILE_FIELD.name else name for name in schema.names]
+    # Stored rows of a source name their file by its path, rows of a view by its fingerprint.
+    columns = [PATH_COLUMN if wanted.files is not None and name == FILE_FIELD.name else name for name in schema.names]
     return dataset.scanner(columns=columns, filter=wanted.condition(dataset.schema), **options)
 
 

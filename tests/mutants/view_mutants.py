@@ -256,6 +256,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_EVERY_EPOCH}[full]",
     ),
     Mutant(
+        "rows of sources stand beside rows that leave",
+        "spark_bridge/analysis/inner_views.py",
+        (("if all(of_sources) or not any(of_sources):", "if of_sources:"),),
+        shown_by=f"{_EVERY_EPOCH}[beside_groups]",
+    ),
+    Mutant(
         "a row without a partner is not in an outer join",
         _POSITIONS,
         (("alone = np.flatnonzero(~has_partner)", "alone = np.flatnonzero(~has_partner)[:0]"),),

@@ -73,7 +73,6 @@ def test_a_function_groups_twice(local_spark: SparkSession) -> None:
     [
         ("first", "SELECT max(f) AS f FROM (SELECT k, first(i) AS f FROM t GROUP BY k)"),
         ("Window", "SELECT k, rank() OVER (ORDER BY n) AS r FROM (SELECT k, count(*) AS n FROM t GROUP BY k)"),
-        ("rows of the source t beside groups", "SELECT sum(i) AS i FROM t GROUP BY k UNION ALL SELECT i FROM t"),
         (
             "the time of an epoch",
             "SELECT max(now()) AS m FROM (SELECT k, count(*) AS n FROM t GROUP BY k)",

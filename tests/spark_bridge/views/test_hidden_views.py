@@ -28,6 +28,11 @@ QUERIES: Mapping[str, str] = {
     "shared": "WITH s AS (SELECT k, g, sum(i) AS i FROM t GROUP BY k, g) "
     "SELECT k, max(i) AS i FROM s GROUP BY k UNION ALL SELECT k, min(i) FROM s GROUP BY k",
     "exploded": "SELECT e, count(*) AS n FROM (SELECT explode(collect_set(g)) AS e FROM t GROUP BY k) GROUP BY e",
+    "rows beside groups": "SELECT k, i FROM t WHERE i > 0 UNION ALL SELECT k, sum(i) FROM t GROUP BY k",
+    "grouped rows beside groups": "SELECT k, count(*) AS n, max(i) AS m FROM "
+    "(SELECT k, i FROM t UNION ALL SELECT k, count(*) AS i FROM t GROUP BY k) GROUP BY k",
+    "rows beside rows of a view": "SELECT k, n FROM total WHERE n > 1 UNION ALL SELECT k, g FROM t",
+    "distinct rows beside groups": "SELECT k, g FROM t UNION SELECT k, max(g) FROM t GROUP BY k",
     "over a view": "SELECT max(keys) AS m FROM (SELECT n, count(*) AS keys FROM total GROUP BY n)",
 }
 FAILING = {
@@ -55,7 +60,7 @@ def _forget_in_catalog(graph: ViewGraph, name: str) -> None:
     graph.catalog = {each: view for each, view in graph.catalog.items() if declared_name(each) != name}
 
 
-@pytest.mark.parametrize("name", few(QUERIES, "three", "shared", "over a view"))
+@pytest.mark.parametrize("name", few(QUERIES, "three", "shared", "over a view", "rows beside groups"))
 def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -44,6 +44,9 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "intersect": ("aggregate", "SELECT k, g FROM t INTERSECT SELECT k, g FROM u"),
     "except": ("aggregate", "SELECT k, g FROM t EXCEPT SELECT k, g FROM u"),
     "exploded": ("append", "SELECT t.k, e FROM t JOIN u USING (g) LATERAL VIEW explode(array(t.i, u.i)) x AS e"),
+    "beside_rows": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u USING (g) UNION ALL SELECT k, i FROM w"),
+    "beside_groups": ("aggregate", "SELECT k, count(*) AS n, sum(i) AS s FROM (SELECT t.k, u.i FROM t JOIN u USING (g) "
+                      "UNION ALL SELECT k, i FROM w UNION ALL SELECT k, max(i) FROM w GROUP BY k) GROUP BY k"),
     "values": ("append", "SELECT t.k, v.name FROM t LEFT JOIN VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'no') "
                          "AS v(g, name) ON t.g = v.g AND v.name <> upper(t.k)"),
     "values_left": ("aggregate", "SELECT v.h, count(*) AS n FROM VALUES (1, 2), (2, 2), (3, 1) AS v(g, h) "
@@ -160,7 +163,9 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("name", few({"inner": 0, "two_outer": 0, "anti": 0}, "two_outer"))
+@pytest.mark.parametrize(
+    "name", few({"inner": 0, "two_outer": 0, "anti": 0, "beside_rows": 0, "beside_groups": 0}, "two_outer")
+)
 def test_join_of_sources_whose_rows_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"apart {name}")
     view = FollowedView(local_spark, tmp_path, ViewDefinition("v", JOINS[name][1]), dict.fromkeys(SOURCES, SCHEMA))
