@@ -50,7 +50,7 @@ def of(place: Path, view: str, epoch: int | None = None) -> set[tuple[Any, ...]]
     return {tuple(row.values()) for row in rows.to_pylist()}
 
 
-@pytest.mark.parametrize("materialize", [True, False])
+@pytest.mark.parametrize("materialize", [pytest.param(True, marks=pytest.mark.long), False], ids=["stored", "unstored"])
 def test_a_table_is_joined_and_replaced(session: SparkSession, place: Path, materialize: bool) -> None:
     pipeline = made(place, PLACES, materialize=materialize)
     with pipeline.start() as run:
@@ -73,6 +73,7 @@ def test_a_table_is_joined_and_replaced(session: SparkSession, place: Path, mate
     assert sw.open(place / "root").verify(pipeline=pipeline, epoch=first).all_equal
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("session")
 def test_replaced_rows_stay_until_the_declaration_changes(place: Path) -> None:
     made(place, PLACES).run(until="caught_up")
@@ -87,6 +88,7 @@ def test_replaced_rows_stay_until_the_declaration_changes(place: Path) -> None:
     assert of(place, "by_country") == {("AT", 11)}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("session")
 def test_a_run_is_told_of_replaced_rows(place: Path) -> None:
     (place / "new.jsonl").write_text('{"place": "x", "country": "US"}\n')
@@ -96,25 +98,3 @@ def test_a_run_is_told_of_replaced_rows(place: Path) -> None:
         assert "table places: 1 row, which the run reads now" in told.output
         run.wait(until="caught_up")
     assert of(place, "by_country") == {("US", 8)}
-
-
-def test_what_a_table_cannot_be(tmp_path: Path) -> None:
-    pipeline = sw.Pipeline("shop", tmp_path / "root")
-    pipeline.table("places", PLACES)
-    with pytest.raises(sw.SettingsError, match="Places is declared twice, as places"):
-        pipeline.table("Places", PLACES)
-    with pytest.raises(sw.SettingsError, match="give the format of its files"):
-        pipeline.table("rates", tmp_path)
-    with pytest.raises(sw.SettingsError, match="table rates: int is no table"):
-        pipeline.table("rates", 3)
-    with pytest.raises(sw.SettingsError, match="are for a table of files"):
-        pipeline.table("rates", PLACES, format="csv")
-    with pytest.raises(sw.SchemaError, match="table rates: column __sw_a"):
-        pipeline.table("rates", pa.table({"__sw_a": [1]}))
-
-
-def test_a_file_that_is_no_table(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("")
-    told = CliRunner().invoke(app, ["replace-table", str(tmp_path / "root"), "places", str(tmp_path / "a.txt")])
-    assert told.exit_code != 0
-    assert "the root has no rows of a static table 'places'" in told.output
