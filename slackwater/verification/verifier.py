@@ -144,6 +144,7 @@ class Verifier:
         with ExitStack() as stack:
             for name, problem in problems.items():
                 if isinstance(problem, FileProblemsError) and sources[name].definition.table is not None:
+                    self._on_step(Step(f"{name}: its files have changed, so the rows that the root stores are read"))
                     scratch = stack.enter_context(TemporaryDirectory(prefix="slackwater-verify-"))
                     sources[name] = with_kept_rows(sources[name], self._root, record, Path(scratch))
                     problems[name] = None
