@@ -282,8 +282,11 @@ VIEW_MUTANTS = (
     Mutant(
         "Spark gets batches without rows",
         "spark_bridge/catalyst/arrow_frames.py",
-        (("                    if batch.num_rows:\n", "                    if batch is not None:\n"),),
-        shown_by=f"{_JOINS}::test_many_rows_of_one_side_meet_the_other[INNER]",
+        (
+            ("if batch.num_rows:\n", "if batch is not None:\n"),
+            ("    if chunks <= table.nbytes // _PART_BYTES + 1:\n", "    if chunks:\n"),
+        ),
+        shown_by="tests/spark_bridge/catalyst/test_arrow_frames.py::test_an_empty_chunk_ends_nothing[1-50000]",
     ),
     Mutant(
         "of equal rows all leave",
