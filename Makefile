@@ -40,7 +40,7 @@ test: setup  ## run the tests that prove the product (ten minutes on two quiet c
 	$(PYTEST) -n 2 -m "ray and not (more or long)"
 
 .PHONY: test-more
-test-more: setup  ## run more cases, random queries and mutants, without Ray (20 minutes)
+test-more: setup  ## run more cases, random queries and mutants, without Ray (25 minutes)
 	$(PYTEST) -n 4 -m "more and not ray"
 
 .PHONY: test-long
