@@ -40,6 +40,10 @@ class Place(Protocol):
         """Writes one file below `raw`, atomically."""
         ...
 
+    def put_back(self, key: str) -> None:
+        """Brings the version of a replaced file back that was there before: the same one for a listing, too."""
+        ...
+
 
 class S3Place:
     """Two buckets of an S3 server.
@@ -52,6 +56,7 @@ class S3Place:
         self.name = "an embedded S3 server (SeaweedFS)"
         self.raw, self.root = f"s3://{_RAW}", f"s3://{_LAKE}/flights"
         self._server, self._client = server, server.client()
+        self._bodies: dict[str, list[bytes]] = {}
 
     @property
     def storage_options(self) -> Mapping[str, str]:
@@ -64,6 +69,10 @@ class S3Place:
 
     def put(self, key: str, body: bytes) -> None:
         self._client.put_object(Bucket=_RAW, Key=key, Body=body)
+        self._bodies.setdefault(key, []).append(body)
+
+    def put_back(self, key: str) -> None:
+        self.put(key, self._bodies[key][-2])
 
 
 class DirectoryPlace:
@@ -92,7 +101,19 @@ class DirectoryPlace:
         final.parent.mkdir(exist_ok=True)
         hidden = final.with_name(f".{final.name}")
         hidden.write_bytes(body)
+        if final.exists():
+            # The version of a local file is its inode, its time and its size.
+            before = self._before(final)
+            before.unlink(missing_ok=True)
+            os.link(final, before)
         os.replace(hidden, final)
+
+    def put_back(self, key: str) -> None:
+        os.replace(self._before(self._raw / key), self._raw / key)
+
+    @staticmethod
+    def _before(file: Path) -> Path:
+        return file.with_name(f".{file.name}.before")
 
 
 @contextmanager

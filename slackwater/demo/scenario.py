@@ -90,7 +90,7 @@ class _Demo:
         at_crash = self._done(crash)
         self._say(f"killed with SIGKILL at epoch {crash.epoch}: {at_crash} of {len(files)} files done")
         # DuckDB reads the files, so for a moment the replaced one is again what the views have.
-        self._put([first])
+        self._place.put_back(first.key)
         equal = self._compare("at the crash", crash)
         self._put([corrected])
         self._say("starting again")
