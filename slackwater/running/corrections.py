@@ -51,11 +51,7 @@ class Corrections:
     """
 
     def __init__(
-        self,
-        root: Root,
-        sources: Sequence[SourceDefinition],
-        requests: RunRequests,
-        files: CorrectableFiles,
+        self, root: Root, sources: Sequence[SourceDefinition], requests: RunRequests, files: CorrectableFiles
     ) -> None:
         self._root, self._requests, self._files = root, requests, files
         self._sources = {source.name: source for source in sources}

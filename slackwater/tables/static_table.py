@@ -33,7 +33,7 @@ class StaticTable:
     """
 
     def __init__(self, location: Location, name: str) -> None:
-        self._name, self._location = name, location
+        self._name = name
         self._file = ConditionalFile(location, FILE)
 
     def declare(self, rows: pa.Table) -> None:

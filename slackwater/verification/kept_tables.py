@@ -24,11 +24,10 @@ def with_kept_rows(source: RecordedSource, root: Location, record: EpochRecord, 
         source: the table.
         root: that has it.
         record: of the epoch.
-        scratch: a directory for the file.
+        scratch: an empty directory for the file.
     """
     rows = View(root, record.views[stored_rows_name(source.name)], (), record.epoch).to_arrow()
-    location = Location(str(scratch / f"{source.name}.kept"))
-    location.path.mkdir()
+    location = Location(str(scratch))
     pq.write_table(rows, location.path / FILE)
     file = ObjectStore(location).find(source.name, FILE)
     assert file is not None, "it was just written"

@@ -266,12 +266,10 @@ class _Analysis:
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""
-        children = self._catalyst.items(plan.children())
-        for child in children:
-            self._require_own_leaves(child)
-        output = self._catalyst.items(plan.output())
-        if not children and (not output or attribute_id(output[0]) not in self._leaves):
-            raise refuse_operator(self._name, plan)
+        for leaf in self._catalyst.leaves(plan):
+            output = self._catalyst.items(leaf.output())
+            if not output or attribute_id(output[0]) not in self._leaves:
+                raise refuse_operator(self._name, leaf)
 
     def _drops_duplicates(self, plan: Plan) -> bool:
         """Whether an operator only keeps one of equal rows."""

@@ -32,6 +32,7 @@ from itertools import chain, count
 from typing import Literal
 
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
+from spark_bridge.analysis.joined_form import join_type
 from spark_bridge.analysis.operators import refuse
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
 from spark_bridge.identity.plan_text import identity_text
@@ -137,7 +138,13 @@ class InnerCut:
     def _union(self, plan: Plan) -> Plan:
         """A union in which rows of sources are those of a hidden view, if other rows come and leave beside them."""
         parts = self._catalyst.items(plan.children())
-        of_sources = [self._leaves_of(part) <= {*self._sources} for part in parts]
+        of_sources = [
+            all(
+                self.leaves[attribute_id(leaf.output().apply(0))] in self._sources
+                for leaf in self._catalyst.leaves(part)
+            )
+            for part in parts
+        ]
         if all(of_sources) or not any(of_sources):
             return plan
         read = [
@@ -145,12 +152,6 @@ class InnerCut:
             for part, of_source in zip(parts, of_sources, strict=True)
         ]
         return self._catalyst.with_children(plan, read)
-
-    def _leaves_of(self, plan: Plan) -> set[str]:
-        children = self._catalyst.items(plan.children())
-        if not children:
-            return {self.leaves[attribute_id(plan.output().apply(0))]}
-        return set[str]().union(*map(self._leaves_of, children))
 
     def _inner(self, plan: Plan, more: Sequence[Expression], rows: InnerRows) -> InnerView:
         """The hidden view of a part, with further columns at the end."""
@@ -183,7 +184,7 @@ class InnerCut:
         if found is None:
             raise _without_keys(self._view, plan)
         sides = {LEFT: plan.left(), RIGHT: plan.right()}
-        name = _type_of(plan)
+        name = join_type(plan)
         kind, text = _KINDS[name]
         inner = {
             side: self._inner(sides[side], [self._hash(keys)], "sides") for side, keys in zip(sides, found, strict=True)
@@ -233,7 +234,7 @@ class InnerCut:
             output = catalyst.items(catalyst.local_relation(inner[side].plan.output()).newInstance().output())[:-1]
             leaves[attribute_id(output[0])] = side
             children.append(self._as(rows, catalyst.local_relation(catalyst.seq(output))))
-        is_right = _type_of(plan) == "RightOuter"
+        is_right = join_type(plan) == "RightOuter"
         kind = catalyst.singleton("catalyst.plans.LeftOuter") if is_right else plan.joinType()
         return catalyst.join_of(kind, children[0], children[1], plan.condition().get()), leaves
 
@@ -266,7 +267,7 @@ class InnerCut:
 
 
 def _without_keys(view: str, plan: Plan) -> Exception:
-    kind = _KINDS[_type_of(plan)][1]
+    kind = _KINDS[join_type(plan)][1]
     if plan.condition().isEmpty():
         return refuse(view, f"a join ({kind}) without a condition", "join by equal columns, as in ON a.id = b.id")
     if "isnull" in str(plan.condition().get()).lower() and kind == "anti":
@@ -276,10 +277,6 @@ def _without_keys(view: str, plan: Plan) -> Exception:
         f"a join ({kind}) on {plan.condition().get().sql()}, without equal columns",
         "add an equality to its condition, as in ON a.id = b.id AND a.at < b.until",
     )
-
-
-def _type_of(join: Plan) -> str:
-    return simple_name(join.joinType()).removesuffix("$")
 
 
 def _unique_names(names: Iterable[str]) -> list[str]:

@@ -61,7 +61,7 @@ def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[i
     if simple_name(plan) != "Join":
         return plan
     left, right = (_constant(catalyst, side, sources) for side in (plan.left(), plan.right()))
-    kind = simple_name(plan.joinType()).removesuffix("$")
+    kind = join_type(plan)
     if right is not None:
         return _beside(catalyst, plan, kind, plan.left(), right)
     if left is not None and kind in ("Inner", "Cross"):
@@ -71,9 +71,9 @@ def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[i
 
 def _constant(catalyst: Catalyst, side: Plan, sources: Collection[int]) -> Plan | None:
     """A side as a LocalRelation, if its rows are constant; None otherwise."""
-    leaves = [part for part in parts_of(catalyst, side) if not catalyst.items(part.children())]
-    if any(simple_name(leaf) != "LocalRelation" or attribute_id(leaf.output().apply(0)) in sources for leaf in leaves):
-        return None
+    for leaf in catalyst.leaves(side):
+        if simple_name(leaf) != "LocalRelation" or attribute_id(leaf.output().apply(0)) in sources:
+            return None
     folded = _settled(catalyst, side, ("ConvertToLocalRelation",))
     return folded if simple_name(folded) == "LocalRelation" else None
 
@@ -115,6 +115,11 @@ def without_order(catalyst: Catalyst, plan: Plan) -> Plan:
 def has_join(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has a join."""
     return any(True for _ in _joins(catalyst, plan))
+
+
+def join_type(join: Plan) -> str:
+    """Spark's name of the type of a join."""
+    return simple_name(join.joinType()).removesuffix("$")
 
 
 def _joins(catalyst: Catalyst, plan: Plan) -> Iterator[Plan]:

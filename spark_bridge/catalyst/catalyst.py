@@ -372,6 +372,10 @@ class Catalyst:
         """The plan after one rule of Spark's optimizer."""
         return self.singleton(f"catalyst.optimizer.{rule}").apply(plan)
 
+    def leaves(self, plan: Plan) -> list[Plan]:
+        """The operators without children, those of subqueries left out."""
+        return self.items(plan.collectLeaves())
+
     def equal_keys(self, join: Plan) -> tuple[list[Expression], list[Expression]] | None:
         """The expressions of the left and of the right side whose equality a join asks for; None without them.
 

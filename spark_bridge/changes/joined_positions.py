@@ -32,18 +32,16 @@ class JoinedPositions:
 
     @classmethod
     def of(cls, kind: JoinKind, partners: Positions, left: int, right: int) -> JoinedPositions:
-        """The rows of a join.
+        """The rows of a join that are more, or fewer, than the pairs of partners.
 
         Args:
-            kind: of the join.
+            kind: of the join, any but `inner`.
             partners: the rows that are partners.
             left: the number of rows of the left side.
             right: that of the right side.
         """
         has_partner = np.zeros(left, np.bool_)
         has_partner[partners[0]] = True
-        if kind == "inner":
-            return cls(*map(_array, partners))
         if kind in ("semi", "anti", "existence"):
             at = np.arange(left) if kind == "existence" else np.flatnonzero(has_partner == (kind == "semi"))
             exists = pa.array(has_partner) if kind == "existence" else None

@@ -219,16 +219,15 @@ def replace_table(
     else:
         carry_out(root, storage_options(option), ReadTableCommand(table=table), timeout_s=timeout)
         when = "which the run reads now"
-    output = Output(json)
-    if json:
-        output.document({"text": f"{text}, {when}", "rows": rows})
-    else:
-        output.text(f"{text}, {when}")
+    _print(Answer(True, f"{text}, {when}", {"rows": rows}), json)
 
 
 def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
     """Has a command carried out, and prints the answer."""
-    answer = carry_out(root, storage_options(option), command, timeout_s=timeout_s)
+    _print(carry_out(root, storage_options(option), command, timeout_s=timeout_s), json)
+
+
+def _print(answer: Answer, json: bool) -> None:
     output = Output(json)
     if json:
         output.document({"text": answer.text, **answer.values})
