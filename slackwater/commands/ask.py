@@ -53,7 +53,7 @@ def ask(
     silent: Owner | None = None
     while True:
         owner = read_owner(root)
-        if takeover or owner is None or _is_gone(owner) or owner == silent:
+        if takeover or owner is None or owner.is_gone() or owner == silent:
             return _carry_out_alone(root, command, clock, takeover)
         outcome = _ask_owner(root, command, owner, clock, random, deadline_s)
         if isinstance(outcome, Owner):
@@ -78,7 +78,7 @@ def _ask_owner(
             answer = inbox.answer_to(name)
             if answer is not None:
                 return answer
-            if now is None or now.run_id != owner.run_id or _is_gone(now):
+            if now is None or now.run_id != owner.run_id or now.is_gone():
                 return owner
             if now != owner:
                 owner, heard_s = now, clock.monotonic()
@@ -94,10 +94,6 @@ def _ask_owner(
     finally:
         if answer is None:
             inbox.withdraw(name)
-
-
-def _is_gone(owner: Owner) -> bool:
-    return owner.released or owner.is_dead()
 
 
 def _carry_out_alone(root: Location, command: Command, clock: Clock, takeover: bool) -> Answer:

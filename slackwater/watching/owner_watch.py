@@ -73,7 +73,7 @@ class OwnerWatch:
         elif (owner.run_id, owner.renewed_at) != (before.run_id, before.renewed_at):
             self._heard_s, self._was_heard = now_s, True
             if owner.run_id != before.run_id:
-                self._took_over = not before.released and not before.is_dead()
+                self._took_over = not before.is_gone()
 
     def _state(self, owner: Owner | None, silent_s: float) -> OwnerState:
         if owner is None:

@@ -138,13 +138,7 @@ class InnerCut:
     def _union(self, plan: Plan) -> Plan:
         """A union in which rows of sources are those of a hidden view, if other rows come and leave beside them."""
         parts = self._catalyst.items(plan.children())
-        of_sources = [
-            all(
-                self.leaves[attribute_id(leaf.output().apply(0))] in self._sources
-                for leaf in self._catalyst.leaves(part)
-            )
-            for part in parts
-        ]
+        of_sources = [all(map(self._is_source, self._catalyst.leaves(part))) for part in parts]
         if all(of_sources) or not any(of_sources):
             return plan
         read = [
@@ -152,6 +146,9 @@ class InnerCut:
             for part, of_source in zip(parts, of_sources, strict=True)
         ]
         return self._catalyst.with_children(plan, read)
+
+    def _is_source(self, leaf: Plan) -> bool:
+        return self.leaves[attribute_id(leaf.output().apply(0))] in self._sources
 
     def _inner(self, plan: Plan, more: Sequence[Expression], rows: InnerRows) -> InnerView:
         """The hidden view of a part, with further columns at the end."""

@@ -77,6 +77,10 @@ class Owner:
         """True if the process has ended for certain; False if it lives, or cannot be seen from here."""
         return self.process.has_ended()
 
+    def is_gone(self) -> bool:
+        """True if it has released the root, or is dead."""
+        return self.released or self.is_dead()
+
 
 def new_run_id(clock: Clock) -> str:
     """A name that no other run has, on any machine."""

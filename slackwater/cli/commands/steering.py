@@ -214,7 +214,7 @@ def replace_table(
     rows = put(place, table, file)
     text = f"table {table}: {counted(rows, 'row')}"
     owner = read_owner(place)
-    if owner is None or owner.released or owner.is_dead():
+    if owner is None or owner.is_gone():
         when = "which the next run reads"
     else:
         carry_out(root, storage_options(option), ReadTableCommand(table=table), timeout_s=timeout)

@@ -98,7 +98,7 @@ def dry_run(
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="survey") as threads:
         sources = tuple(threads.map(survey, definition.sources))
-    is_owned = owner is not None and not owner.released and not owner.is_dead()
+    is_owned = owner is not None and not owner.is_gone()
     found = DryRun(definition.name, definition.root.url, is_first, owner if is_owned else None, sources, ())
     on_sources(found)
     planned = plan_views(

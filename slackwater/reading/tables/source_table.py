@@ -43,7 +43,7 @@ class SourceDiscovery:
             store: a handle on the store.
             owner: the process that runs on the root or ran last.
         """
-        is_running = owner is not None and not owner.released and not owner.is_dead()
+        is_running = owner is not None and not owner.is_gone()
         row = store.get("list_state", encode_key(source))
         kept = DiscoveryProgress() if row is None else DiscoveryProgress.of_row(row)
         said = None if owner is None else owner.sources.get(source)
