@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,7 +32,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
-from spark_bridge.catalyst.leaves import Leaves, graft
+from spark_bridge.catalyst.leaves import Leaves, RowsOver, rows_over
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 from state.tables.stored_rows import WEIGHT_FIELD
 
@@ -98,7 +99,7 @@ class AggregatePlan:
 
     def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool, counts: bool) -> None:
         self._catalyst = catalyst
-        self._leaves = view.leaves
+        self._leaves, self._has_time = view.leaves, view.timestamps.are_used
         aggregate = aggregate_of(view.plan)
         self._rows = aggregate.child()
         self._grouping = catalyst.items(aggregate.groupingExpressions())
@@ -150,7 +151,7 @@ class AggregatePlan:
 
     def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
         """The groups and DISTINCT values of these rows."""
-        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        rows = self._over(self._rows, leaves)
         pairs = [each.pairs_of(rows, one_partition) for each in self._sets]
         if not self._grouping:
             groups = _one_group()
@@ -175,7 +176,7 @@ class AggregatePlan:
             grouping = [*self._grouping, self._catalyst.items(weighted.output())[-1]]
             self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._over_rows())
         plan, aggregation = self._changed
-        rows = graft(self._catalyst, plan, self._leaves, leaves)
+        rows = self._over(plan, leaves)
         both = aggregation.run(rows, one_partition)
         weights, groups = both.column(len(self._grouping)), both.remove_column(len(self._grouping))
         gone, new = ([self._keyed(groups.filter(pc.equal(weights, weight)))] for weight in (-1, 1))
@@ -221,9 +222,9 @@ class AggregatePlan:
             counts: called once for each set.
             only: the groups whose rows count, as in `Touched.groups`; None for all.
         """
-        rows = graft(self._catalyst, self._rows, self._leaves, leaves)
+        rows = self._over(self._rows, leaves)
         if only is not None and self._grouping:
-            rows = self._of_groups(rows, only)
+            rows = RowsOver(None, partial(self._of_groups, rows.plan, only))
         groups: pa.Table | None = None
         parts: list[pa.Table] = []
         if self._plain is not None:
@@ -273,6 +274,11 @@ class AggregatePlan:
         groups = touched.filter(pc.and_not(is_there, is_lost))
         merged = self._merge.merge(replace(new, groups=groups), stored)
         return ExchangedGroups(keys, merged, touched.filter(is_lost))
+
+    def _over(self, plan: Plan, leaves: Leaves) -> RowsOver:
+        """A plan over rows; compiled code would keep the time of one epoch."""
+        rows = rows_over(self._catalyst, plan, self._leaves, leaves)
+        return RowsOver(None, lambda: rows.plan) if self._has_time else rows
 
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
         wanted = groups.select(range(1, groups.num_columns))

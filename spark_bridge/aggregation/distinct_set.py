@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import same
-from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
+from spark_bridge.catalyst.leaves import LeafRows, RowsOver
 from state.tables.group_key import group_keys
 
 COUNT_FIELD = pa.field("__sw_count", pa.int64())
@@ -121,7 +121,7 @@ class DistinctSet:
             [CallOverRows(call, output[first_value:], None, names) for call, names in self._calls],
         )
 
-    def pairs_of(self, rows: Plan, one_partition: bool) -> CountedPairs:
+    def pairs_of(self, rows: RowsOver, one_partition: bool) -> CountedPairs:
         """The distinct pairs of new rows."""
         found = self._run(self._filtered, self._pairs, rows, one_partition)
         if not self._counts:
@@ -129,12 +129,12 @@ class DistinctSet:
         pairs = found.remove_column(found.num_columns - 1)
         return CountedPairs(pairs, _texts(pairs), found.columns[-1].combine_chunks())
 
-    def changes_of(self, weighted: Plan, rows: Plan, one_partition: bool) -> ChangedPairs:
+    def changes_of(self, weighted: Plan, rows: RowsOver, one_partition: bool) -> ChangedPairs:
         """The distinct pairs of rows that leave or come.
 
         Args:
             weighted: a plan of the rows with empty leaves, with their weights, -1 or 1, in the last column.
-            rows: a plan of the rows, with the output of that one.
+            rows: the rows, over a plan with the output of that one.
             one_partition: whether one task computes all.
         """
         if self._changed is None:
@@ -150,9 +150,9 @@ class DistinctSet:
         gone, new = (sums.column(name).combine_chunks() for name in ("gone_sum", "new_sum"))
         return ChangedPairs(pairs.take(first), keys, gone, new)
 
-    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: Plan, one_partition: bool) -> pa.Table:
+    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: RowsOver, one_partition: bool) -> pa.Table:
         if filtered is not None:
-            rows = self._catalyst.with_children(filtered, [rows])
+            rows = rows.under(lambda plan: self._catalyst.with_children(filtered, [plan]))
         return pairs.run(rows, one_partition)
 
     def _pair_aggregation(self, rows: Plan, more: Sequence[Expression]) -> tuple[Plan | None, PartialAggregation]:
@@ -177,8 +177,9 @@ class DistinctSet:
         """The grouping and the buffers of new pairs."""
         if pairs.num_rows == 0:
             return self._partials.schema.empty_table()
-        leaf = self._catalyst.leaf(self._pair_output, frame_of_table(self._catalyst.spark, pairs))
-        return self._partials.run(leaf, one_partition=True)
+        leaf = LeafRows.of_table(self._catalyst.spark, pairs)
+        rows = RowsOver(leaf.few, lambda: self._catalyst.leaf(self._pair_output, leaf.frame))
+        return self._partials.run(rows, one_partition=True)
 
 
 def _texts(pairs: pa.Table) -> pa.Array:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.catalyst.arrow_frames import table_of_rows
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
+from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.leaves import RowsOver
 
 
 class PhysicalAggregation:
@@ -60,14 +63,14 @@ class PhysicalAggregation:
         """The grouping, then the attributes of the functions' buffers."""
         return self._catalyst.items(self._partial.output())
 
-    def run(self, rows: Plan, one_partition: bool) -> Any:
+    def run(self, rows: PhysicalPlan, one_partition: bool) -> Any:
         """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
 
         Args:
-            rows: an analysed plan with the attributes of the first one.
+            rows: a plan with the attributes of the first one.
             one_partition: whether the rows are in one partition, so that one step is enough.
         """
-        plan = self._catalyst.with_children(self._partial, [self._catalyst.physical_plan(rows)])
+        plan = self._catalyst.with_children(self._partial, [rows])
         if not one_partition:
             plan = self._catalyst.with_children(self._together, [plan])
         return self._catalyst.rows_of_physical(plan)
@@ -93,8 +96,8 @@ class CallOverRows:
 class PartialAggregation:
     """One job: rows -> one row per group, with the grouping and the functions' buffers.
 
-    Spark plans the projection below the aggregation in every epoch.  The aggregation, over the plain columns of that
-    projection, is planned once.
+    The aggregation, over the plain columns of a projection, is planned once.  That projection, and the filters below
+    it, are compiled once for few rows; for many, Spark plans them in every epoch.
 
     Args:
         catalyst: of the session.
@@ -132,15 +135,24 @@ class PartialAggregation:
         self._struct = relation.schema()
         self.schema: pa.Schema = catalyst.arrow_schema(relation)
 
-    def run(self, rows: Plan, one_partition: bool) -> pa.Table:
+    @cached_property
+    def _compiled(self) -> CompiledRows | None:
+        return CompiledRows.of(self._catalyst, self._projection)
+
+    def run(self, rows: RowsOver, one_partition: bool) -> pa.Table:
         """Runs the job over new rows.
 
         Args:
-            rows: a plan of the new rows, with the output of the first one.
+            rows: the new rows, over a plan with the output of the first one.
             one_partition: whether one task computes all, without a shuffle.
         """
-        rows = self._catalyst.with_children(self._projection, [rows])
+        if rows.few is not None and self._compiled is not None:
+            scan = self._compiled.scan(rows.few, self._projection.output())
+            return self._table(self._aggregation.run(scan, one_partition=True))
+        plan = self._catalyst.with_children(self._projection, [rows.plan])
         if one_partition:
-            rows = self._catalyst.one_partition(rows)
-        groups = self._aggregation.run(rows, one_partition)
+            plan = self._catalyst.one_partition(plan)
+        return self._table(self._aggregation.run(self._catalyst.physical_plan(plan), one_partition))
+
+    def _table(self, groups: Any) -> pa.Table:
         return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)

@@ -348,6 +348,34 @@ class Catalyst:
         """
         return self.expressions.UnsafeProjection.create(expressions, rows)
 
+    def compiled_condition(self, condition: Expression, rows: Any) -> Any:
+        """A Scala function from an internal row to whether it fulfils a condition.  Arguments as for `compiled`."""
+        predicate = self.singleton("catalyst.expressions.Predicate").create(condition, rows)
+        row, answer = self._class("catalyst.InternalRow"), self._jvm.java.lang.Boolean.TYPE
+        method = self._method("catalyst.expressions.BasePredicate", "eval", answer, row)
+        return self._function(method.bindTo(predicate))
+
+    def scan(self, output: Any, rows: Any) -> PhysicalPlan:
+        """A physical plan of rows of the driver, in one partition.
+
+        Args:
+            output: their attributes (a Seq).
+            rows: a Scala iterator of internal rows, which are copied.
+        """
+        copy = self._function(self._method("catalyst.InternalRow", "copy", self._class("catalyst.InternalRow")))
+        return self.execution.CoalesceExec(1, self.execution.LocalTableScanExec(output, rows.map(copy).toList()))
+
+    def _method(self, class_name: str, name: str, result: Any, *arguments: Any) -> Any:
+        """A handle on a public method of a class, which is named relative to `org.apache.spark.sql`."""
+        invoke = self._jvm.java.lang.invoke
+        method_type = invoke.MethodType.methodType(result, *arguments)
+        return invoke.MethodHandles.publicLookup().findVirtual(self._class(class_name), name, method_type)
+
+    def _function(self, method: Any) -> Any:
+        """A method of one argument as a Scala function."""
+        function = self._jvm.java.lang.Class.forName("scala.Function1")
+        return self._jvm.java.lang.invoke.MethodHandleProxies.asInterfaceInstance(function, method)
+
     def _leaf(self, output: Any, frame: DataFrame) -> Plan:
         rows = analysed(frame)
         if simple_name(rows) == "LocalRelation":

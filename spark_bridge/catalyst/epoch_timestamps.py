@@ -52,7 +52,8 @@ def epoch_time_us(epoch: int) -> int:
 class EpochTimestamps:
     """The time in one view's plan, which can be set before each job.
 
-    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.
+    Spark sends the objects of a plan with each task, so a job computes with the time set before its start.  Its
+    optimizer makes a constant of the time: such a plan is not compiled once for all epochs.
 
     Args:
         catalyst: of the session.
@@ -66,6 +67,11 @@ class EpochTimestamps:
         """Sets the time for the next jobs: microseconds since 1970."""
         if self._holder is not None:
             self._holder.set(0, time_us)
+
+    @property
+    def are_used(self) -> bool:
+        """Whether a plan has the settable time."""
+        return self._holder is not None
 
     def are_in(self, plan: Plan) -> bool:
         """Whether an analysed plan has such an expression."""

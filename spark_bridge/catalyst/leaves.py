@@ -2,14 +2,89 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from threading import Lock
 
-from pyspark.sql import DataFrame
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
 
+from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id
 
-Leaves = Mapping[str, DataFrame | None]
+_FEW_BYTES = 2 << 20
+
+
+class LeafRows:
+    """The rows of a leaf.
+
+    Attributes:
+        few: the rows, if they are few and this process holds them.
+
+    Args:
+        few: see above.
+        make: makes the DataFrame of the rows, if it is needed.
+    """
+
+    def __init__(self, few: pa.Table | None, make: Callable[[], DataFrame]) -> None:
+        self.few = few
+        self._make, self._lock = make, Lock()
+        self._frame: DataFrame | None = None
+
+    @classmethod
+    def of_table(cls, spark: SparkSession, rows: pa.Table) -> LeafRows:
+        """Rows of this process."""
+        return cls(rows if rows.nbytes <= _FEW_BYTES else None, lambda: frame_of_table(spark, rows))
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame) -> LeafRows:
+        """Rows that Spark's tasks make."""
+        return cls(None, lambda: frame)
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows as a DataFrame, the same one each time."""
+        with self._lock:
+            if self._frame is None:
+                self._frame = self._make()
+            return self._frame
+
+
+Leaves = Mapping[str, LeafRows | None]
 """Source → its new rows; a source that is missing or None has no new rows."""
+
+
+class RowsOver:
+    """An analysed plan over an epoch's rows.
+
+    Attributes:
+        few: the rows of its only leaf, if they are few: a compiled plan takes them as they are.
+
+    Args:
+        few: see above.
+        make: makes the plan with the rows in its leaves, if it is needed.
+    """
+
+    def __init__(self, few: pa.Table | None, make: Callable[[], Plan]) -> None:
+        self.few, self._make = few, make
+        self._plan: Plan | None = None
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with the rows in its leaves."""
+        if self._plan is None:
+            self._plan = self._make()
+        return self._plan
+
+    def under(self, wrap: Callable[[Plan], Plan]) -> RowsOver:
+        """The same rows under further operators."""
+        return RowsOver(self.few, lambda: wrap(self.plan))
+
+
+def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> RowsOver:
+    """A plan over an epoch's rows.  Arguments as for `graft`."""
+    leaves = [rows.get(source) for source in sources.values()]
+    few = leaves[0].few if len(leaves) == 1 and leaves[0] is not None else None
+    return RowsOver(few, lambda: graft(catalyst, plan, sources, rows))
 
 
 def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> Plan:
@@ -27,5 +102,5 @@ def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leav
     if children:
         return catalyst.with_children(plan, [graft(catalyst, child, sources, rows) for child in children])
     output = plan.output()
-    frame = rows.get(sources[attribute_id(output.apply(0))])
-    return plan if frame is None else catalyst.leaf(output, frame)
+    new = rows.get(sources[attribute_id(output.apply(0))])
+    return plan if new is None else catalyst.leaf(output, new.frame)

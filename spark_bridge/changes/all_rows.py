@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from actors.formats.limits import row_bytes
+from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
-from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -17,7 +18,7 @@ from state.tables.epoch_trace import WorkCost
 
 def all_rows(
     spark: SparkSession, root: Location, parent: Parent, columns: Sequence[str], wanted: WantedRows
-) -> tuple[DataFrame, int]:
+) -> tuple[LeafRows, int]:
     """The rows of a parent at its version, or at least the wanted ones, and their size in bytes.
 
     Args:
@@ -29,6 +30,6 @@ def all_rows(
     """
     location = root.child(parent.version.path)
     dataset = open_dataset(location, parent.version.version)
-    frame, rows = frame_of_rows(spark, location, dataset, columns, wanted)
+    found, rows = rows_of_dataset(spark, location, dataset, columns, wanted)
     count(WorkCost(given=rows))
-    return frame, rows * row_bytes(dataset.schema.field(each) for each in columns)
+    return found, rows * row_bytes(dataset.schema.field(each) for each in columns)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import lance
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
@@ -15,9 +15,10 @@ from actors.protocol.blocks import Correction, StoredBlock
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.hand_over.dataset_frame import WantedRows, frame_of_rows
+from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
@@ -107,7 +108,7 @@ class CorrectedRows:
         """The old rows of the corrected files, and the new ones."""
         old, new = self.old(plan), self.new(plan)
         frames = {
-            source: _together(new.frames.get(source), old.frames.get(source), weighted)
+            source: _together(self._spark, new.frames.get(source), old.frames.get(source), weighted)
             for source in new.frames.keys() | old.frames.keys()
         }
         return replace(new, frames=frames, nbytes=old.nbytes + new.nbytes)
@@ -150,7 +151,7 @@ class CorrectedRows:
             # A dataset gets a column with the first rows that have it; a column that it lacks is null.
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
             wanted = WantedRows(files, values.get(source, {}), fragments)
-            frames[source], rows = frame_of_rows(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
+            frames[source], rows = rows_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
             count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
@@ -177,14 +178,23 @@ class CorrectedRows:
         return location, self._datasets[version]
 
 
-def _together(new: DataFrame | None, old: DataFrame | None, weighted: bool) -> DataFrame | None:
+def _together(spark: SparkSession, new: LeafRows | None, old: LeafRows | None, weighted: bool) -> LeafRows | None:
+    """Old and new rows; the old ones lack a column that the new ones have brought."""
     if weighted:
-        new, old = _with_weight(new, 1), _with_weight(old, -1)
+        new, old = _with_weight(spark, new, 1), _with_weight(spark, old, -1)
     if new is None or old is None:
         return old if new is None else new
-    # The old rows lack a column that the new ones have brought.
-    return new.unionByName(old, allowMissingColumns=True).select([F.col(quoted_name(name)) for name in new.columns])
+    if new.few is not None and old.few is not None:
+        both = pa.concat_tables([new.few, old.few], promote_options="default")
+        return LeafRows.of_table(spark, both.select(new.few.column_names))
+    columns = [F.col(quoted_name(name)) for name in new.frame.columns]
+    return LeafRows.of_frame(new.frame.unionByName(old.frame, allowMissingColumns=True).select(columns))
 
 
-def _with_weight(frame: DataFrame | None, weight: int) -> DataFrame | None:
-    return None if frame is None else frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long"))
+def _with_weight(spark: SparkSession, rows: LeafRows | None, weight: int) -> LeafRows | None:
+    if rows is None:
+        return None
+    if rows.few is not None:
+        weights = pa.repeat(pa.scalar(weight, WEIGHT_FIELD.type), rows.few.num_rows)
+        return LeafRows.of_table(spark, rows.few.append_column(WEIGHT_FIELD, weights))
+    return LeafRows.of_frame(rows.frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long")))

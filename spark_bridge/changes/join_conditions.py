@@ -31,24 +31,23 @@ class JoinConditions:
 
     def partners(self, join: JoinPlan, left: pa.Table, right: pa.Table, met: Positions) -> Positions:
         """Those of the rows that meet whose condition is true."""
-        are_partners = np.zeros(len(met[0]), np.bool_)
-        with self._lock:
-            projection = self._projection(join)
-            for start in range(0, len(are_partners), _AT_ONCE):
-                piece = slice(start, start + _AT_ONCE)
-                rows = {LEFT: (left, met[0][piece])}
-                arrays = []
-                for side, column in join.condition_columns:
-                    table, at = rows.get(side, (right, met[1][piece]))
-                    arrays.append(table.column(column).take(pa.array(at)))
-                pairs = pa.table(arrays, names=[f"c{number}" for number in range(len(arrays))])
-                answer = projection.run(pairs).column(0)
-                are_partners[piece] = pc.fill_null(answer, False).to_numpy()
+        are_partners, projection = np.zeros(len(met[0]), np.bool_), self._projection(join)
+        for start in range(0, len(are_partners), _AT_ONCE):
+            piece = slice(start, start + _AT_ONCE)
+            rows = {LEFT: (left, met[0][piece])}
+            arrays = []
+            for side, column in join.condition_columns:
+                table, at = rows.get(side, (right, met[1][piece]))
+                arrays.append(table.column(column).take(pa.array(at)))
+            pairs = pa.table(arrays, names=[f"c{number}" for number in range(len(arrays))])
+            answer = projection.run(pairs).column(0)
+            are_partners[piece] = pc.fill_null(answer, False).to_numpy()
         return met[0][are_partners], met[1][are_partners]
 
     def _projection(self, join: JoinPlan) -> DriverProjection:
-        if join not in self._compiled:
-            leaf = join.condition.child()
-            output, relation = self._catalyst.items(leaf.output()), self._catalyst.arrow_schema(leaf)
-            self._compiled[join] = DriverProjection(self._catalyst, join.condition, output, relation, _ANSWER)
-        return self._compiled[join]
+        with self._lock:
+            if join not in self._compiled:
+                leaf = join.condition.child()
+                output, relation = self._catalyst.items(leaf.output()), self._catalyst.arrow_schema(leaf)
+                self._compiled[join] = DriverProjection(self._catalyst, join.condition, output, relation, _ANSWER)
+            return self._compiled[join]

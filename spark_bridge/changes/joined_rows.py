@@ -22,12 +22,11 @@ import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.leaves import graft
+from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.join_conditions import JoinConditions
@@ -118,8 +117,8 @@ class JoinedRows:
         """Whether a side has changes."""
         return any(self._parents[each].changes is not None for each in join.sides)
 
-    def changed(self, join: JoinPlan, columns: list[str]) -> tuple[DataFrame, int]:
-        """The rows that leave and those that come, with their weights at the end, and their size in bytes.
+    def changed(self, join: JoinPlan, columns: list[str]) -> pa.Table:
+        """The rows that leave and those that come, with their weights at the end.
 
         Args:
             join: the join.
@@ -131,7 +130,7 @@ class JoinedRows:
         else:
             rows = with_weights(*(self._joined(join, columns, *world) for world in _worlds(join, left, right)))
         count(WorkCost(given=rows.num_rows))
-        return frame_of_table(self._spark, rows), rows.nbytes
+        return rows
 
     def _joined(self, join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table) -> pa.Table:
         """The join of rows of both sides."""
@@ -141,7 +140,7 @@ class JoinedRows:
             join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows)
         )
 
-    def all(self, join: JoinPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[DataFrame, int]:
+    def all(self, join: JoinPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
         """All rows, or at least those with these values, and the size of the rows that they are made of, in bytes.
 
         Args:
@@ -163,7 +162,7 @@ class JoinedRows:
             frames[side], size = all_rows(self._spark, self._root, parent, _stored_names(parent), known)
             nbytes += size
         frame = self._catalyst.frame(graft(self._catalyst, join.plan, join.leaves, frames))
-        return frame.select(*columns), nbytes
+        return LeafRows.of_frame(frame.select(*columns)), nbytes
 
     def _side(self, name: str) -> _Side:
         parent = self._parents[name]

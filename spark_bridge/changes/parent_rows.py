@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.join_plan import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.join_conditions import JoinConditions
@@ -70,9 +70,10 @@ class ParentRows:
         frames, nbytes = dict(rows.frames), rows.nbytes
         for name, join in plan.joins.items():
             if self._joined.are_changed(join):
-                frame, size = self._joined.changed(join, _used_of(plan, join))
-                frames[name] = frame if weighted else frame.drop(WEIGHT_FIELD.name)
-                nbytes += size
+                changed = self._joined.changed(join, _used_of(plan, join))
+                changed = changed if weighted else changed.drop_columns(WEIGHT_FIELD.name)
+                frames[name] = LeafRows.of_table(self._spark, changed)
+                nbytes += changed.nbytes
         return replace(rows, frames=frames, nbytes=nbytes)
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
@@ -87,8 +88,8 @@ class ParentRows:
             parent = self._parents[name]
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
-            frame, size = all_rows(self._spark, self._root, parent, columns, wanted)
-            frames[name] = _with_origin(frame, used, name, parent) if _has_origins(plan) else frame
+            rows, size = all_rows(self._spark, self._root, parent, columns, wanted)
+            frames[name] = _with_origin(rows, used, name, parent) if _has_origins(plan) else rows
             nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
 
@@ -123,7 +124,7 @@ class ParentRows:
             if _has_origins(plan):
                 keys = rows.column(parent.key_column) if parent.names_rows else pa.nulls(rows.num_rows, pa.string())
                 table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
-            frames[name] = frame_of_table(self._spark, table)
+            frames[name] = LeafRows.of_table(self._spark, table)
             count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
@@ -157,7 +158,7 @@ def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
-def _with_origin(frame: DataFrame, used: Iterable[str], name: str, parent: Parent) -> DataFrame:
+def _with_origin(rows: LeafRows, used: Iterable[str], name: str, parent: Parent) -> LeafRows:
     if not parent.names_rows:
         key = F.lit("")
     elif parent.key_column == FILE_FIELD.name:
@@ -165,4 +166,5 @@ def _with_origin(frame: DataFrame, used: Iterable[str], name: str, parent: Paren
     else:
         key = F.col(quoted_name(parent.key_column))
     origin = F.concat(F.lit(f"{name}|"), key)
-    return frame.select(*(F.col(quoted_name(each)) for each in used), origin.alias(ORIGIN_FIELD.name))
+    columns = [*(F.col(quoted_name(each)) for each in used), origin.alias(ORIGIN_FIELD.name)]
+    return LeafRows.of_frame(rows.frame.select(*columns))

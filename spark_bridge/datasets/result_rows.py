@@ -1,9 +1,11 @@
-"""Writing of a DataFrame's rows into a dataset: by this process, or by Spark's tasks for a large result."""
+"""Writing of a query's rows into a dataset: by this process, or by Spark's tasks for a large result."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 from lance import FragmentMetadata
@@ -61,41 +63,76 @@ _STAGED_FROM_BYTES = 128 << 20
 """Size of the input from which tasks write: they are faster, and this process need not hold the whole result."""
 
 
-def create_of_result(location: Location, frame: DataFrame, schema: pa.Schema, nbytes: int) -> ViewTable:
-    """Creates a dataset with the rows of a DataFrame.
+class Result(Protocol):
+    """The result of a query, not computed yet.
 
-    Args:
-        location: of the dataset.
-        frame: the DataFrame.
-        schema: the columns of the frame; only Arrow's names of the types may differ.
-        nbytes: size of the frame's input, in bytes.
+    Attributes:
+        schema: the columns of the result; only Arrow's names of the types may differ.
+        nbytes: size of the query's input, in bytes.
+    """
+
+    schema: pa.Schema
+    nbytes: int
+
+    def table(self) -> pa.Table:
+        """All rows, in this process."""
+
+    def frame(self) -> DataFrame:
+        """All rows, in Spark; the rows of a dataset have its order."""
+
+
+@dataclass
+class FrameResult:
+    """The rows of a DataFrame, see `Result`."""
+
+    lazy: DataFrame
+    schema: pa.Schema
+    nbytes: int
+
+    def table(self) -> pa.Table:
+        return table_of_frame(self.lazy, self.schema)
+
+    def frame(self) -> DataFrame:
+        return self.lazy
+
+
+def create_of_result(location: Location, result: Result) -> ViewTable:
+    """Creates a dataset with the rows of a result.
 
     Raises:
         CommitRefusedError: the dataset exists already.
     """
-    if nbytes < _STAGED_FROM_BYTES:
-        return ViewTable.create(location, table_of_frame(frame, schema))
-    table = ViewTable.create(location, schema.empty_table())
-    append_result(table, frame, schema, nbytes)
+    if not _is_large(result):
+        return ViewTable.create(location, result.table())
+    table = ViewTable.create(location, result.schema.empty_table())
+    append_result(table, result)
     return table
 
 
-def append_result(table: ViewTable, frame: DataFrame, schema: pa.Schema, nbytes: int) -> None:
-    """Appends the rows of a DataFrame; no rows make no new version.
+def append_result(table: ViewTable, result: Result) -> None:
+    """Appends the rows of a result; no rows make no new version.
 
     Raises:
         CommitRefusedError: another process has written to the dataset.
     """
-    if nbytes >= _STAGED_FROM_BYTES:
-        if fragments := staged_rows(frame, table.location, table.version, schema):
+    if _is_large(result):
+        if fragments := _staged(table, result):
             table.append_fragments(fragments)
-    elif (rows := table_of_frame(frame, schema)).num_rows:
+    elif (rows := result.table()).num_rows:
         table.append(rows)
 
 
-def replace_by_result(table: ViewTable, frame: DataFrame, schema: pa.Schema, nbytes: int) -> None:
-    """Replaces all rows by those of a DataFrame.  Arguments and errors as for `append_result`."""
-    if nbytes >= _STAGED_FROM_BYTES:
-        table.replace_by_fragments(staged_rows(frame, table.location, table.version, schema))
+def replace_by_result(table: ViewTable, result: Result) -> None:
+    """Replaces all rows by those of a result.  Errors as for `append_result`."""
+    if _is_large(result):
+        table.replace_by_fragments(_staged(table, result))
     else:
-        table.replace(table_of_frame(frame, schema))
+        table.replace(result.table())
+
+
+def _is_large(result: Result) -> bool:
+    return result.nbytes >= _STAGED_FROM_BYTES
+
+
+def _staged(table: ViewTable, result: Result) -> list[FragmentMetadata]:
+    return staged_rows(result.frame(), table.location, table.version, result.schema)

@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
-from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.session.spark_errors import rows_lost
 
 # Ray restores hundreds of MB from a disk in a second; an epoch has 128 MB.
@@ -21,7 +21,7 @@ _RESTORE_WITHIN_S = 60.0
 _ASKED_AT_ONCE = 1_000
 
 
-def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
+def rows_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> LeafRows:
     """The rows of all blocks of one source, with the columns that at least one block has, in the source's order.
 
     Hold the blocks' references until the last job over the frame is over: the frame does not hold them.
@@ -38,24 +38,25 @@ def frame_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Blo
     by_columns: dict[tuple[str, ...], list[Block]] = {}
     for block in blocks:
         by_columns.setdefault(block.columns, []).append(block)
-    frames = [_frame(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
-    if len(frames) == 1:
-        return frames[0]
+    parts = [_rows(spark, _with_columns(schema, columns), each) for columns, each in by_columns.items()]
+    if len(parts) == 1:
+        return parts[0]
     # Blocks lack a column that no view used when they were read, or that the source got later.
+    frames = [each.frame for each in parts]
     united = reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), frames)
-    return united.select([quoted_name(name) for name in schema.names if name in united.columns])
+    return LeafRows.of_frame(united.select([quoted_name(name) for name in schema.names if name in united.columns]))
 
 
 def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
     return pa.schema([schema.field(name) for name in columns]) if columns else schema
 
 
-def _frame(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
+def _rows(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> LeafRows:
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
     if tables:
-        return frame_of_table(spark, pa.concat_tables(tables).cast(schema))
+        return LeafRows.of_table(spark, pa.concat_tables(tables).cast(schema))
     _check_spilled(blocks)
-    return _frame_of_objects(spark, schema, [block.ref for block in blocks])
+    return LeafRows.of_frame(_frame_of_objects(spark, schema, [block.ref for block in blocks]))
 
 
 def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:

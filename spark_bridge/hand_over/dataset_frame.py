@@ -1,4 +1,4 @@
-"""Rows of a Lance dataset as a Spark DataFrame, read by Spark's tasks, or by this process if they are few."""
+"""Rows of a Lance dataset for a query, read by Spark's tasks, or by this process if they are few."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
+from spark_bridge.catalyst.arrow_frames import spark_schema
+from spark_bridge.catalyst.leaves import LeafRows
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
@@ -53,13 +54,13 @@ class WantedRows:
 def frame_of_dataset(
     spark: SparkSession, location: Location, dataset: lance.LanceDataset, columns: Sequence[str]
 ) -> DataFrame:
-    """All rows of a dataset, see `frame_of_rows`."""
-    return frame_of_rows(spark, location, dataset, columns, WantedRows())[0]
+    """All rows of a dataset, see `rows_of_dataset`."""
+    return rows_of_dataset(spark, location, dataset, columns, WantedRows())[0].frame
 
 
-def frame_of_rows(
+def rows_of_dataset(
     spark: SparkSession, location: Location, dataset: lance.LanceDataset, columns: Sequence[str], wanted: WantedRows
-) -> tuple[DataFrame, int]:
+) -> tuple[LeafRows, int]:
     """Rows of a dataset, and how many they are at most.  Tasks read them lazily; this process reads few at once.
 
     Args:
@@ -72,19 +73,20 @@ def frame_of_rows(
     fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
     schema = pa.schema(fields)
     if wanted.fragments is not None and not wanted.fragments:
-        return frame_of_table(spark, schema.empty_table()), 0
+        return LeafRows.of_table(spark, schema.empty_table()), 0
     rows = int(dataset.count_rows())
     if rows <= _IN_THE_DRIVER_ROWS or wanted.condition(dataset.schema) is not None:
         few = _read(dataset, schema, wanted)
         if few.num_rows <= _IN_THE_DRIVER_ROWS:
-            return frame_of_table(spark, few.cast(schema)), few.num_rows
+            return LeafRows.of_table(spark, few.cast(schema)), few.num_rows
     every = [each.fragment_id for each in dataset.get_fragments()]
     fragments = every if wanted.fragments is None else sorted(wanted.fragments)
     at_once = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
     tasks = min(len(fragments), at_once)
     shares = [fragments[start::tasks] for start in range(tasks)]
     read = _reader(location, dataset.version, shares, schema, wanted)
-    return spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema)), rows
+    frame = spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema))
+    return LeafRows.of_frame(frame), rows
 
 
 def _reader(

@@ -12,7 +12,7 @@ from actors.protocol.blocks import Block
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
-from spark_bridge.hand_over.blocks import frame_of_blocks
+from spark_bridge.hand_over.blocks import rows_of_blocks
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, PutBlock
 from spark_bridge.session.spark_jobs import SparkJobs
@@ -57,7 +57,7 @@ class RowHandOver:
             doing: see `SparkJobs.run`.
         """
         frames = {
-            source: partial(frame_of_blocks, self._spark, self._schema(source), each)
+            source: partial(rows_of_blocks, self._spark, self._schema(source), each)
             for source, each in blocks.items()
             if source in sources
         }
@@ -74,7 +74,7 @@ class RowHandOver:
         blocks = {source: self._put_block(source, pa.concat_tables(each)) for source, each in piece.tables.items()}
         return EpochRows(
             frames={
-                source: frame_of_blocks(self._spark, self._schema(source), [each]) for source, each in blocks.items()
+                source: rows_of_blocks(self._spark, self._schema(source), [each]) for source, each in blocks.items()
             },
             nbytes=sum(each.nbytes for each in blocks.values()),
             parallelism=self.parallelism,

@@ -70,7 +70,7 @@ class AppendView(RowView):
             self._table.delete_where(condition)
         if before is None:
             return super().apply(rows)
-        new = self._rows_of(self._query, rows)
+        new = self._query.over(rows).table()
         if new.num_rows:
             self._table.append(new)
         # The file, by which rows leave, comes first.

@@ -33,7 +33,7 @@ class DerivedRows(RowView):
             CommitRefusedError: another process has written to the view.
         """
         origins = rows.origins(self._plan)
-        new = self._rows_of(self._query, rows.new(self._plan))
+        new = self._query.over(rows.new(self._plan)).table()
         if self.changes.is_kept:
             names = [ORIGIN_FIELD.name, *self._plan.schema.names]
             before = self._snapshot()

@@ -6,7 +6,6 @@ import lance
 import pyarrow as pa
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.datasets.result_rows import append_result, create_of_result
@@ -46,7 +45,7 @@ class RowView:
         """Makes the dataset in the epoch that creates the view, with the result over these rows."""
         self._path = view_path(self._plan.name, epoch)
         location = self._root.child(self._path)
-        self._opened = create_of_result(location, self._query.frame(rows), self._query.schema, rows.nbytes)
+        self._opened = create_of_result(location, self._query.over(rows))
         return self._version()
 
     def open(self, version: ViewVersion) -> None:
@@ -60,7 +59,7 @@ class RowView:
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        append_result(self._table, self._query.frame(rows), self._query.schema, rows.nbytes)
+        append_result(self._table, self._query.over(rows))
         return self._version()
 
     @property
@@ -75,10 +74,6 @@ class RowView:
     def _snapshot(self) -> lance.LanceDataset:
         """A handle on the view's rows as they are now."""
         return self._table.snapshot()
-
-    def _rows_of(self, query: RowQuery, rows: EpochRows) -> pa.Table:
-        """The result of a query, in this process."""
-        return table_of_frame(query.frame(rows), query.schema)
 
     def _version(self) -> ViewVersion:
         return ViewVersion(self._plan.name, self._path, self._table.version)

@@ -48,7 +48,7 @@ class WeightedRows(RowView):
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        changed = self._rows_of(self._changing, rows.both(self._plan, weighted=True))
+        changed = self._changing.over(rows.both(self._plan, weighted=True)).table()
         is_gone = pc.equal(changed.column(WEIGHT_FIELD.name), -1)
         changed = changed.select(self._names)
         gone, new = changed.filter(is_gone), changed.filter(pc.invert(is_gone))

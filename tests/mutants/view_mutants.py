@@ -13,6 +13,8 @@ _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
 _PAIRS = "spark_bridge/changes/joined_rows.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
+_EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
+_COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
@@ -311,5 +313,17 @@ VIEW_MUTANTS = (
         "spark_bridge/views/recorded_views.py",
         (("name for name in created if name == base_name(name)", "name for name in created if is_view(name)"),),
         shown_by=f"{_ADDED_LATER}[joined_again]",
+    ),
+    Mutant(
+        "compiled code keeps the time of its first epoch",
+        "spark_bridge/views/row_query.py",
+        (("return None if self._view.timestamps.are_used else CompiledRows", "return CompiledRows"),),
+        shown_by=f"{_EPOCH_TIMES}::test_rows_get_the_time_of_the_epoch_that_ingests_them",
+    ),
+    Mutant(
+        "a scan keeps the last row in place of all",
+        "spark_bridge/catalyst/catalyst.py",
+        (("rows.map(copy).toList()", "rows.toList()"),),
+        shown_by=f"{_COMPILED}::test_a_scan_keeps_every_row",
     ),
 )

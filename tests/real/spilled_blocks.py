@@ -82,7 +82,7 @@ def handed_over(references: list[Any]) -> str:
     """What becomes of the blocks; there is no Spark here, which only the check before it does not miss."""
     blocks = [Block("test", "t", each, rows=1, nbytes=8 * _MIB) for each in references]
     try:
-        hand_over.frame_of_blocks(None, pa.schema([("x", pa.int64())]), blocks)
+        hand_over.rows_of_blocks(None, pa.schema([("x", pa.int64())]), blocks)
     except RunFailedError as error:
         return f"RunFailedError: {error}"
     except AttributeError as error:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.hand_over.blocks import frame_of_blocks
+from spark_bridge.hand_over.blocks import rows_of_blocks
 from tests.actors.formats.carried_types import has_form, read
 from tests.actors.formats.generated_types import columns, said
 
@@ -36,7 +36,7 @@ def test_values_survive_the_way_to_spark_and_back(
     rows = read(carried | {"row": pa.array(range(4))}, directory)
     held = _blocks(rows)
     # Blocks come in an order of their own.
-    back = table_of_frame(frame_of_blocks(session, rows.schema, held), rows.schema).sort_by("row")
+    back = table_of_frame(rows_of_blocks(session, rows.schema, held).frame, rows.schema).sort_by("row")
     for name, column in carried.items():
         assert said(back[name].to_pylist()) == said(rows[name].to_pylist()), f"{column.type} as {rows[name].type}"
 

@@ -68,10 +68,10 @@ def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch:
     def with_losses(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
         if due and len(blocks) > 1:
             blocks = [lost(blocks[0], nbytes=due.pop()), *blocks[1:]]
-        return hand_over.frame_of_blocks(spark, schema, blocks)
+        return hand_over.rows_of_blocks(spark, schema, blocks)
 
     (tmp_path / "in").mkdir()
-    monkeypatch.setattr(row_hand_over, "frame_of_blocks", with_losses)
+    monkeypatch.setattr(row_hand_over, "rows_of_blocks", with_losses)
     pipeline = sw.Pipeline("events", tmp_path / "root", settings=IN_BLOCKS)
     pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST)
     pipeline.view("totals", TOTALS)

@@ -53,7 +53,7 @@ def rows_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     def noted(rows: CorrectedRows, plan: Any, values: Any) -> EpochRows:
         got = every(rows, plan, values)
-        numbers.append(sum(frame.count() for frame in got.frames.values() if frame is not None))
+        numbers.append(sum(rows.frame.count() for rows in got.frames.values() if rows is not None))
         return got
 
     monkeypatch.setattr(CorrectedRows, "all", noted)

@@ -1,0 +1,87 @@
+"""Compiled projections and filters give the rows of the query that Spark plans, and only where they can."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame, table_of_rows
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
+from spark_bridge.catalyst.compiled_rows import CompiledRows
+
+SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
+ROWS = pa.table(
+    {
+        "k": [None if number % 7 == 0 else f"a text of {number}" for number in range(1_000)],
+        "i": [None if number % 5 == 0 else number % 4 for number in range(1_000)],
+        "many": [[f"{number}"] * (number % 3) for number in range(1_000)],
+    },
+    schema=SCHEMA,
+)
+QUERIES = {
+    "a projection": "SELECT upper(k) AS u, i + 1 AS next, many FROM t",
+    "a filter": "SELECT * FROM t WHERE i > 1",
+    "a filter guards the projection": "SELECT k, 12 / i AS share FROM t WHERE i <> 0",
+    "a projection below a filter": "SELECT u FROM (SELECT upper(k) AS u, i FROM t) WHERE u LIKE '%1%' AND i IS NOT NULL",
+    "all rows": "SELECT * FROM t",
+}
+
+
+def plan_of(spark: SparkSession, query: str) -> Plan:
+    frame_of_table(spark, SCHEMA.empty_table()).createOrReplaceTempView("t")
+    try:
+        return Catalyst(spark).analyse(Catalyst(spark).parse(query))
+    finally:
+        spark.catalog.dropTempView("t")
+
+
+@pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
+def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) -> None:
+    catalyst, plan = Catalyst(local_spark), plan_of(local_spark, query)
+    compiled = CompiledRows.of(catalyst, plan)
+    assert compiled is not None
+    frame_of_table(local_spark, ROWS).createOrReplaceTempView("t")
+    expected = local_spark.sql(query)
+    schema = arrow_schema(expected.schema)
+    expected_rows = table_of_frame(expected, schema)
+    assert expected_rows.num_rows
+    for _ in range(2):
+        assert compiled.table(ROWS, schema).equals(expected_rows)
+    assert compiled.table(ROWS.slice(0, 0), schema).num_rows == 0
+
+
+def test_a_scan_keeps_every_row(local_spark: SparkSession) -> None:
+    """Although the compiled code writes all of them into the same memory."""
+    catalyst, plan = Catalyst(local_spark), plan_of(local_spark, QUERIES["a filter guards the projection"])
+    compiled, schema = CompiledRows.of(catalyst, plan), catalyst.arrow_schema(plan)
+    assert compiled is not None
+    rows = catalyst.rows_of_physical(compiled.scan(ROWS, plan.output()))
+    assert table_of_rows(local_spark, rows, plan.schema(), schema).equals(compiled.table(ROWS, schema))
+
+
+def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
+    compiled = CompiledRows.of(Catalyst(local_spark), plan_of(local_spark, "SELECT i, k, many IS NULL AS none FROM t"))
+    assert compiled is not None
+    schema = pa.schema([("i", pa.int64()), ("k", pa.string()), ("none", pa.bool_())])
+    found = compiled.table(pa.table({"i": [1, 2]}), schema)
+    assert found.to_pydict() == {"i": [1, 2], "k": [None, None], "none": [True, True]}
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT k, each FROM t LATERAL VIEW explode(many) e AS each",
+        "SELECT k FROM t UNION ALL SELECT upper(k) FROM t",
+        "SELECT k, count(*) AS n FROM t GROUP BY k",
+    ],
+    ids=["explode", "union", "grouping"],
+)
+def test_other_operators_are_left_to_spark(local_spark: SparkSession, query: str) -> None:
+    assert CompiledRows.of(Catalyst(local_spark), plan_of(local_spark, query)) is None
+
+
+def test_a_python_function_is_left_to_spark(local_spark: SparkSession) -> None:
+    local_spark.udf.register("twice", lambda number: number and 2 * number, "bigint")
+    frame = frame_of_table(local_spark, SCHEMA.empty_table()).selectExpr("twice(i) AS i")
+    assert CompiledRows.of(Catalyst(local_spark), analysed(frame)) is None
