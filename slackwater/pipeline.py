@@ -436,6 +436,7 @@ class Pipeline:
             fetch=self.settings.fetch,
             retention=self.settings.retention,
             placement=self.settings.placement,
+            join_memory_bytes=self.settings.join_memory_bytes,
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_one_of, require_positive
+from actors.sources.pipeline_definition import DEFAULT_JOIN_MEMORY_BYTES
 from actors.sources.placement import ActorResources, PlacementSettings
 from state.errors import SettingsError
 from state.location import Durability
@@ -83,6 +84,8 @@ class Settings:
         placement: the nodes for the actors.
         recovery: the reaction to failures.
         retention: the epochs that stay readable.
+        join_memory_bytes: memory of the run for rows of joins, in which an epoch looks its keys up; rows beyond it are
+            looked up in the root.  0 keeps none.
         durability: the losses that a committed epoch survives on a local root: `"power_loss"` syncs its files to the
             disk before it is acknowledged, `"process"` leaves that to the system, so that a power cut may damage the
             root.  A root in an object store survives both.
@@ -95,7 +98,10 @@ class Settings:
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     recovery: RecoverySettings = field(default_factory=RecoverySettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
+    join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES
     durability: Durability = "power_loss"
 
     def __post_init__(self) -> None:
         require_one_of("Settings(durability)", self.durability, get_args(Durability))
+        if self.join_memory_bytes:
+            require_positive(self, "join_memory_bytes")

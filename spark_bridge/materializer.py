@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
-import lance
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction
+from actors.sources.pipeline_definition import DEFAULT_JOIN_MEMORY_BYTES
 from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
@@ -20,10 +20,12 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
-from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.join_conditions import JoinConditions
+from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
+from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -69,6 +71,7 @@ class Materializer:
         replacing: the materialized sources with `on_change="replace"`.
         open_history: opens the rows that were ingested before a backfill.
         put_block: makes a block of rows of this process.
+        join_memory_bytes: the bound of the rows of joins in memory, see `MemoryTier`.
     """
 
     def __init__(
@@ -81,6 +84,7 @@ class Materializer:
         replacing: Collection[str] = (),
         open_history: OpenHistory = no_history,
         put_block: PutBlock = block_of_table,
+        join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES,
     ) -> None:
         self._spark, self._root = spark, root
         self._materialized, self._replacing = materialized, replacing
@@ -89,7 +93,8 @@ class Materializer:
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
-        self._conditions = JoinConditions(Catalyst(spark))
+        self._conditions, self._tier = JoinConditions(Catalyst(spark)), MemoryTier(join_memory_bytes)
+        self._before = RowsBefore(root, self._log, self._tier)
         self._incremental = IncrementalViews(Catalyst(spark), root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._compute)
@@ -251,6 +256,7 @@ class Materializer:
         self._backfills.close()
         self._full.close()
         self._derived.close()
+        self._tier.close()
         self._jobs.close()
 
     def _apply(self, epoch: int, blocks: Mapping[str, Sequence[Block]], times: WorkTimes) -> list[CatalogView]:
@@ -309,13 +315,11 @@ class Materializer:
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
         return ParentRows(
-            self._spark, self._root, parents, self._snapshot, self._conditions, self._rows.parallelism, time_us
+            self._spark, self._root, parents, self._before, self._conditions, self._rows.parallelism, time_us
         )
 
-    def _snapshot(self, version: ViewVersion) -> lance.LanceDataset:
-        log = self._derived.log(version.name) or self._incremental.log(version)
-        assert log.snapshot is not None, "the sides of joins are row-by-row views"
-        return log.snapshot()
+    def _log(self, version: ViewVersion) -> ChangeLog:
+        return self._derived.log(version.name) or self._incremental.log(version)
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each)

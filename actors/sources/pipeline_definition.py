@@ -13,6 +13,7 @@ from state.upkeep.retention import RetentionSettings
 
 COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
 MATERIALIZER = "materializer"
+DEFAULT_JOIN_MEMORY_BYTES = 512 << 20
 _CAUTION = 8
 
 
@@ -23,6 +24,7 @@ class PipelineDefinition:
     Args:
         views: view → the names of the sources that it may read.
         ansi: True if Spark runs in ANSI mode; the catalog keeps it.
+        join_memory_bytes: the rows of joins that the run may keep in memory.
     """
 
     name: str
@@ -34,11 +36,13 @@ class PipelineDefinition:
     fetch: FetchSettings
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
+    join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES
 
     def cautious(self) -> PipelineDefinition:
-        """The definition with an eighth of the bytes and files at once, for an attempt after an epoch that killed."""
+        """The definition with an eighth of bytes and files at once, for an attempt after an epoch that killed."""
         return replace(
             self,
+            join_memory_bytes=self.join_memory_bytes // _CAUTION,
             barrier=replace(self.barrier, max_epoch_bytes=max(1, self.barrier.max_epoch_bytes // _CAUTION)),
             fetch=replace(
                 self.fetch,

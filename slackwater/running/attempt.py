@@ -170,6 +170,7 @@ class Attempt:
             replacing=replacing(self._definition.sources),
             open_history=self._open_history,
             put_block=self._client.put_block,
+            join_memory_bytes=self._definition.join_memory_bytes,
         )
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:

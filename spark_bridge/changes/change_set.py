@@ -59,17 +59,42 @@ class ChangeSet:
         return self.new.num_rows == 0 or bool(pc.all(pc.is_in(self.new.column(0), value_set=self.keys)).as_py())
 
 
+class Follower(Protocol):
+    """Rows of a view in memory, one epoch behind the view while its changes are taken."""
+
+    def follow(self, changes: ChangeSet | None) -> None:
+        """Takes the changes of an epoch when those of the next one are taken from the log; None without any."""
+
+
 class ChangeLog:
     """The changes of a view since they were taken last; nothing is kept of a view that no other one reads.
 
     Attributes:
         snapshot: gives a handle on the present rows of the view; None for a view without it.
+        follower: rows that follow the changes, if there are some.
     """
 
     def __init__(self, snapshot: Callable[[], lance.LanceDataset] | None = None) -> None:
-        self.is_kept = False
+        self._is_kept = False
         self.snapshot = snapshot
+        self.follower: Follower | None = None
         self._changes: ChangeSet | None = None
+        self._taken: ChangeSet | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether other views read this one."""
+        return self._is_kept
+
+    @is_kept.setter
+    def is_kept(self, is_kept: bool) -> None:
+        self._is_kept = is_kept
+        if not is_kept:
+            self.follower = None
+
+    def begin_to_follow(self, follower: Follower) -> None:
+        """Gives a follower the changes of later epochs; it has those that were taken last, and is none behind yet."""
+        self.follower, self._taken = follower, None
 
     def note(self, changes: ChangeSet) -> None:
         """Adds later changes."""
@@ -77,8 +102,11 @@ class ChangeLog:
             self._changes = changes if self._changes is None else self._changes.then(changes)
 
     def take(self) -> ChangeSet | None:
-        """All changes since the last call; None without one."""
+        """All changes since the last call; None without one.  The follower gets those of the last call."""
+        if self.follower is not None:
+            self.follower.follow(self._taken)
         changes, self._changes = self._changes, None
+        self._taken = changes if self.follower is not None else None
         return changes
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import lance
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,8 +30,7 @@ from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.joined_positions import JoinedPositions, meeting
-from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.datasets.view_table import look_up
+from spark_bridge.changes.rows_before import FoundRows, RowsBefore
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.location import Location
@@ -51,14 +49,14 @@ class _Side:
     Args:
         gone: those that leave.
         new: those that come.
-        before: a handle on the rows before.
+        before: the rows before.
         keys: of the rows that leave, see `ChangeSet`.
         key_column: the column of these keys; None if no row leaves.
     """
 
     gone: pa.Table
     new: pa.Table
-    before: lance.LanceDataset
+    before: FoundRows
     keys: pa.Array
     key_column: str | None
 
@@ -70,7 +68,7 @@ class _Side:
     def rows_before(self, hashes: pa.Array) -> _Found:
         """The rows before with these hashes."""
         columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]
-        rows = look_up(self.before, _JOIN, hashes, columns)
+        rows = self.before.with_keys(_JOIN, hashes, columns)
         count(WorkCost(found=rows.num_rows))
         stay = rows
         if self.key_column:

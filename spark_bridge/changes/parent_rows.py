@@ -19,7 +19,7 @@ from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.joined_rows import JoinedRows
-from spark_bridge.changes.rows_before import RowsBefore, Snapshot
+from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
@@ -36,7 +36,7 @@ class ParentRows:
         spark: the session.
         root: the directory of the pipeline.
         parents: name → parent, of all views that are read.
-        snapshot: gives a handle on the present rows of a side of a join.
+        before: finds the rows of parents before the changes.
         conditions: of all joins.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
@@ -47,14 +47,14 @@ class ParentRows:
         spark: SparkSession,
         root: Location,
         parents: Mapping[str, Parent],
-        snapshot: Snapshot,
+        before: RowsBefore,
         conditions: JoinConditions,
         parallelism: int,
         time_us: int,
     ) -> None:
         self._spark, self._root, self._parents = spark, root, parents
-        self._before = RowsBefore(root, snapshot)
-        self._joined = JoinedRows(spark, root, parents, self._before, conditions)
+        self._before = before
+        self._joined = JoinedRows(spark, root, parents, before, conditions)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import lance
 import pyarrow as pa
 
-from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.change_set import ChangeLog, Parent
+from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
@@ -15,29 +17,49 @@ from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
 
-Snapshot = Callable[[ViewVersion], lance.LanceDataset]
-"""Gives a handle on the present rows of a view, of which this is the version."""
+Logs = Callable[[ViewVersion], ChangeLog]
+"""Gives the changes of a view, of which this is the version."""
+
+
+class FoundRows(Protocol):
+    """Rows that are found by their keys."""
+
+    def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The rows with some keys, in any order.
+
+        Args:
+            by: the column of the keys.
+            keys: those that are wanted; a key may have no row, or many.
+            columns: of the result.
+        """
 
 
 class RowsBefore:
-    """Finds them.
+    """Finds them, in memory where they are kept, and else in the datasets.
 
     Args:
         root: the directory of the pipeline.
-        snapshot: see `Snapshot`.
+        logs: see `Logs`.
+        tier: the rows in memory.
     """
 
-    def __init__(self, root: Location, snapshot: Snapshot) -> None:
-        self._root, self._snapshot = root, snapshot
+    def __init__(self, root: Location, logs: Logs, tier: MemoryTier) -> None:
+        self._root, self._logs, self._tier = root, logs, tier
 
-    def of(self, parent: Parent) -> lance.LanceDataset:
-        """A handle on all of them."""
+    def of(self, parent: Parent) -> FoundRows:
+        """All of them."""
+        if parent.begun is not None:
+            return _StoredRows(open_dataset(self._root.child(parent.begun.path), parent.begun.version))
+        log = self._logs(parent.version)
+        snapshot = log.snapshot
+        assert snapshot is not None, "the sides of joins are row-by-row views"
+        kept = self._tier.rows(log, parent, snapshot)
+        if kept is not None:
+            return kept
         if parent.changes is None:
-            return self._snapshot(parent.version)
-        if parent.changes.before is not None:
-            return parent.changes.before
-        assert parent.begun is not None, "changes of one epoch have a handle on the rows before"
-        return open_dataset(self._root.child(parent.begun.path), parent.begun.version)
+            return _StoredRows(snapshot())
+        assert parent.changes.before is not None, "changes of one epoch have a handle on the rows before"
+        return _StoredRows(parent.changes.before)
 
     def gone(self, parent: Parent) -> pa.Table:
         """Those that leave, with the columns of those that come."""
@@ -47,6 +69,17 @@ class RowsBefore:
             return changes.gone
         if not len(changes.keys):
             return changes.new.slice(0, 0)
-        rows = look_up(self.of(parent), parent.key_column, changes.keys, changes.new.schema.names)
+        names = changes.new.schema.names
+        rows = self.of(parent).with_keys(parent.key_column, changes.keys, names)
         count(WorkCost(found=rows.num_rows))
-        return rows.select(changes.new.schema.names).cast(changes.new.schema)
+        return rows.cast(changes.new.schema)
+
+
+class _StoredRows:
+    """The rows of a dataset, see `FoundRows`."""
+
+    def __init__(self, dataset: lance.LanceDataset) -> None:
+        self._dataset = dataset
+
+    def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+        return look_up(self._dataset, by, keys, list(dict.fromkeys([by, *columns]))).select(columns)

@@ -326,4 +326,22 @@ VIEW_MUTANTS = (
         (("rows.map(copy).toList()", "rows.toList()"),),
         shown_by=f"{_COMPILED}::test_a_scan_keeps_every_row",
     ),
+    Mutant(
+        "rows in memory are those after the epoch",
+        "spark_bridge/changes/change_set.py",
+        (("self.follower.follow(self._taken)", "self.follower.follow(self._changes or self._taken)"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "rows in memory miss an epoch",
+        "spark_bridge/changes/change_set.py",
+        (("self._taken = changes if self.follower is not None else None", "self._taken = None"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "rows in memory never leave",
+        "spark_bridge/changes/kept_rows.py",
+        (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
+        shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
 )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from unittest.mock import patch
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.catalyst import arrow_frames
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.random_graph import RandomGraph
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph
+from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 EPOCHS_OF_A_STORY = 10
 _VIEWS = 6
@@ -25,7 +24,8 @@ _VIEWS = 6
 def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> int:
     """Plays one story.  At every epoch, each view must have the rows that Spark computes from the present files.
 
-    In half of the stories rows go to Spark as if they were many.
+    In half of the stories rows go to Spark as if they were many, and in half of all the sides of joins are in memory
+    at once.
 
     Args:
         spark: a session.
@@ -43,8 +43,12 @@ def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> 
     graph = RandomGraph(chance)
     for _ in range(chance.randint(3, _VIEWS)):
         graph.grow()
-    by_call = arrow_frames._BY_CALL_BYTES if seed % 2 else 0
-    with patch.object(arrow_frames, "_BY_CALL_BYTES", by_call), _closing(spark, directory, graph) as story:
+    with ExitStack() as ways:
+        if seed % 2:
+            ways.enter_context(as_if_many())
+        if seed % 4 < 2:
+            ways.enter_context(kept_at_once())
+        story = ways.enter_context(_closing(spark, directory, graph))
         return sum(_epoch(story, graph, number) for number in range(epochs))
 
 

@@ -6,18 +6,21 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
+import lance
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst import arrow_frames
+from spark_bridge.changes import rows_before
+from spark_bridge.datasets.view_table import look_up
 from spark_bridge.views import derived_views
 from tests.cases import few
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_graph import ViewGraph
+from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 SOURCES = ("t", "u", "w")
 JOINS: Mapping[str, tuple[str, str]] = {
@@ -90,23 +93,46 @@ def _epoch(graph: ViewGraph, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("name", few(JOINS, *QUICK))
-def test_join_is_sparks_answer_at_every_epoch(
-    local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The later epochs hand their rows to Spark as if they were many."""
+def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """The later epochs look up in memory, and the last ones hand their rows to Spark as if they were many."""
     chance = random.Random(f"join {name}")
     view_class, query = JOINS[name]
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], SOURCES)
     assert graph.plans["v"].view_class == view_class
     for _ in range(5):
         _epoch(graph, chance)
-    graph.reopen()
-    monkeypatch.setattr(arrow_frames, "_BY_CALL_BYTES", 0)
-    for _ in range(3):
+    with kept_at_once():
+        graph.reopen()
+    for _ in range(4):
         _epoch(graph, chance)
-    graph.correct({}, dict.fromkeys(graph.files))
-    graph.check()
-    _epoch(graph, chance)
+    with as_if_many():
+        for _ in range(2):
+            _epoch(graph, chance)
+        graph.correct({}, dict.fromkeys(graph.files))
+        graph.check()
+        _epoch(graph, chance)
+    graph.materializer.close()
+
+
+def test_sides_in_memory_are_not_looked_up_in_the_root(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random("in memory")
+    asked: list[str] = []
+
+    def counted(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+        asked.append(by)
+        return look_up(dataset, by, keys, columns)
+
+    monkeypatch.setattr(rows_before, "look_up", counted)
+    with kept_at_once():
+        graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", JOINS["three"][1])], SOURCES)
+    for number in range(12):
+        _epoch(graph, chance)
+        if number == 2:
+            assert asked, "the first ones are"
+            asked.clear()
+    assert not asked
     graph.materializer.close()
 
 

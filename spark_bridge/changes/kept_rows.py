@@ -1,0 +1,146 @@
+"""Rows of a view in the memory of this process, found by the hash of their join key in microseconds each.
+
+The rows are runs, each sorted by hash: a large one that was read from the dataset, and those that came since.  Runs of
+neighbouring sizes are merged, as in a log-structured merge tree (O'Neil et al., 1996); a row that leaves stays in its
+run as a dead one until then.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD
+from state.upkeep.fold_plan import next_run
+
+_FLOOR = 4_096
+_FACTOR = 8
+# A merge of more rows would hold up an epoch.
+_FULL = 1_000_000
+_WORD = 8
+_Positions = npt.NDArray[np.int64]
+
+
+class KeptRows:
+    """Holds them.
+
+    Args:
+        rows: all rows, with their hash in `__sw_join`.
+        key_column: the column of the key by which rows leave; None if they never do.
+    """
+
+    def __init__(self, rows: pa.Table, key_column: str | None) -> None:
+        self._key_column = key_column
+        self._schema = rows.schema
+        self._runs = [_Run(rows, key_column)]
+
+    @property
+    def nbytes(self) -> int:
+        """Their size in bytes, with dead rows and the orders by which rows are found."""
+        return sum(run.nbytes for run in self._runs)
+
+    @property
+    def dead_share(self) -> float:
+        """The share of rows that have left and still take memory, from 0 to 1."""
+        rows = sum(run.rows.num_rows for run in self._runs)
+        return float(sum(run.dead for run in self._runs) / max(1, rows))
+
+    def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+        """The rows with these keys, in any order.
+
+        Args:
+            by: `__sw_join`, or `__sw_file` if rows leave with their file.
+            keys: those that are wanted.
+            columns: of the result.
+        """
+        return pa.concat_tables([run.with_keys(by, keys, columns) for run in self._runs])
+
+    def follow(self, keys: pa.Array, gone: pa.Table | None, new: pa.Table) -> None:
+        """Takes out all rows with some keys, and adds others, see `ChangeSet`.
+
+        Args:
+            keys: of the rows that leave.
+            gone: the rows that leave; None if they are known by their file.
+            new: the rows that come.
+        """
+        if len(keys):
+            for run in self._runs:
+                run.remove(keys, gone)
+        if new.num_rows:
+            self._runs.append(_Run(new.select(self._schema.names).cast(self._schema), self._key_column))
+        sizes = [run.rows.num_rows for run in self._runs]
+        while (due := next_run(sizes, floor=_FLOOR, full=_FULL, factor=_FACTOR)) is not None:
+            merged = pa.concat_tables(run.living for run in self._runs[due.start : due.stop])
+            self._runs[due.start : due.stop] = [_Run(merged, self._key_column)]
+            sizes[due.start : due.stop] = [merged.num_rows]
+
+
+class _Run:
+    """Rows in the order of their hash.  Arguments as for `KeptRows`."""
+
+    def __init__(self, rows: pa.Table, key_column: str | None) -> None:
+        hashes = _numbers(rows.column(JOIN_FIELD.name))
+        order = np.argsort(hashes, kind="stable")
+        self.rows = rows.take(pa.array(order)).combine_chunks()
+        self._hashes = hashes[order]
+        self._key_column = key_column
+        self._leaves = np.zeros(rows.num_rows, np.bool_)
+        self.dead = 0
+        self._by_file: tuple[npt.NDArray[np.int64], _Positions] | None = None
+        if key_column == FILE_FIELD.name:
+            files = _numbers(self.rows.column(key_column))
+            by_file = np.argsort(files, kind="stable")
+            self._by_file = files[by_file], by_file
+
+    @property
+    def nbytes(self) -> int:
+        orders = sum(each.nbytes for each in self._by_file or ())
+        return int(self.rows.nbytes + self._hashes.nbytes + self._leaves.nbytes + orders)
+
+    @property
+    def living(self) -> pa.Table:
+        """The rows that have not left."""
+        return self.rows.filter(pa.array(~self._leaves)) if self.dead else self.rows
+
+    def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
+        found = self.rows.select(dict.fromkeys([by, *columns])).take(pa.array(self._at(by, keys)))
+        # Files are looked up by a part of their key, and no key at all by the number 0.
+        return found.filter(pc.is_in(found.column(by), value_set=keys.cast(found.column(by).type))).select(columns)
+
+    def remove(self, keys: pa.Array, gone: pa.Table | None) -> None:
+        assert self._key_column is not None, "rows that leave have a key"
+        if gone is None:
+            at = self._at(self._key_column, keys)
+        else:
+            at = self._at(JOIN_FIELD.name, pc.unique(gone.column(JOIN_FIELD.name)))
+        found = self.rows.column(self._key_column).take(pa.array(at))
+        leaving = at[pc.is_in(found, value_set=keys.cast(found.type)).to_numpy()]
+        self._leaves[leaving] = True
+        self.dead += len(leaving)
+
+    def _at(self, by: str, keys: pa.Array | pa.ChunkedArray) -> _Positions:
+        """The positions of living rows with some numbers of keys."""
+        numbers, order = self._hashes, None
+        if by != JOIN_FIELD.name:
+            assert self._by_file is not None, "rows are found by their hash, or by their file"
+            numbers, order = self._by_file
+        wanted = np.unique(_numbers(keys))
+        first, last = np.searchsorted(numbers, wanted, "left"), np.searchsorted(numbers, wanted, "right")
+        counts = last - first
+        starts = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) if len(counts) else first
+        at = starts + np.arange(counts.sum())
+        at = at if order is None else order[at]
+        return at[~self._leaves[at]]
+
+
+def _numbers(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+    """A number for each key: a hash itself, or the first bytes of the fingerprint of a file."""
+    if isinstance(keys, pa.ChunkedArray):
+        keys = keys.combine_chunks()
+    if not pa.types.is_binary(keys.type):
+        return np.asarray(pc.fill_null(keys.cast(JOIN_FIELD.type), 0))
+    first = pc.binary_slice(pc.fill_null(keys, bytes(_WORD)), 0, _WORD).cast(pa.large_binary())
+    data, start = first.buffers()[2], _WORD * first.offset
+    return np.frombuffer(data, np.int64, len(first), start) if len(first) else np.empty(0, np.int64)

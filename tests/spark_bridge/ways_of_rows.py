@@ -1,0 +1,36 @@
+"""The ways that an epoch's rows take, which their number decides: tests with few rows go all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+from spark_bridge.catalyst import arrow_frames, leaves
+from spark_bridge.changes import memory_tier
+
+
+@contextmanager
+def as_if_many() -> Iterator[None]:
+    """Rows go to Spark as if they were many: by a file, and through plans that are planned in each epoch."""
+    with patch.object(arrow_frames, "_BY_CALL_BYTES", 0), patch.object(leaves, "_FEW_BYTES", -1):
+        yield
+
+
+@contextmanager
+def kept_at_once() -> Iterator[None]:
+    """The sides of joins are in memory after the first look-up, in materializers that are made in the context."""
+    with patch.object(memory_tier, "ThreadPoolExecutor", _AtOnce):
+        yield
+
+
+class _AtOnce(Executor):
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def submit(self, work: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(work(*arguments, **options))
+        return future
