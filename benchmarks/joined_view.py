@@ -2,10 +2,10 @@
 
     python -m benchmarks.joined_view [--orders 5000000] [--epochs 50] [--life 1000]
 
-In one local session, in turns: a grouping of the orders alone, a grouping of orders joined with customers, and the rows
-of a left join.  There are a tenth as many customers as orders.  An epoch has 1,000 new orders and 100 customers: half
-of them are new, and half move to another region, as their file is replaced.  Beside it, the same query by Spark and by
-DuckDB over all rows.
+In one local session, in turns: a grouping of the orders alone, a grouping of orders joined with customers, with and
+without the memory for rows of joins, and the rows of a left join.  There are a tenth as many customers as orders.  An
+epoch has 1,000 new orders and 100 customers: half of them are new, and half move to another region, as their file is
+replaced.  Beside it, the same query by Spark and by DuckDB over all rows.
 """
 
 from __future__ import annotations
@@ -44,29 +44,39 @@ SCHEMAS = {"orders": ORDERS, "customers": CUSTOMERS}
 JOINED = (
     "SELECT region, count(*) AS n, sum(amount) AS total FROM orders JOIN customers ON customer = id GROUP BY region"
 )
-VIEWS: Mapping[str, str] = {
-    "a grouping of the orders alone": "SELECT amount % 200 AS region, count(*) AS n, sum(amount) AS total FROM orders "
-    "GROUP BY amount % 200",
-    "a grouping of orders and customers": JOINED,
-    "the rows of a left join": "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id",
-}
 ALONE, GROUPED = "a grouping of the orders alone", "a grouping of orders and customers"
+IN_MEMORY, LEFT = "the same, its sides in memory", "the rows of a left join, its sides in memory"
+VIEWS: Mapping[str, str] = {
+    ALONE: "SELECT amount % 200 AS region, count(*) AS n, sum(amount) AS total FROM orders GROUP BY amount % 200",
+    GROUPED: JOINED,
+    IN_MEMORY: JOINED,
+    LEFT: "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id",
+}
+MEMORY = {ALONE: 0, GROUPED: 0, IN_MEMORY: 512 << 20, LEFT: 512 << 20}
+TARGETS = {GROUPED: Target(0.25, "s"), IN_MEMORY: Target(0.18, "s")}
 NEW_ORDERS, CUSTOMERS_A_FILE, WARM_EPOCHS = 1_000, 50, 5
 
 
 class Followed:
     """One view over two sources, with their first rows."""
 
-    def __init__(self, spark: SparkSession, root: Location, query: str, orders: int) -> None:
+    def __init__(self, spark: SparkSession, root: Location, query: str, orders: int, memory_bytes: int) -> None:
         self._random = np.random.default_rng(1)
         self._epoch = self._versions = 0
         self.customers, self.root, self.seconds, self.tidied_s = orders // 10, root, list[float](), list[float]()
         self.views: Mapping[str, ViewVersion] = {}
-        self.materializer = Materializer(spark, root, materialized=["customers"], replacing=["customers"])
+        self.materializer = Materializer(
+            spark, root, materialized=["customers"], replacing=["customers"], join_memory_bytes=memory_bytes
+        )
         self.materializer.declare([ViewDefinition("v", query)], SCHEMAS, {})
         self.orders, self.regions = [self._new_orders(orders)], dict[str, pa.Table]()
         files = {f"{at}": self._customers(at, CUSTOMERS_A_FILE) for at in range(0, self.customers, CUSTOMERS_A_FILE)}
-        self.first_s = self._run(self.orders[0], files, {})
+        started = time.perf_counter()
+        self._run(self.orders[0], files, {})
+        while "v" not in self.views:
+            self._run(self.orders[0].slice(0, 0), {}, {})
+            time.sleep(0.1)
+        self.first_s = time.perf_counter() - started
 
     def turn(self) -> None:
         """An epoch of new orders, a file of new customers, and one whose customers move."""
@@ -86,16 +96,17 @@ class Followed:
 
     def _run(self, orders: pa.Table, new: Mapping[str, pa.Table], replaced: Mapping[str, pa.Table]) -> float:
         blocks = {"orders": [Block("benchmark", "orders", orders, orders.num_rows, orders.nbytes, tuple(ORDERS.names))]}
-        rows = pa.concat_tables(_with_file(path, each) for path, each in new.items())
-        names, stored = tuple(rows.column_names), self._stored(new)
-        block = Block("benchmark", "customers", rows, rows.num_rows, rows.nbytes, names, stored)
+        if new:
+            rows = pa.concat_tables(_with_file(path, each) for path, each in new.items())
+            names, stored = tuple(rows.column_names), self._stored(new)
+            blocks["customers"] = [Block("benchmark", "customers", rows, rows.num_rows, rows.nbytes, names, stored)]
         corrections = [
             Correction("customers", path, b"12345678", (self._stored({path: each}),)) for path, each in replaced.items()
         ]
         self.regions.update({**new, **replaced})
         self._epoch += 1
         started = time.perf_counter()
-        done = self.materializer.run_epoch(self._epoch, {**blocks, "customers": [block]}, corrections)
+        done = self.materializer.run_epoch(self._epoch, blocks, corrections)
         ended = time.perf_counter()
         self.views = done.views
         self.materializer.tidy()
@@ -146,7 +157,7 @@ def measure(options: argparse.Namespace) -> Result:
         followed = {}
         for name, query in VIEWS.items():
             root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
-            followed[name] = Followed(spark, root, query, options.orders)
+            followed[name] = Followed(spark, root, query, options.orders, MEMORY[name])
             stack.callback(followed[name].materializer.close)
         for _ in range(WARM_EPOCHS + options.epochs):
             for view in followed.values():
@@ -163,11 +174,10 @@ def measure(options: argparse.Namespace) -> Result:
                 Number(by_spark, "s") if name == GROUPED else None,
                 Number(by_duckdb, "s") if name == GROUPED else None,
             )
-            target = Target(0.25, "s") if name == GROUPED else None
-            rows.append(Row(name, numbers, median(seconds) / alone, target))
-        life = measure_life(followed[GROUPED], options.life, "of the grouped join")
+            rows.append(Row(name, numbers, median(seconds) / alone, TARGETS.get(name)))
+        life = measure_life(followed[IN_MEMORY], options.life, "of the grouped join")
     spark.stop()
-    columns = ("p50", "p95", "the first epoch, with all rows", "anew by Spark", "anew by DuckDB")
+    columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
     caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"
     return Result((Table(columns, tuple(rows), "of a grouping alone", caption), life))
 

@@ -11,7 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id
 
-_FEW_BYTES = 2 << 20
+FEW_BYTES = 2 << 20
+"""Rows up to this size need no job and no plan, see `spark_bridge.catalyst.compiled_rows`."""
 
 
 class LeafRows:
@@ -33,7 +34,7 @@ class LeafRows:
     @classmethod
     def of_table(cls, spark: SparkSession, rows: pa.Table) -> LeafRows:
         """Rows of this process."""
-        return cls(rows if rows.nbytes <= _FEW_BYTES else None, lambda: frame_of_table(spark, rows))
+        return cls(rows if rows.nbytes <= FEW_BYTES else None, lambda: frame_of_table(spark, rows))
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> LeafRows:

@@ -1,4 +1,7 @@
-"""Hand-over of blocks to Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas."""
+"""Hand-over of blocks to Spark: a DataFrame whose tasks read Ray's object store inside the JVM, without pandas.
+
+Few rows come into this process, where they need no task.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
-from spark_bridge.catalyst.leaves import LeafRows
-from spark_bridge.session.spark_errors import rows_lost
+from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
+from spark_bridge.session.spark_errors import OWNER_DIED, rows_lost
 
 # Ray restores hundreds of MB from a disk in a second; an epoch has 128 MB.
 _RESTORE_WITHIN_S = 60.0
@@ -32,8 +35,8 @@ def rows_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Bloc
         blocks: at least one block; without Ray a block holds a `pyarrow.Table` in place of a reference.
 
     Raises:
-        RunFailedError: blocks that Ray had spilled to a disk are gone.  If a block's owner has died, the jobs over the
-            frame fail.
+        RunFailedError: blocks are gone: a file to which Ray had spilled them, or the actor that had read a few small
+            ones.  If the owner of a large one has died, the jobs over the frame fail.
     """
     by_columns: dict[tuple[str, ...], list[Block]] = {}
     for block in blocks:
@@ -53,10 +56,26 @@ def _with_columns(schema: pa.Schema, columns: tuple[str, ...]) -> pa.Schema:
 
 def _rows(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> LeafRows:
     tables = [block.ref for block in blocks if isinstance(block.ref, pa.Table)]
+    if not tables and sum(block.nbytes for block in blocks) <= FEW_BYTES:
+        tables = _fetched(blocks)
     if tables:
         return LeafRows.of_table(spark, pa.concat_tables(tables).cast(schema))
     _check_spilled(blocks)
     return LeafRows.of_frame(_frame_of_objects(spark, schema, [block.ref for block in blocks]))
+
+
+def _fetched(blocks: Sequence[Block]) -> list[pa.Table]:
+    """The rows of a few small blocks, in this process: a job whose tasks fetch them takes longer."""
+    import ray
+
+    try:
+        objects = ray.get([block.ref for block in blocks], timeout=_RESTORE_WITHIN_S)
+    except ray.exceptions.GetTimeoutError as error:
+        why = f"because Ray did not give its {len(blocks)} blocks within {_RESTORE_WITHIN_S:g} s"
+        raise rows_lost(f"source {blocks[0].source!r}", why) from error
+    except ray.exceptions.ObjectLostError as error:
+        raise rows_lost(f"source {blocks[0].source!r}", OWNER_DIED) from error
+    return [pa.ipc.open_stream(each).read_all() for each in objects]
 
 
 def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:

@@ -69,6 +69,10 @@ def one_line(error: BaseException) -> str:
     return " ".join(text.split()).rstrip(";")
 
 
+OWNER_DIED = "because the actor that had read them died"
+"""Why rows of an epoch are lost."""
+
+
 def rows_lost(where: str, why: str) -> RowsLostError:
     """The error for rows of an epoch that are gone from Ray's object store.
 

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from actors.telemetry.logging import redact
 from spark_bridge.application.driver_jvm import begin_call, end_driver
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import is_of_query, one_line, rows_lost
+from spark_bridge.session.spark_errors import OWNER_DIED, is_of_query, one_line, rows_lost
 from state.errors import RunFailedError, SparkLostError, StorageFullError, ViewFailedError
 
 _Result = TypeVar("_Result")
@@ -117,7 +117,7 @@ class SparkJobs:
                     "start a new one, and the run continues from the last epoch"
                 ) from error
             if _LOST_OBJECT in str(error):
-                raise rows_lost(name, "because the actor that had read them died") from error
+                raise rows_lost(name, OWNER_DIED) from error
             if _NO_ROOM in str(error):
                 raise StorageFullError(
                     f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "

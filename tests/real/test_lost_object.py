@@ -62,7 +62,7 @@ def lost(block: Block, nbytes: int) -> Block:
 @pytest.mark.usefixtures("session")
 @pytest.mark.timeout(120)
 def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # All blocks are read by Spark's executor, inside a task; nobody looks at them before.
+    """Small ones are read by the run itself, and large ones by Spark's executor, inside a task."""
     due: list[int] = []
 
     def with_losses(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
@@ -87,8 +87,8 @@ def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch:
             assert run.wait(until="caught_up", timeout_s=60)
         report = run.stop()
     assert not due and (report.recoveries, report.files, report.rows) == (2, 2, 10_000)
-    for message in said:
-        assert message.startswith("view 't")
+    for message, reader in zip(said, ("source 'events'", "view 't"), strict=True):
+        assert message.startswith(reader)
         assert (
             "rows of an epoch are lost, because the actor that had read them died; the run continues from the"
             in message

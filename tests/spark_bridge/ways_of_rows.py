@@ -15,7 +15,7 @@ from spark_bridge.changes import memory_tier
 @contextmanager
 def as_if_many() -> Iterator[None]:
     """Rows go to Spark as if they were many: by a file, and through plans that are planned in each epoch."""
-    with patch.object(arrow_frames, "_BY_CALL_BYTES", 0), patch.object(leaves, "_FEW_BYTES", -1):
+    with patch.object(arrow_frames, "_BY_CALL_BYTES", 0), patch.object(leaves, "FEW_BYTES", -1):
         yield
 
 
