@@ -52,6 +52,7 @@ CATALOGUE = (
     Entry("view_costs", 300, _words("--epochs 15")),
     Entry("views_over_views", 900),
     Entry("joined_view", 900),
+    Entry("windows", 900),
     Entry("tpch", 1_800),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),

@@ -60,7 +60,7 @@ class Followed:
     """One query over the tables, with its first rows."""
 
     def __init__(self, spark: SparkSession, root: Location, query: str, tables: Tables, epochs: int) -> None:
-        self._tables, self._root, self._epoch, self._versions = tables, root, 0, 0
+        self._tables, self._root, self._epoch, self._turns, self._versions = tables, root, 0, 0, 0
         schemas = {name: table.schema for name, table in tables.items()}
         self.materializer = Materializer(spark, root, materialized=["customer"], replacing=["customer"])
         self.plan = self.materializer.declare([ViewDefinition("v", query)], schemas, {}).plans["v"]
@@ -76,11 +76,17 @@ class Followed:
         self._customers = 0 if customers is None else max(1, customers.num_rows // SHARE)
         starts = range(0, customers.num_rows, self._customers) if customers is not None else ()
         files = {str(at): tables["customer"].slice(at, self._customers) for at in starts}
-        self.first_s = self._run(first, files, {})
+        started = time.perf_counter()
+        shown = self._run(first, files, {})[1]
+        while not shown:
+            time.sleep(0.1)
+            shown = self._run({}, {}, {})[1]
+        self.first_s = time.perf_counter() - started
 
     def turn(self) -> float:
         """Runs an epoch.  Returns its seconds."""
-        low, high = self._bounds[self._epoch - 1 : self._epoch + 1]
+        low, high = self._bounds[self._turns : self._turns + 2]
+        self._turns += 1
         new = {}
         for name, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
             if name in self.plan.sources:
@@ -88,13 +94,14 @@ class Followed:
                 new[name] = self._tables[name].filter(pc.and_(pc.greater(column, low), pc.less_equal(column, high)))
         moved = {}
         if self._customers:
-            at = self._epoch * self._customers
+            at = self._turns * self._customers
             rows = self._tables["customer"].slice(at, self._customers)
-            nations = pc.bit_wise_and(pc.add(rows["c_nationkey"], self._epoch), 15).cast(rows["c_nationkey"].type)
+            nations = pc.bit_wise_and(pc.add(rows["c_nationkey"], self._turns), 15).cast(rows["c_nationkey"].type)
             moved = {str(at): rows.set_column(rows.schema.get_field_index("c_nationkey"), "c_nationkey", nations)}
-        return self._run(new, {}, moved)
+        return self._run(new, {}, moved)[0]
 
-    def _run(self, rows: Tables, customers: Tables, moved: Tables) -> float:
+    def _run(self, rows: Tables, customers: Tables, moved: Tables) -> tuple[float, bool]:
+        """Runs an epoch.  Returns its seconds, and whether it shows the view."""
         blocks = {name: [self._block(name, table)] for name, table in rows.items()}
         if customers:
             whole = pa.concat_tables(_with_file(path, each) for path, each in customers.items())
@@ -104,10 +111,10 @@ class Followed:
         ]
         self._epoch += 1
         started = time.perf_counter()
-        self.materializer.run_epoch(self._epoch, blocks, corrections)
+        done = self.materializer.run_epoch(self._epoch, blocks, corrections)
         ended = time.perf_counter()
         self.materializer.tidy()
-        return ended - started
+        return ended - started, "v" in done.views
 
     def _block(self, source: str, rows: pa.Table, stored: StoredBlock | None = None) -> Block:
         used = self.materializer.columns()[source]
@@ -160,7 +167,7 @@ def measure(options: argparse.Namespace) -> Result:
             numbers = (Number(median(seconds), "s"), Number(by_spark, "s"), Number(view.first_s, "s"))
             rows.append(Row(name, numbers, by_spark / median(seconds), FASTER))
     spark.stop()
-    columns = ("an epoch, p50", "Spark, all rows", "the first epoch, with all rows")
+    columns = ("an epoch, p50", "Spark, all rows", "the first rows, until they show")
     caption = f"Scale {options.scale:g}: an epoch changes a thousandth of the rows"
     return Result((Table(columns, tuple(rows), "times as fast", caption),))
 

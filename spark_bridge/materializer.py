@@ -26,6 +26,7 @@ from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.touched_rows import WindowQueries
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -93,9 +94,11 @@ class Materializer:
         self._planner = ViewPlanner(spark, self._jobs, materialized)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
-        self._conditions, self._tier = JoinConditions(Catalyst(spark)), MemoryTier(join_memory_bytes)
+        self._catalyst = Catalyst(spark)
+        self._conditions, self._queries = JoinConditions(self._catalyst), WindowQueries(self._catalyst)
+        self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(root, self._log, self._tier)
-        self._incremental = IncrementalViews(Catalyst(spark), root)
+        self._incremental = IncrementalViews(self._catalyst, root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._compute)
         self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute)
@@ -307,15 +310,21 @@ class Materializer:
         return ViewVersion(plan.name, path, table.version)
 
     def _make_derived(self, plan: ViewPlan) -> DerivedView:
-        catalyst = Catalyst(self._spark)
         if plan.view_class == "aggregate":
-            return AggregateView(catalyst, self._root, plan)
-        return (WeightedRows if plan.joins else DerivedRows)(catalyst, self._root, plan)
+            return AggregateView(self._catalyst, self._root, plan)
+        return (WeightedRows if plan.computed else DerivedRows)(self._catalyst, self._root, plan)
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
         return ParentRows(
-            self._spark, self._root, parents, self._before, self._conditions, self._rows.parallelism, time_us
+            self._catalyst,
+            self._root,
+            parents,
+            self._before,
+            self._conditions,
+            self._queries,
+            self._rows.parallelism,
+            time_us,
         )
 
     def _log(self, version: ViewVersion) -> ChangeLog:

@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from state.tables.epoch_trace import WorkCost
+from state.tables.epoch_trace import HotKey, WorkCost
 
 
 class _Counter:
     def __init__(self) -> None:
         self.cost = WorkCost()
+        self.hot: HotKey | None = None
 
 
 _counter: ContextVar[_Counter | None] = ContextVar("work_cost", default=None)
@@ -22,7 +23,7 @@ _counter: ContextVar[_Counter | None] = ContextVar("work_cost", default=None)
 
 @contextmanager
 def counted() -> Iterator[_Counter]:
-    """Counts the costs of the work in the context; its `cost` grows meanwhile."""
+    """Counts the costs of the work in the context; its `cost` grows meanwhile, and `hot` is its hottest key."""
     counter = _Counter()
     token = _counter.set(counter)
     try:
@@ -36,3 +37,10 @@ def count(cost: WorkCost) -> None:
     counter = _counter.get()
     if counter is not None:
         counter.cost += cost
+
+
+def count_key(hot: HotKey) -> None:
+    """Notes a key with many rows; of several the one with the most is kept."""
+    counter = _counter.get()
+    if counter is not None and (counter.hot is None or counter.hot.rows < hot.rows):
+        counter.hot = hot

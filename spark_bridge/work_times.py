@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from spark_bridge.work_cost import counted
 from state.clock import Clock
-from state.tables.epoch_trace import Span, WorkCost
+from state.tables.epoch_trace import HotKey, Span, WorkCost
 from state.tables.stored_rows import base_name, is_stored_rows, source_of_rows
 
 _Result = TypeVar("_Result")
@@ -48,13 +48,13 @@ class WorkTimes:
         began_s = self.seconds
         with counted() as counter:
             yield
-        self.add(step, began_s, counter.cost)
+        self.add(step, began_s, counter.cost, counter.hot)
 
-    def add(self, step: str, began_s: float, cost: WorkCost = _NOTHING) -> None:
+    def add(self, step: str, began_s: float, cost: WorkCost = _NOTHING, hot: HotKey | None = None) -> None:
         """Adds a piece of work that began at a time and ends now; work below a millisecond gets no span."""
         seconds = self.seconds - began_s
         if seconds >= _NOTICED_S:
-            self._spans.append(Span(_PHASE, step, began_s, seconds, None if cost == _NOTHING else cost))
+            self._spans.append(Span(_PHASE, step, began_s, seconds, None if cost == _NOTHING else cost, hot))
 
     def timing(self, suffix: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
         """The same work, measured: name → call.

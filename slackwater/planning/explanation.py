@@ -72,7 +72,7 @@ class RowsTouched:
         stored_rows = self._rows(plan.name)
         if plan.parents:
             of = "results" if plan.view_class == "append" else "groups"
-            of = f"pairs and {of}" if plan.joins else of
+            of = " and ".join([*dict.fromkeys(leaf.touched for leaf in plan.computed.values()), of])
             return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources"
         if plan.view_class == "append":
             return f"the result of the query over about {new:,} rows: {seen}"

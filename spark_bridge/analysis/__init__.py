@@ -2,8 +2,8 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               operators, aggregate_calls, full_analysis: checks
-                                              joined_form: subqueries become joins
-                                              inner_views: groupings within, and sides of joins, become hidden views
+                                              inner_views: groupings within, sides of joins and rows below windows
+                                                           become hidden views (computed_leaves, window_form)
                                               total_order: one answer where rows tie
     ViewPlans + catalog ── declaration ──→ new views, backfills, frozen views
 
@@ -15,5 +15,6 @@ advice in one line; equal identities mean equal computations.
 
 To maintain a further aggregate function, add its class to `aggregate_functions`.
 
-Face: `analysis.analyse`, `view_definition`, `view_plan`, `join_plan`, `declaration`, `correctable`, `total_order`.
+Face: `analysis.analyse`, `view_definition`, `view_plan`, `computed_leaves`, `declaration`, `correctable`,
+`total_order`.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -15,25 +14,32 @@ from actors.schemas.ddl import format_schema
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
-from spark_bridge.analysis.full_analysis import full_refusal, named_leaves, require_recomputable, views_read
-from spark_bridge.analysis.inner_views import InnerCut, InnerView
-from spark_bridge.analysis.join_plan import JoinPlan
-from spark_bridge.analysis.joined_form import (
-    has_join,
-    with_joins,
-    with_narrow_sides,
-    without_constant_sides,
-    without_order,
+from spark_bridge.analysis.computed_leaves import ComputedLeaf
+from spark_bridge.analysis.full_analysis import (
+    full_refusal,
+    named_leaves,
+    require_order,
+    require_recomputable,
+    views_read,
 )
+from spark_bridge.analysis.inner_views import InnerCut, InnerView
 from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.window_form import windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
+from spark_bridge.catalyst.joined_form import (
+    has_join,
+    with_joins,
+    with_narrow_sides,
+    without_constant_sides,
+    without_order,
+)
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
@@ -91,7 +97,7 @@ class _Analysis:
         self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
-        self._joins: dict[str, JoinPlan] = {}
+        self._computed: dict[str, ComputedLeaf] = {}
         self._named: tuple[str, ...] = ()
         self._check = ExpressionCheck(self._name, self._catalyst)
 
@@ -110,13 +116,13 @@ class _Analysis:
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
+            plan = self._with_total_windows(plan)
             if has_join(self._catalyst, plan):
                 plan = without_constant_sides(self._catalyst, with_narrow_sides(self._catalyst, plan), self._leaves)
             self._require_own_leaves(plan)
-            check = partial(self._check.check, is_of_rows=True)
-            cut = InnerCut(self._catalyst, self._name, self._leaves, {*self._leaves.values()} - {*stored}, check)
+            cut = InnerCut(self._catalyst, self._name, self._leaves, {*self._leaves.values()} - {*stored}, self._check)
             plan = cut.of(plan)
-            self._leaves, self._joins = cut.leaves, cut.joins
+            self._leaves, self._computed = cut.leaves, cut.computed
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
             view_class, reason = self._classify(plan)
@@ -125,11 +131,25 @@ class _Analysis:
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
-            plan, inner, self._joins = analysed_plan, {}, {}
+            plan, inner, self._computed = analysed_plan, {}, {}
             view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
         return replace(planned, views=tuple(views), inner=tuple(inner.values()))
+
+    def _with_total_windows(self, plan: Plan) -> Plan:
+        """The plan with total orders in its windows, and without columns that nothing uses; or the same plan.
+
+        Raises:
+            NotIncrementalError: a window function gives any answer.
+        """
+        windows = windows_of(self._catalyst, plan)
+        for window in windows:
+            self._check.check(window)
+            for function in self._catalyst.items(window.windowExpressions()):
+                require_order(self._catalyst, self._name, function)
+        # Ties are told apart by all columns, also by those that nothing else uses: the orders come first.
+        return self._catalyst.prune_columns(TotalOrder(self._catalyst, self._name).of(plan)) if windows else plan
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
         """The plan of a hidden view.
@@ -143,10 +163,7 @@ class _Analysis:
             schema = self._catalyst.arrow_schema(inner.plan)
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
-            what = {"groups": "a grouping whose groups", "sides": "a join whose rows", "parts": "a union whose rows"}[
-                inner.rows
-            ]
-            raise refuse(self._name, f"{what} cannot be stored", one_line(error)) from None
+            raise refuse(self._name, f"{_OF_ROWS[inner.rows]} cannot be stored", one_line(error)) from None
         return self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
 
     def _plan_of(
@@ -178,8 +195,8 @@ class _Analysis:
             used = self._used(plan)
             plan = TotalOrder(self._catalyst, self._name).of(plan)
             columns = used_columns(self._catalyst, plan, self._leaves)
-        joins = {each: self._joins[each] for each in used if each in self._joins}
-        stored = [name for each in used for name in (joins[each].sides if each in joins else (each,))]
+        computed = {each: self._computed[each] for each in used if each in self._computed}
+        stored = [name for each in used for name in (computed[each].sides if each in computed else (each,))]
         read = {each: parents[each] for each in stored if each in parents}
         is_changing = bool(read) or {*used} <= {*self._materialized}
         if view_class == "append" and is_changing and not read:
@@ -187,7 +204,7 @@ class _Analysis:
         function = self._definition.function
         texts = [] if function is None else identity_texts(function)
         within = [f"groups within by {each.identity}" for each in read.values() if not is_view(each.name)]
-        within += [f"{name} of {join.left} and {join.right} is {join.identity}" for name, join in joins.items()]
+        within += [each.definition for each in computed.values()]
         timestamps = EpochTimestamps(self._catalyst)
         sources = [source for each in stored for source in (read[each].sources if each in read else (each,))]
         return ViewPlan(
@@ -208,7 +225,7 @@ class _Analysis:
             plan=plan if view_class == "full" else timestamps.put_into(plan),
             timestamps=timestamps,
             leaves={number: each for number, each in self._leaves.items() if each in used},
-            joins=joins,
+            computed=computed,
         )
 
     def _used(self, plan: Plan) -> tuple[str, ...]:
@@ -223,7 +240,7 @@ class _Analysis:
         Raises:
             NotIncrementalError: with what to write instead.
         """
-        follows = any(name in parents or name in self._joins for name in self._used(plan))
+        follows = any(name in parents or name in self._computed for name in self._used(plan))
         if follows and view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
             raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
 
@@ -356,9 +373,16 @@ class _Analysis:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
 
 
+_OF_ROWS = {
+    "groups": "a grouping whose groups",
+    "sides": "a join whose rows",
+    "keys": "a window whose rows",
+    "parts": "a union whose rows",
+}
 _INNER_TEXTS = {
     "groups": "the groups within",
     "sides": "the rows that it joins",
+    "keys": "the rows of each key",
     "parts": "the rows of sources beside others",
 }
 

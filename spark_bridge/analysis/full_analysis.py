@@ -84,7 +84,7 @@ def require_recomputable(
         if is_query and kind not in _OF_A_QUERY:
             raise refuse(view, str(part.nodeName()), "a view is one SELECT, which runs no program and writes nothing")
         for expression in catalyst.items(part.expressions()):
-            _require_order(catalyst, view, expression)
+            require_order(catalyst, view, expression)
         check.check(part)
     TotalOrder(catalyst, view).of(plan)
 
@@ -98,10 +98,15 @@ def _is_view_of(plan: Plan, names: Collection[str]) -> bool:
     return simple_name(plan) == "View" and plan.isTempView() and str(plan.desc().identifier().table()) in names
 
 
-def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+def require_order(catalyst: Catalyst, view: str, expression: Expression) -> None:
+    """Refuses a function that takes any of the rows.
+
+    Raises:
+        NotIncrementalError: naming the function.
+    """
     if takes_row_of_order(expression):
         for part in (*window_arguments(catalyst, expression), expression.windowSpec()):
-            _require_order(catalyst, view, part)
+            require_order(catalyst, view, part)
         return
     if simple_name(expression) in _OF_ANY_ROW:
         raise refuse(
@@ -110,7 +115,7 @@ def _require_order(catalyst: Catalyst, view: str, expression: Expression) -> Non
             "rows have no order; take min_by or max_by of a column that orders them",
         )
     for child in catalyst.items(expression.children()):
-        _require_order(catalyst, view, child)
+        require_order(catalyst, view, child)
 
 
 def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:

@@ -1,4 +1,4 @@
-"""The stateful operators below the top of a query: each grouping, and each side of a join, becomes a hidden view.
+"""The stateful operators below the top of a query: their inputs or outputs become hidden views.
 
     Aggregate                      Aggregate
       Filter                         Filter
@@ -14,6 +14,11 @@
                        and         Project            the columns of one side, and the hash of its key; and so the other
                                      rows of a
 
+    Window                         Project            the columns under the names that the query uses
+      rows             ──→           a leaf           the rows of the window, which nobody stores: see `WindowPlan`
+                       and         Project            the columns of the rows, and the hash of their PARTITION BY
+                                     rows
+
     Union                          Union
       rows of a        ──→           a leaf           rows of sources, if groups or joined rows stand beside them
       a leaf           and           a leaf
@@ -25,16 +30,18 @@ The left side is the query; the right side is what is left of it, and below that
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
 from typing import Literal
 
-from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinKind, JoinPlan
-from spark_bridge.analysis.joined_form import join_type
-from spark_bridge.analysis.operators import refuse
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
+from spark_bridge.analysis.aggregate_calls import can_name_groups
+from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, ROWS, ComputedLeaf, JoinKind, JoinPlan, WindowPlan
+from spark_bridge.analysis.operators import ExpressionCheck, refuse
+from spark_bridge.analysis.window_form import WindowForm, is_by_key, with_weight
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, inner_name
 
@@ -54,8 +61,8 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 """Spark's type of a join -> what its rows are, and its name for people."""
 
 
-InnerRows = Literal["groups", "sides", "parts"]
-"""The rows of a hidden view: groups, the rows of one side of a join, or those of one part of a union."""
+InnerRows = Literal["groups", "sides", "keys", "parts"]
+"""The rows of a hidden view: groups, those of one side of a join, below a window, or of one part of a union."""
 
 
 @dataclass(frozen=True)
@@ -78,15 +85,15 @@ class InnerCut:
 
     Attributes:
         views: those that were cut out, each after those that it reads.
-        joins: name of a leaf → the join that it stands for.
-        leaves: id of a leaf's first attribute → the source, the parent, the hidden view or the join of the leaf.
+        computed: name of a leaf → the join or the window that it stands for.
+        leaves: id of a leaf's first attribute → the source, the parent, the hidden view or the computed leaf.
 
     Args:
         catalyst: of the session.
         view: the name of the view.
         leaves: those of the query.
         sources: the names of the leaves that are sources.
-        check: refuses an operator with an expression that cannot be maintained.
+        check: refuses operators with expressions that cannot be maintained.
     """
 
     def __init__(
@@ -95,12 +102,12 @@ class InnerCut:
         view: str,
         leaves: Mapping[int, str],
         sources: Collection[str],
-        check: Callable[[Plan], None],
+        check: ExpressionCheck,
     ) -> None:
         self._catalyst, self._view, self._sources, self._check = catalyst, view, sources, check
         self._known: dict[str, InnerView] = {}
         self.views: list[InnerView] = []
-        self.joins: dict[str, JoinPlan] = {}
+        self.computed: dict[str, ComputedLeaf] = {}
         self.leaves = dict(leaves)
 
     def of(self, plan: Plan) -> Plan:
@@ -124,6 +131,8 @@ class InnerCut:
         children = self._catalyst.items(plan.children())
         if not children:
             return plan
+        if is_by_key(self._catalyst, plan):
+            return self._window(plan)
         plan = self._catalyst.with_children(plan, [self._cut(child) for child in children])
         match simple_name(plan):
             case "Aggregate":
@@ -171,12 +180,16 @@ class InnerCut:
 
     def _as(self, plan: Plan, leaf: Plan) -> Plan:
         """The rows of a leaf under the columns of a plan."""
+        return self._catalyst.project(self._renamed(plan, leaf), leaf)
+
+    def _renamed(self, plan: Plan, leaf: Plan) -> list[Expression]:
+        """The first columns of a leaf under the names and ids of a plan's columns."""
         columns = zip(self._catalyst.items(leaf.output()), self._catalyst.items(plan.output()), strict=False)
-        return self._catalyst.project([self._catalyst.alias_as(*each) for each in columns], leaf)
+        return [self._catalyst.alias_as(*each) for each in columns]
 
     def _join(self, plan: Plan) -> Plan:
         catalyst = self._catalyst
-        self._check(plan)
+        self._check.check(plan, is_of_rows=True)
         found = catalyst.equal_keys(plan)
         if found is None:
             raise _without_keys(self._view, plan)
@@ -186,7 +199,9 @@ class InnerCut:
         inner = {
             side: self._inner(sides[side], [self._hash(keys)], "sides") for side, keys in zip(sides, found, strict=True)
         }
+        keys = found[0]
         if name == "RightOuter":
+            keys = found[1]
             sides, inner = {LEFT: sides[RIGHT], RIGHT: sides[LEFT]}, {LEFT: inner[RIGHT], RIGHT: inner[LEFT]}
         columns = catalyst.items(plan.output())
         names = _unique_names(str(each.name()) for each in columns)
@@ -196,13 +211,14 @@ class InnerCut:
         condition, used = self._condition(plan.condition().get(), stored)
         identity = identity_text(catalyst, named, {key: inner[side].name for key, side in leaves.items()}, "", [])
         join = JoinPlan(
-            name=f"join {1 + len(self.joins)}",
+            name=f"join {1 + len(self.computed)}",
             kind=kind,
             left=inner[LEFT].name,
             right=inner[RIGHT].name,
             columns=tuple(
                 (name, *stored.get(attribute_id(each), (LEFT, None))) for name, each in zip(names, columns, strict=True)
             ),
+            key=tuple(stored[attribute_id(key)][1] for key in keys if is_attribute(key)),
             identity=identity,
             text=text,
             plan=catalyst.analyse(named),
@@ -210,11 +226,51 @@ class InnerCut:
             condition=condition,
             condition_columns=used,
         )
-        self.joins[join.name] = join
+        self.computed[join.name] = join
         leaf = catalyst.local_relation(named.output()).newInstance()
         self.leaves[attribute_id(leaf.output().apply(0))] = join.name
         rows = self._as(plan, leaf)
         return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
+
+    def _window(self, plan: Plan) -> Plan:
+        """Windows over the rows of the same keys as one leaf."""
+        catalyst, form = self._catalyst, WindowForm(self._catalyst, self._view, plan)
+        for each in form.operators:
+            self._check.check(each)
+        if form.has_python:
+            raise refuse(self._view, "a Python function over a window", "take one of Spark's functions")
+        columns = catalyst.items(plan.output())
+        for each in columns:
+            if not can_name_groups(catalyst, each):
+                kind = catalyst.data_type(each).simpleString()
+                raise refuse(self._view, f"a window beside {each.name()} of type {kind}", "take its entries")
+        below = self._cut(form.below)
+        inner = self._inner(below, [catalyst.alias(catalyst.hash_of(form.keys), JOIN_FIELD.name)], "keys")
+        kept = catalyst.items(inner.plan.output())[:-1]
+        stored = {
+            attribute_id(column): str(each.name())
+            for column, each in zip(catalyst.items(below.output()), kept, strict=True)
+        }
+        names = _unique_names(str(each.name()) for each in columns)
+        leaf, apart = with_weight(catalyst, kept), catalyst.local_relation(catalyst.seq(kept)).newInstance()
+        touched = form.touched(leaf, self._renamed(below, leaf), names)
+        whole = form.whole(apart, self._renamed(below, apart), names)
+        leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, apart)}
+        window = WindowPlan(
+            name=f"window {1 + len(self.computed)}",
+            rows=inner.name,
+            columns=tuple((name, stored.get(attribute_id(each))) for name, each in zip(names, columns, strict=True)),
+            key=frozenset(stored[attribute_id(each)] for each in form.keys if is_attribute(each)),
+            identity=identity_text(catalyst, touched, dict.fromkeys(leaves, inner.name), "", []),
+            text=f"window functions by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
+            plan=touched,
+            whole=whole,
+            leaves=leaves,
+        )
+        self.computed[window.name] = window
+        rows = catalyst.local_relation(whole.output()).newInstance()
+        self.leaves[attribute_id(rows.output().apply(0))] = window.name
+        return self._as(plan, rows)
 
     def _over_leaves(
         self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]

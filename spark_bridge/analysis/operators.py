@@ -13,9 +13,7 @@ ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 
 _ADVICE = {
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
-    "Except All": "write EXCEPT, which has each row once, or NOT EXISTS",
     "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",
-    "Intersect All": "write INTERSECT, which has each row once, or EXISTS",
     "Join": "join by equal columns, as in ON a.id = b.id",
     "Limit": "a limit depends on later rows; leave it out and limit when reading",
     "LocalLimit": "a limit depends on later rows; leave it out and limit when reading",
@@ -25,7 +23,7 @@ _ADVICE = {
     "Offset": "an offset depends on later rows; leave it out",
     "Sample": "a sample is not deterministic; filter by a hash of a column instead",
     "Sort": "a view has no order; leave it out and sort when reading",
-    "Window": "window functions need all earlier rows; group instead",
+    "Window": "a window over all rows changes with each of them; add PARTITION BY, or group instead",
 }
 _SESSION_VALUES = frozenset(
     {

@@ -20,8 +20,8 @@ def removal_text(catalyst: Catalyst, view: ViewPlan) -> str:
     if not view.is_changing:
         return "never: files are replaced or forgotten if their sources are declared with materialize=True"
     match view.view_class:
-        case "append" if view.joins:
-            return "with a row that they are joined of, found by their values"
+        case "append" if view.computed:
+            return "with the rows that they are computed of, found by their values"
         case "append" if view.parents:
             return f"with the row of {' and '.join(view.parents)} that they are made of"
         case "append":

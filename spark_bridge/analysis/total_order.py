@@ -113,7 +113,7 @@ class TotalOrder:
         """The plan with a total order in the Sort that decides the order of its rows."""
         if simple_name(plan) == "Sort":
             order = self._catalyst.items(plan.order())
-            ties = self._ties(order, self._catalyst.items(plan.child().output()))
+            ties = self.ties(order, self._catalyst.items(plan.child().output()))
             return self._catalyst.sort([*order, *ties], plan.child()) if ties else plan
         if simple_name(plan) not in KEEPS_ORDER:
             return plan
@@ -121,7 +121,7 @@ class TotalOrder:
         total = self._sorted(child)
         return plan if total is child else self._catalyst.with_children(plan, [total])
 
-    def _ties(self, order: Collection[Expression], columns: Collection[Expression]) -> list[Expression]:
+    def ties(self, order: Collection[Expression], columns: Collection[Expression]) -> list[Expression]:
         """The further keys of an order that tell rows with these columns apart."""
         known = {attribute_id(each.child()) for each in order if is_attribute(each.child())}
         return [self._catalyst.ascending(self._orderable(each)) for each in columns if attribute_id(each) not in known]
@@ -135,7 +135,7 @@ class TotalOrder:
         if not by_use["rows"] and not by_use["ends"]:
             return plan
         order = catalyst.items(plan.orderSpec())
-        order += self._ties(order, catalyst.items(plan.child().output()))
+        order += self.ties(order, catalyst.items(plan.child().output()))
         of_rows = [self._over(each, each.child().windowFunction(), order) for each in by_use["rows"]]
         of_peers = by_use["peers"]
         if by_use["ends"]:
@@ -149,8 +149,7 @@ class TotalOrder:
 
     def _use_of_order(self, window: Expression) -> _Use:
         """Whether the function sees single rows of the order, peers as a whole, or the ends of a frame of peers."""
-        function, frame = window.windowFunction(), window.windowSpec().frameSpecification()
-        kind = simple_name(function.aggregateFunction() if simple_name(function) == "AggregateExpression" else function)
+        kind, frame = function_name(window), window.windowSpec().frameSpecification()
         edges = simple_name(frame.lower()), simple_name(frame.upper())
         is_whole = edges == ("UnboundedPreceding$", "UnboundedFollowing$")
         of_rows = simple_name(frame.frameType()) == "RowFrame$"
@@ -193,6 +192,12 @@ class TotalOrder:
         by_number = (aggregate.MinBy if simple_name(function) == "First" else aggregate.MaxBy)(value, number)
         of_window = by_number.toAggregateExpression(False, catalyst.none())
         return self._over(named, of_window, catalyst.items(window.windowSpec().orderSpec()))
+
+
+def function_name(window: Expression) -> str:
+    """The class of the function of a window expression."""
+    function = window.windowFunction()
+    return simple_name(function.aggregateFunction() if simple_name(function) == "AggregateExpression" else function)
 
 
 def _are_same(one: Iterable[object], other: Iterable[object]) -> bool:

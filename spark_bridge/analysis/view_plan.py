@@ -12,7 +12,7 @@ from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
 if TYPE_CHECKING:
-    from spark_bridge.analysis.join_plan import JoinPlan
+    from spark_bridge.analysis.computed_leaves import ComputedLeaf
     from spark_bridge.catalyst.catalyst import Plan
     from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 
@@ -28,8 +28,8 @@ class ViewPlan:
         views: the views that its definition reads, in the order of their first use.
         parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
             definitions of other views are expanded in its plan.
-        columns: source, parent or join → its used columns, with `__sw_file` if the rows of the view can name their
-            file.
+        columns: source, parent or computed leaf → its used columns, with `__sw_file` if the rows of the view can name
+            their file.
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
             them.  Empty unless the result has the whole grouping.
@@ -40,10 +40,11 @@ class ViewPlan:
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
-        leaves: id of a leaf's first attribute → the source, the parent or the join of the leaf.
-        joins: name → join, of those whose rows its plan reads; their sides are among its parents.
-        inner: the plans of its hidden views, which hold the groupings below its own, and the sides of its joins; each
-            after those that it reads.
+        leaves: id of a leaf's first attribute → the source, the parent or the computed leaf.
+        computed: name → join or window, of those whose rows its plan reads; the views with the rows that they are
+            computed of are among its parents.
+        inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins and the
+            rows below its windows; each after those that it reads.
     """
 
     name: str
@@ -61,7 +62,7 @@ class ViewPlan:
     plan: Plan = field(repr=False, compare=False)
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
-    joins: Mapping[str, JoinPlan] = field(default_factory=dict)
+    computed: Mapping[str, ComputedLeaf] = field(default_factory=dict)
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
 
     @property
@@ -72,7 +73,7 @@ class ViewPlan:
     @property
     def sources_read(self) -> tuple[str, ...]:
         """The sources whose rows its query reads, and not by way of another view."""
-        own = [name for name in self.columns if name not in self.parents and name not in self.joins]
+        own = [name for name in self.columns if name not in self.parents and name not in self.computed]
         return tuple(dict.fromkeys([*own, *(name for each in self.inner for name in each.sources_read)]))
 
     def _read(self) -> str:
@@ -80,11 +81,26 @@ class ViewPlan:
         return "; ".join(f"{leaf} ({', '.join(names) or 'the number of rows'})" for leaf, names in used.items())
 
     def _leaf(self, name: str) -> str:
-        """A source, a parent or a join, for people."""
-        if name not in self.joins:
-            return name
-        join = self.joins[name]
-        return f"{name}, {join.text}, of {join.left} and {join.right}"
+        """A source, a parent or a computed leaf, for people."""
+        leaf = self.computed.get(name)
+        return name if leaf is None else f"{name}, {leaf.text}, of {' and '.join(leaf.sides)}"
+
+    def _met(self) -> tuple[str, str]:
+        """What an epoch looks up before its job, and the rows of the job, for people."""
+        rows = f"the rows of {' and '.join(self.parents)} that the epoch changes, old and new"
+        if not self.parents:
+            return "", "the new rows"
+        if not self.computed:
+            return "", rows
+        met, over = "", list[str]()
+        touched = {leaf.touched for leaf in self.computed.values()}
+        if "pairs" in touched:
+            met += f"a look-up of the partners of {rows}; "
+            over.append("the rows that meet")
+        if "keys" in touched:
+            met += f"a look-up of all rows with the keys of {rows}; one Spark job over them, before and after; "
+            over.append("the rows whose values change")
+        return met, " and ".join(over)
 
     def explain(self) -> str:
         """Class, reason, stored data and costs of an epoch, for people."""
@@ -92,12 +108,10 @@ class ViewPlan:
         parents = " and ".join(self.parents)
         by_key = ", each found by the hash of its key" if JOIN_FIELD.name in self.schema.names else ""
         match self.view_class:
-            case "append" if self.joins:
+            case "append" if self.computed:
                 stored = f"the rows ({columns}), each with a hash of its values{by_key}"
-                cost = (
-                    f"a look-up of the partners of the rows of {parents} that the epoch changes, old and new; one "
-                    "Spark job over the rows that meet; a look-up of the rows that leave"
-                )
+                met, over = self._met()
+                cost = f"{met}one Spark job over {over}; a look-up of the rows that leave"
             case "append" if self.parents:
                 stored = f"the rows ({columns}), each with the key of the row of {parents} that it is made of{by_key}"
                 cost = (
@@ -109,10 +123,8 @@ class ViewPlan:
             case "aggregate":
                 by = f" by ({', '.join(self.key)})" if self.key else ""
                 stored = f"one row per group{by} ({columns}), with the partials that the result does not contain"
-                rows = f"the rows of {parents} that the epoch changes, old and new" if self.parents else "the new rows"
-                partners = f"a look-up of the partners of {rows}; " if self.joins else ""
-                rows = "the rows that meet" if self.joins else rows
-                cost = f"{partners}one Spark job over {rows}; a look-up and an upsert of the groups that they touch"
+                met, over = self._met()
+                cost = f"{met}one Spark job over {over}; a look-up and an upsert of the groups that they touch"
             case "full":
                 stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
                 cost = (

@@ -3,6 +3,8 @@
     catalyst          builds and inspects plans and expressions
     leaves            puts an epoch's rows under an analysed plan
     compiled_rows     runs projections and filters over a few rows, without planning or a job
+    planned_once      runs other operators over rows, without planning
+    joined_form       brings a plan with joins into one form
     epoch_timestamps  puts the time of an epoch into a plan
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames

@@ -286,16 +286,27 @@ class Catalyst:
         """A Join on another condition, otherwise as `like`."""
         return self._plans.Join(like.left(), like.right(), like.joinType(), self.option(condition), like.hint())
 
-    def sort(self, order: Iterable[Expression], child: Plan) -> Plan:
-        """All rows in an order."""
-        return self._plans.Sort(self.seq(order), True, child)
+    def sort(self, order: Iterable[Expression], child: Plan, *, of_partitions: bool = False) -> Plan:
+        """All rows in an order, or those of each partition."""
+        return self._plans.Sort(self.seq(order), not of_partitions, child)
+
+    def partitioned(self, keys: Iterable[Expression], child: Plan) -> Plan:
+        """The child's rows, those with equal keys in one partition."""
+        by_default = self.none()
+        return self._plans.RepartitionByExpression(self.seq(keys), child, by_default, by_default)
 
     def window(
-        self, like: Plan, expressions: Iterable[Expression], child: Plan, order: Iterable[Expression] | None = None
+        self,
+        like: Plan,
+        expressions: Iterable[Expression],
+        child: Plan,
+        order: Iterable[Expression] | None = None,
+        partitions: Iterable[Expression] | None = None,
     ) -> Plan:
-        """A Window of these expressions over the partitions of `like`, in its order or another one."""
+        """A Window of these expressions over the partitions of `like`, in its order, or over others, or in another."""
         ordered = like.orderSpec() if order is None else self.seq(order)
-        return self._plans.Window(self.seq(expressions), like.partitionSpec(), ordered, child)
+        keys = like.partitionSpec() if partitions is None else self.seq(partitions)
+        return self._plans.Window(self.seq(expressions), keys, ordered, child)
 
     def aggregate(self, grouping: Iterable[Expression], expressions: Iterable[Expression], child: Plan) -> Plan:
         return self._plans.Aggregate(self.seq(grouping), self.seq(expressions), child)

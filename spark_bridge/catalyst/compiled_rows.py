@@ -43,7 +43,7 @@ class CompiledRows:
         leaves = catalyst.leaves(plan)
         if len(leaves) != 1:
             return None
-        node = catalyst.physical_plan(_over_unknown_rows(catalyst, plan))
+        node = catalyst.physical_plan(over_unknown_rows(catalyst, plan))
         steps = list[tuple[Any, bool]]()
         while (kind := simple_name(node)) in ("ProjectExec", "FilterExec"):
             rows = node.child().output()
@@ -81,10 +81,10 @@ class CompiledRows:
         return internal
 
 
-def _over_unknown_rows(catalyst: Catalyst, plan: Plan) -> Plan:
+def over_unknown_rows(catalyst: Catalyst, plan: Plan) -> Plan:
     """The plan over a leaf whose rows the optimizer does not see: one without rows would make the result empty."""
     children = catalyst.items(plan.children())
     if children:
-        return catalyst.with_children(plan, [_over_unknown_rows(catalyst, child) for child in children])
+        return catalyst.with_children(plan, [over_unknown_rows(catalyst, child) for child in children])
     empty = catalyst.arrow_schema(plan).empty_table()
     return catalyst.unknown_rows(plan.output(), frame_of_table(catalyst.spark, empty))

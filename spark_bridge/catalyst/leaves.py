@@ -58,7 +58,7 @@ class RowsOver:
     """An analysed plan over an epoch's rows.
 
     Attributes:
-        few: the rows of its only leaf, if they are few: a compiled plan takes them as they are.
+        few: the rows of the only source or view that it reads, if they are few: a compiled plan takes them as they are.
 
     Args:
         few: see above.
@@ -83,8 +83,9 @@ class RowsOver:
 
 def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> RowsOver:
     """A plan over an epoch's rows.  Arguments as for `graft`."""
-    leaves = [rows.get(source) for source in sources.values()]
-    few = leaves[0].few if len(leaves) == 1 and leaves[0] is not None else None
+    names = {*sources.values()}
+    leaf = rows.get(names.pop()) if len(names) == 1 else None
+    few = None if leaf is None else leaf.few
     return RowsOver(few, lambda: graft(catalyst, plan, sources, rows))
 
 

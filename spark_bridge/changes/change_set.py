@@ -131,7 +131,7 @@ class Parent:
         """The column of its dataset with the key of a row."""
         if self.plan.view_class == "aggregate":
             return KEY_COLUMN
-        if self.plan.joins:
+        if self.plan.computed:
             return str(HASH_FIELD.name)
         return str((ORIGIN_FIELD if self.plan.parents else FILE_FIELD).name)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.aggregation.driver_projection import DriverProjection
-from spark_bridge.analysis.join_plan import LEFT, JoinPlan
+from spark_bridge.analysis.computed_leaves import LEFT, JoinPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.joined_positions import Positions
 

@@ -16,21 +16,21 @@ maintenance, see Griffin and Libkin, "Incremental maintenance of views with dupl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.join_plan import LEFT, RIGHT, JoinPlan
+from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import Parent, with_weights
+from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.joined_positions import JoinedPositions, meeting
-from spark_bridge.changes.rows_before import FoundRows, RowsBefore
+from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.sides import Side, hashes_of, stored_names, with_hashes
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.location import Location
@@ -42,58 +42,11 @@ _World = tuple[pa.Table, pa.Table]
 """Rows of the left side, and of the right side."""
 
 
-@dataclass(frozen=True)
-class _Side:
-    """The rows of one side in an epoch.
-
-    Args:
-        gone: those that leave.
-        new: those that come.
-        before: the rows before.
-        keys: of the rows that leave, see `ChangeSet`.
-        key_column: the column of these keys; None if no row leaves.
-    """
-
-    gone: pa.Table
-    new: pa.Table
-    before: FoundRows
-    keys: pa.Array
-    key_column: str | None
-
-    @property
-    def hashes(self) -> pa.Array:
-        """Of the keys of the rows that change, each once."""
-        return _hashes(self.gone, self.new)
-
-    def rows_before(self, hashes: pa.Array) -> _Found:
-        """The rows before with these hashes."""
-        columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]
-        rows = self.before.with_keys(_JOIN, hashes, columns)
-        count(WorkCost(found=rows.num_rows))
-        stay = rows
-        if self.key_column:
-            stay = rows.filter(pc.invert(pc.is_in(rows.column(self.key_column), value_set=self.keys)))
-        schema = self.new.schema
-        return _Found(rows.select(schema.names).cast(schema), stay.select(schema.names).cast(schema))
-
-    def rows_after(self, found: _Found, hashes: pa.Array) -> pa.Table:
-        """The rows afterwards with these hashes."""
-        return _with(pa.concat_tables([found.stay, self.new]), hashes)
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Rows that were looked up: all of them, and those that stay."""
-
-    before: pa.Table
-    stay: pa.Table
-
-
 class JoinedRows:
     """Makes the rows of joins.
 
     Args:
-        spark: the session.
+        catalyst: of the session.
         root: the directory of the pipeline.
         parents: name → parent; the sides of the joins are among them.
         before: finds their rows before the changes.
@@ -102,18 +55,14 @@ class JoinedRows:
 
     def __init__(
         self,
-        spark: SparkSession,
+        catalyst: Catalyst,
         root: Location,
         parents: Mapping[str, Parent],
         before: RowsBefore,
         conditions: JoinConditions,
     ) -> None:
-        self._spark, self._catalyst = spark, Catalyst(spark)
+        self._catalyst = catalyst
         self._root, self._parents, self._before, self._conditions = root, parents, before, conditions
-
-    def are_changed(self, join: JoinPlan) -> bool:
-        """Whether a side has changes."""
-        return any(self._parents[each].changes is not None for each in join.sides)
 
     def changed(self, join: JoinPlan, columns: list[str]) -> pa.Table:
         """The rows that leave and those that come, with their weights at the end.
@@ -122,7 +71,7 @@ class JoinedRows:
             join: the join.
             columns: of its result that are wanted, in its order.
         """
-        left, right = self._side(join.left), self._side(join.right)
+        left, right = (Side.of(self._parents[each], self._before) for each in join.sides)
         if join.kind == "inner":
             rows = _pairs(join, columns, left, right)
         else:
@@ -133,6 +82,7 @@ class JoinedRows:
     def _joined(self, join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table) -> pa.Table:
         """The join of rows of both sides."""
         met = meeting(left.column(_JOIN), right.column(_JOIN))
+        note_hottest(left, met[0], join.key)
         partners = self._conditions.partners(join, left, right, met)
         return _taken(
             join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows)
@@ -157,29 +107,13 @@ class JoinedRows:
             is_kept = join.kind == "inner" or (join.kind != "full" and side == LEFT)
             known = WantedRows(values=wanted if is_kept else {})
             parent = self._parents[name]
-            frames[side], size = all_rows(self._spark, self._root, parent, _stored_names(parent), known)
+            frames[side], size = all_rows(self._catalyst.spark, self._root, parent, stored_names(parent), known)
             nbytes += size
         frame = self._catalyst.frame(graft(self._catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
 
-    def _side(self, name: str) -> _Side:
-        parent = self._parents[name]
-        changes, names = parent.changes, [*_stored_names(parent), _JOIN]
-        before = self._before.of(parent)
-        if changes is None:
-            nothing = parent.plan.schema.empty_table().select(names)
-            return _Side(nothing, nothing, before, pa.nulls(0), None)
-        key_column = parent.key_column if len(changes.keys) else None
-        gone = self._before.gone(parent).select(names)
-        return _Side(gone, changes.new.select(names), before, changes.keys, key_column)
 
-
-def _stored_names(parent: Parent) -> list[str]:
-    """The columns of a side, without the hash."""
-    return [name for name in parent.plan.schema.names if name != _JOIN]
-
-
-def _pairs(join: JoinPlan, columns: list[str], left: _Side, right: _Side) -> pa.Table:
+def _pairs(join: JoinPlan, columns: list[str], left: Side, right: Side) -> pa.Table:
     partners = right.rows_before(left.hashes)
     staying = left.rows_before(right.hashes).stay
     parts = [
@@ -194,6 +128,7 @@ def _pairs(join: JoinPlan, columns: list[str], left: _Side, right: _Side) -> pa.
 def _meeting(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, weight: int) -> pa.Table:
     """The pairs of rows with equal hashes."""
     left_at, right_at = meeting(left.column(_JOIN), right.column(_JOIN))
+    note_hottest(left, left_at, join.key)
     pairs = _taken(join, columns, left, right, JoinedPositions(pa.array(left_at), pa.array(right_at)))
     return pairs.append_column(WEIGHT_FIELD, pa.array(np.full(len(left_at), weight), WEIGHT_FIELD.type))
 
@@ -209,7 +144,7 @@ def _taken(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, 
     return pa.table(arrays, names=columns)
 
 
-def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[_World, _World]:
+def _worlds(join: JoinPlan, left: Side, right: Side) -> tuple[_World, _World]:
     """The rows of both sides before, and after, whose joins differ by the changes."""
     if join.kind == "full":
         hashes = pc.unique(pa.concat_arrays([left.hashes, right.hashes]))
@@ -217,25 +152,16 @@ def _worlds(join: JoinPlan, left: _Side, right: _Side) -> tuple[_World, _World]:
         return (left_gone, right_gone), (left_new, right_new)
     staying = left.rows_before(right.hashes).stay
     gone, new = pa.concat_tables([left.gone, staying]), pa.concat_tables([left.new, staying])
-    partners = right.rows_before(_hashes(gone, new))
-    before = _with(partners.before, _hashes(gone))
-    return (gone, before), (new, right.rows_after(partners, _hashes(new)))
+    partners = right.rows_before(hashes_of(gone, new))
+    before = with_hashes(partners.before, hashes_of(gone))
+    return (gone, before), (new, right.rows_after(partners, hashes_of(new)))
 
 
-def _both(side: _Side, hashes: pa.Array) -> tuple[pa.Table, pa.Table]:
+def _both(side: Side, hashes: pa.Array) -> tuple[pa.Table, pa.Table]:
     """The rows with these hashes, and those that change without a key: before and after."""
     found = side.rows_before(hashes)
     gone = pa.concat_tables([found.before, _without_key(side.gone)])
     return gone, pa.concat_tables([side.rows_after(found, hashes), _without_key(side.new)])
-
-
-def _hashes(*tables: pa.Table) -> pa.Array:
-    columns = pa.chunked_array([chunk for each in tables for chunk in each.column(_JOIN).chunks], JOIN_FIELD.type)
-    return pc.unique(columns).drop_null()
-
-
-def _with(rows: pa.Table, hashes: pa.Array) -> pa.Table:
-    return rows.filter(pc.is_in(rows.column(_JOIN), value_set=hashes))
 
 
 def _without_key(rows: pa.Table) -> pa.Table:

@@ -7,19 +7,21 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.join_plan import JoinPlan
+from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.sides import are_changed
+from spark_bridge.changes.touched_rows import TouchedRows, WindowQueries
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
@@ -33,28 +35,31 @@ class ParentRows:
     """The rows that a view gets from its parents, see `Changes`.
 
     Args:
-        spark: the session.
+        catalyst: of the session.
         root: the directory of the pipeline.
         parents: name → parent, of all views that are read.
         before: finds the rows of parents before the changes.
         conditions: of all joins.
+        queries: of all windows.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
     """
 
     def __init__(
         self,
-        spark: SparkSession,
+        catalyst: Catalyst,
         root: Location,
         parents: Mapping[str, Parent],
         before: RowsBefore,
         conditions: JoinConditions,
+        queries: WindowQueries,
         parallelism: int,
         time_us: int,
     ) -> None:
-        self._spark, self._root, self._parents = spark, root, parents
+        self._spark, self._root, self._parents = catalyst.spark, root, parents
         self._before = before
-        self._joined = JoinedRows(spark, root, parents, before, conditions)
+        self._joined = JoinedRows(catalyst, root, parents, before, conditions)
+        self._touched = TouchedRows(catalyst, root, parents, before, queries)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:
@@ -68,9 +73,9 @@ class ParentRows:
         both = {name: with_weights(self._before.gone(self._parents[name]), each.new) for name, each in changes.items()}
         rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
         frames, nbytes = dict(rows.frames), rows.nbytes
-        for name, join in plan.joins.items():
-            if self._joined.are_changed(join):
-                changed = self._joined.changed(join, _used_of(plan, join))
+        for name, leaf in plan.computed.items():
+            if are_changed(leaf.sides, self._parents):
+                changed = self._changed(leaf, _used_of(plan, leaf))
                 changed = changed if weighted else changed.drop_columns(WEIGHT_FIELD.name)
                 frames[name] = LeafRows.of_table(self._spark, changed)
                 nbytes += changed.nbytes
@@ -79,12 +84,12 @@ class ParentRows:
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
         """All rows of its parents, or at least those with these values."""
         frames, nbytes = {}, 0
-        for name, join in plan.joins.items():
-            frames[name], size = self._joined.all(join, _used_of(plan, join), values.get(name, {}))
+        for name, leaf in plan.computed.items():
+            frames[name], size = self._all(leaf, _used_of(plan, leaf), values.get(name, {}))
             nbytes += size
         for name in plan.parents:
             if name not in plan.columns:
-                continue  # it is a side of a join
+                continue  # it is a side of a join, or below a window
             parent = self._parents[name]
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
@@ -111,6 +116,18 @@ class ParentRows:
         origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
 
+    def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> pa.Table:
+        """The rows of a computed leaf that leave and those that come, with their weights at the end."""
+        if isinstance(leaf, JoinPlan):
+            return self._joined.changed(leaf, columns)
+        return self._touched.changed(leaf, columns)
+
+    def _all(self, leaf: ComputedLeaf, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
+        """All rows of a computed leaf, or at least those with these values, and the size of what they are made of."""
+        if isinstance(leaf, JoinPlan):
+            return self._joined.all(leaf, columns, values)
+        return self._touched.all(leaf, columns, values)
+
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
         """Name → changes of each parent among some names that has some."""
         changes = {name: self._parents[name].changes for name in plan.parents if name in names}
@@ -136,12 +153,12 @@ def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:
 
 def _has_origins(plan: ViewPlan) -> bool:
     """Whether each row of a view names the row of a parent that it is made of."""
-    return plan.view_class == "append" and not plan.joins
+    return plan.view_class == "append" and not plan.computed
 
 
-def _used_of(plan: ViewPlan, join: JoinPlan) -> list[str]:
-    """The columns of a join that a view uses; any one of them if it counts rows."""
-    return [name for name in join.names if name in plan.columns[join.name]] or join.names[:1]
+def _used_of(plan: ViewPlan, leaf: ComputedLeaf) -> list[str]:
+    """The columns of a computed leaf that a view uses; any one of them if it counts rows."""
+    return [name for name in leaf.names if name in plan.columns[leaf.name]] or leaf.names[:1]
 
 
 def _keys_of(plan: ViewPlan, parent: Parent) -> list[str]:

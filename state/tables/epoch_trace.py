@@ -37,6 +37,19 @@ class WorkCost:
 
 
 @dataclass(frozen=True)
+class HotKey:
+    """The key of which a piece of work on a view met the most rows, if they are many.
+
+    Args:
+        key: its columns and values, as text.
+        rows: the number of its rows, or of its pairs in a join.
+    """
+
+    key: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class Span:
     """A part of an epoch's time.
 
@@ -46,6 +59,7 @@ class Span:
         start_s: its start, in seconds from the injection of the barrier; negative before it.
         seconds: its duration in seconds.
         cost: rows and bytes, for work on a view.
+        hot: the key with the most rows, for work on a view that joins or has windows; None if it has few.
     """
 
     phase: Phase
@@ -53,6 +67,7 @@ class Span:
     start_s: float
     seconds: float
     cost: WorkCost | None = None
+    hot: HotKey | None = None
 
 
 @dataclass(frozen=True)
@@ -90,9 +105,11 @@ class EpochTrace:
         """The trace as compact JSON; empty optional fields are omitted."""
         before = self.commit_before
         costs = {str(at): astuple(span.cost) for at, span in enumerate(self.spans) if span.cost is not None}
+        hot = {str(at): astuple(span.hot) for at, span in enumerate(self.spans) if span.hot is not None}
         document = {
             "spans": [[s.phase, s.name, round(s.start_s, _DIGITS), round(s.seconds, _DIGITS)] for s in self.spans],
             **({"costs": costs} if costs else {}),
+            **({"hot": hot} if hot else {}),
             **({"left_out": dict(self.left_out)} if self.left_out else {}),
             **({"commit_before": [str(before[0]), round(before[1], _DIGITS)]} if before else {}),
         }
@@ -104,8 +121,13 @@ class EpochTrace:
         document = json.loads(text)
         before = document.get("commit_before")
         costs = {at: WorkCost(*cost) for at, cost in document.get("costs", {}).items()}
+        hot = {at: HotKey(*key) for at, key in document.get("hot", {}).items()}
+        spans = (
+            replace(Span(*each), cost=costs.get(str(at)), hot=hot.get(str(at)))
+            for at, each in enumerate(document["spans"])
+        )
         return cls(
-            spans=tuple(replace(Span(*each), cost=costs.get(str(at))) for at, each in enumerate(document["spans"])),
+            spans=tuple(spans),
             left_out=document.get("left_out", {}),
             commit_before=(int(before[0]), before[1]) if before else None,
         )

@@ -15,6 +15,7 @@ _PAIRS = "spark_bridge/changes/joined_rows.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
+_WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
@@ -107,7 +108,7 @@ VIEW_MUTANTS = (
     Mutant(
         "tied rows have the order in which they come",
         "spark_bridge/analysis/total_order.py",
-        (("order += self._ties(order, catalyst.items(plan.child().output()))", "order += []"),),
+        (("order += self.ties(order, catalyst.items(plan.child().output()))", "order += []"),),
         shown_by="tests/spark_bridge/analysis/test_total_order.py",
     ),
     Mutant(
@@ -248,7 +249,12 @@ VIEW_MUTANTS = (
     Mutant(
         "an outer join asks for the partners after, twice",
         _PAIRS,
-        (("before = _with(partners.before, _hashes(gone))", "before = right.rows_after(partners, _hashes(gone))"),),
+        (
+            (
+                "before = with_hashes(partners.before, hashes_of(gone))",
+                "before = right.rows_after(partners, hashes_of(gone))",
+            ),
+        ),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
     Mutant(
@@ -343,5 +349,29 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/kept_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "a window sees the rows before and after as one",
+        "spark_bridge/analysis/window_form.py",
+        (("keys = [*more, *catalyst.items(each.partitionSpec())]", "keys = catalyst.items(each.partitionSpec())"),),
+        shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "rows below a window are those before the epoch",
+        "spark_bridge/changes/touched_rows.py",
+        (("rows.rows_after(found, hashes)", "found.before"),),
+        shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "only changed rows are below a window",
+        "spark_bridge/changes/touched_rows.py",
+        (("with_weights(found.before, rows.rows_after(found, hashes))", "with_weights(rows.gone, rows.new)"),),
+        shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "values that change beside a window stay",
+        "spark_bridge/changes/touched_rows.py",
+        (("at < net[kinds[order]] * weights[order]", "at < net[kinds[order]]"),),
+        shown_by=f"{_WINDOWS}[running]",
     ),
 )

@@ -14,6 +14,11 @@ VIEWS = {
     "sizes": "SELECT n % 7 AS kind, count(*) AS regions, sum(total) AS total FROM by_region GROUP BY n % 7",
     "rows": f"SELECT o.id, r.name FROM {JOINED} WHERE amount > 50",
     "unknown": "SELECT id, customer FROM orders o WHERE NOT EXISTS (SELECT 1 FROM customers c WHERE c.id = o.customer)",
+    "latest": "SELECT customer, id, amount, running FROM (SELECT *, row_number() OVER (PARTITION BY customer "
+    "ORDER BY id DESC) AS place, sum(amount) OVER (PARTITION BY customer ORDER BY id) AS running FROM orders) "
+    "WHERE place <= 2",
+    "places": "SELECT name, customer, total, rank() OVER (PARTITION BY name ORDER BY total DESC) AS place FROM "
+    f"(SELECT r.name, o.customer, sum(amount) AS total FROM {JOINED} GROUP BY r.name, o.customer)",
 }
 REGIONS = 8
 SETTINGS = sw.Settings(

@@ -1,6 +1,7 @@
 """Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
 
-A query may group within itself, also below a row-by-row one, and may join two views, or one with itself.
+A query may group within itself, also below a row-by-row one, may join two views, or one with itself, and may have
+windows over either.
 """
 
 from __future__ import annotations
@@ -44,6 +45,17 @@ _JOINED = [
     "SELECT * FROM {0} a WHERE NOT EXISTS (SELECT 1 FROM {1} b WHERE a.n = b.n)",
     "SELECT a.k, a.n, (SELECT sum(b.s) FROM {1} b WHERE b.k = a.k) AS s, a.lo, a.hi, a.c FROM {0} a",
 ]
+_WINDOWED = [
+    "SELECT k, CAST(row_number() OVER (PARTITION BY k ORDER BY s, n) AS bigint) AS n, s, lo, hi, c FROM {}",
+    "SELECT k, n, sum(s) OVER (PARTITION BY k ORDER BY n) AS s, lo, hi, c FROM {}",
+    "SELECT k, n, s, lag(lo) OVER (PARTITION BY k, c ORDER BY hi) AS lo, "
+    "lead(hi, 2) OVER (PARTITION BY k ORDER BY lo) AS hi, c FROM {}",
+    "SELECT k, n, s, lo, hi, c FROM (SELECT *, rank() OVER (PARTITION BY c ORDER BY s DESC) AS at FROM {}) "
+    "WHERE at <= 2",
+    "SELECT k, n, s, min(lo) OVER (PARTITION BY k) AS lo, max(hi) OVER (PARTITION BY k ORDER BY n "
+    "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS hi, c FROM {}",
+    "SELECT k, first_value(n) OVER (PARTITION BY k ORDER BY c) AS n, s, lo, hi, c FROM {}",
+]
 _FEWEST = 2
 _ROWS = "SELECT k, CAST(1 AS bigint) AS n, i AS s, CAST(g AS bigint) AS lo, i AS hi, i % 5 AS c FROM t"
 
@@ -75,7 +87,7 @@ class RandomGraph:
         chance, name = self.chance, f"v{self._made}"
         self._made += 1
         parents: tuple[str, ...] = ()
-        nested = joined = False
+        nested = joined = windowed = False
         if not is_late and (len(self.views) < 2 or chance.random() < 0.15):
             grouped = chance.random() < 0.8
             query = _grouped("t", _OF_ROWS, _KEYS_OF_ROWS, _CONDITIONS_OF_ROWS, [], chance) if grouped else _ROWS
@@ -92,6 +104,9 @@ class RandomGraph:
             else:
                 parents = self._parents(names)
                 relation = parents[0] if len(parents) == 1 else _union(parents)
+            windowed = chance.random() < 0.25
+            if windowed:
+                relation = f"({chance.choice(_WINDOWED).format(relation)})"
             nested = chance.random() < 0.25
             if nested:
                 within = _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
@@ -102,7 +117,7 @@ class RandomGraph:
                 if grouped
                 else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
             )
-        if grouped or nested or joined or self._stored.intersection(parents):
+        if grouped or nested or joined or windowed or self._stored.intersection(parents):
             self._stored.add(name)
         if joined or self._joined.intersection(parents):
             self._joined.add(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -10,17 +11,20 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
 from state.tables.records import CatalogView
 from tests.spark_bridge.corrected_view import CorrectedView, Files, with_file
-from tests.spark_bridge.random_rows import SCHEMA
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.same_rows import difference
+from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 IDLE: Files = {}
 _SETTLED_S, _POLL_S = 120.0, 0.02
@@ -130,7 +134,8 @@ class ViewGraph(CorrectedView):
             assert wrong is None, f"{name} at epoch {self.epoch}: {wrong}"
 
     def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
-        """Name → Spark's answer over all present rows, of the wanted views."""
+        """Name → Spark's answer over all present rows, of the wanted views, where ties are told apart by the rows."""
+        catalyst = Catalyst(self.spark)
         frames = {name: frame_of_table(self.spark, table) for name, table in self.rows.items()}
         names = [*frames]
         answers = {}
@@ -141,6 +146,7 @@ class ViewGraph(CorrectedView):
                 frame = self.spark.sql(definition.query or "")
             else:
                 frame = definition.function(**{each: self.spark.table(each) for each in definition.parameters})
+            frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
             if definition.name in wanted:
                 answers[definition.name] = table_of_frame(frame, arrow_schema(frame.schema))
             frame.createOrReplaceTempView(definition.name)
@@ -156,3 +162,39 @@ class ViewGraph(CorrectedView):
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
         self.plans = materializer.declare(self.definitions, self.schemas, known).plans
         self.plan = self.plans[self.definitions[-1].name]
+
+
+def random_files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
+    """Files of random rows for the next epoch: new ones of some sources, and other rows, or none, of present ones."""
+    new = {
+        (source, f"f{graph.epoch}"): random_rows(chance, chance.choice([1, 4, 9]))
+        for source in graph.schemas
+        if chance.random() < 0.6
+    }
+    replaced: dict[tuple[str, str], pa.Table | None] = {}
+    for file in chance.sample(sorted(graph.files), min(len(graph.files), chance.choice([0, 1, 2, 3]))):
+        replaced[file] = chance.choice([None, random_rows(chance, chance.choice([0, 3, 6]))])
+    return new, replaced
+
+
+def random_epoch(graph: ViewGraph, chance: random.Random) -> None:
+    """An epoch of such files; then every view must equal Spark's answer."""
+    graph.correct(*random_files(graph, chance))
+    graph.check()
+
+
+def follow_in_all_ways(graph: ViewGraph, chance: random.Random) -> None:
+    """Epochs of few rows, then with look-ups in memory, then with rows as if they were many, which all leave once."""
+    for _ in range(4):
+        random_epoch(graph, chance)
+    with kept_at_once():
+        graph.reopen()
+    for _ in range(4):
+        random_epoch(graph, chance)
+    with as_if_many():
+        for _ in range(2):
+            random_epoch(graph, chance)
+        graph.correct({}, dict.fromkeys(graph.files))
+        graph.check()
+        random_epoch(graph, chance)
+    graph.materializer.close()

@@ -12,7 +12,7 @@ from rich.text import Text
 from slackwater.status.text import counted
 from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes
-from state.tables.epoch_trace import WorkCost
+from state.tables.epoch_trace import HotKey, WorkCost
 from state.visible import visible
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _BAR = 10
 _DIGITS = 5
 _COLUMNS = ("phase", "name", "start_s", "seconds")
 _COSTS = tuple(field.name for field in fields(WorkCost))
+_HOT = tuple(f"hot_{field.name}" for field in fields(HotKey))
 _COLOURS = {"fetch": "blue", "align": "cyan", "spark": "magenta", "collect": "yellow", "commit": "green"}
 
 
@@ -44,8 +45,17 @@ def print_trace(trace: Trace, output: Output) -> None:
         output.console.print(_waterfall(trace, output.console.width))
     else:
         costs = _COSTS if any(span.cost for span in trace.spans) else ()
-        rows = [{**dict.fromkeys(costs), **span, **(span["cost"] or {})} for span in spans]
-        output.rows(rows, (*_COLUMNS, *costs))
+        hot = _HOT if any(span.hot for span in trace.spans) else ()
+        rows = [
+            {
+                **dict.fromkeys((*costs, *hot)),
+                **span,
+                **(span["cost"] or {}),
+                **({f"hot_{name}": value for name, value in span["hot"].items()} if span["hot"] else {}),
+            }
+            for span in spans
+        ]
+        output.rows(rows, (*_COLUMNS, *costs, *hot))
     for phase, count in trace.left_out.items():
         output.text(f"{phase}: {count:,} shorter ones are not shown")
 
@@ -71,6 +81,8 @@ def _waterfall(trace: Trace, width: int) -> Table:
         name = Text(f"  {visible(span.name)}") if span.name else Text(span.phase, style="bold")
         if span.cost is not None:
             name.append(f"  {span.cost.given:,} rows → {span.cost.written:,}", style="dim")
+        if span.hot is not None:
+            name.append(f"  {visible(span.hot.key)}: {span.hot.rows:,} rows", style="yellow")
         bar = Bar(whole_s, begin_s, end_s, color=_COLOURS.get(span.phase, "white"))
         table.add_row(name, f"{span.start_s:+.3f}", f"{span.seconds:.3f}", bar)
     return table

@@ -12,15 +12,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.changes import rows_before
+from spark_bridge.changes import hot_keys, rows_before
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.views import derived_views
 from tests.cases import few
-from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.view_graph import ViewGraph
-from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
+from tests.spark_bridge.view_graph import ViewGraph, follow_in_all_ways, random_epoch, random_files
+from tests.spark_bridge.ways_of_rows import kept_at_once
 
 SOURCES = ("t", "u", "w")
 JOINS: Mapping[str, tuple[str, str]] = {
@@ -46,6 +45,8 @@ JOINS: Mapping[str, tuple[str, str]] = {
                               "GROUP BY t.k"),
     "intersect": ("aggregate", "SELECT k, g FROM t INTERSECT SELECT k, g FROM u"),
     "except": ("aggregate", "SELECT k, g FROM t EXCEPT SELECT k, g FROM u"),
+    "intersect_all": ("append", "SELECT k, g FROM t INTERSECT ALL SELECT k, g FROM u"),
+    "except_all": ("append", "SELECT k, g FROM t EXCEPT ALL (SELECT k, g FROM u UNION ALL SELECT k, g FROM w)"),
     "exploded": ("append", "SELECT t.k, e FROM t JOIN u USING (g) LATERAL VIEW explode(array(t.i, u.i)) x AS e"),
     "beside_rows": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u USING (g) UNION ALL SELECT k, i FROM w"),
     "beside_groups": ("aggregate", "SELECT k, count(*) AS n, sum(i) AS s FROM (SELECT t.k, u.i FROM t JOIN u USING (g) "
@@ -75,42 +76,41 @@ OVER = {
 }
 
 
-def _files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
-    new = {
-        (source, f"f{graph.epoch}"): random_rows(chance, chance.choice([1, 4, 9]))
-        for source in SOURCES
-        if chance.random() < 0.6
-    }
-    replaced: dict[tuple[str, str], pa.Table | None] = {}
-    for file in chance.sample(sorted(graph.files), min(len(graph.files), chance.choice([0, 1, 2, 3]))):
-        replaced[file] = chance.choice([None, random_rows(chance, chance.choice([0, 3, 6]))])
-    return new, replaced
-
-
-def _epoch(graph: ViewGraph, chance: random.Random) -> None:
-    graph.correct(*_files(graph, chance))
-    graph.check()
-
-
 @pytest.mark.parametrize("name", few(JOINS, *QUICK))
 def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
-    """The later epochs look up in memory, and the last ones hand their rows to Spark as if they were many."""
     chance = random.Random(f"join {name}")
     view_class, query = JOINS[name]
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], SOURCES)
     assert graph.plans["v"].view_class == view_class
-    for _ in range(5):
-        _epoch(graph, chance)
-    with kept_at_once():
-        graph.reopen()
-    for _ in range(4):
-        _epoch(graph, chance)
-    with as_if_many():
-        for _ in range(2):
-            _epoch(graph, chance)
-        graph.correct({}, dict.fromkeys(graph.files))
-        graph.check()
-        _epoch(graph, chance)
+    follow_in_all_ways(graph, chance)
+
+
+@pytest.mark.parametrize(
+    ("query", "key"),
+    [
+        ("SELECT t.k, u.i FROM t JOIN u USING (g)", "g=2"),
+        ("SELECT u.g, count(t.k) AS n FROM t RIGHT JOIN u USING (g) GROUP BY u.g", "g=2"),
+        ("SELECT k, count(*) OVER (PARTITION BY g) AS n FROM t", "g=2"),
+        ("SELECT t.k, u.i FROM t JOIN u ON t.g + 1 = u.g + 1", "hash "),
+    ],
+    ids=["inner", "right", "window", "by an expression"],
+)
+def test_the_key_with_most_rows_is_named(
+    local_spark: SparkSession, tmp_path: Path, query: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32()), ("i", pa.int64())])
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+
+    def rows(*groups: int) -> pa.Table:
+        return pa.table([["a"] * len(groups), groups, range(len(groups))], schema=schema)
+
+    few_rows = graph.correct({("t", "a"): rows(1, 2, 3, 2), ("u", "a"): rows(1, 2, 2, 2)})
+    assert not [span for span in few_rows.work if span.hot]
+    monkeypatch.setattr(hot_keys, "HOT_ROWS", 2)
+    done = graph.correct({("t", "b"): rows(1, 2), ("u", "b"): rows(2, 3)})
+    [hot] = [span.hot for span in done.work if span.hot and span.name == "v"]
+    assert hot.key.startswith(key) and hot.rows >= 4
+    graph.check()
     graph.materializer.close()
 
 
@@ -128,7 +128,7 @@ def test_sides_in_memory_are_not_looked_up_in_the_root(
     with kept_at_once():
         graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", JOINS["three"][1])], SOURCES)
     for number in range(12):
-        _epoch(graph, chance)
+        random_epoch(graph, chance)
         if number == 2:
             assert asked, "the first ones are"
             asked.clear()
@@ -160,7 +160,7 @@ def test_view_over_a_join_follows_it(local_spark: SparkSession, tmp_path: Path, 
     for number in range(5):
         if number == 3:
             graph.reopen()
-        _epoch(graph, chance)
+        random_epoch(graph, chance)
     graph.materializer.close()
 
 
@@ -173,19 +173,19 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
     chance = random.Random(f"late {name}")
     total = ViewDefinition("total", "SELECT g, count(*) AS n FROM w GROUP BY g")
     graph = ViewGraph(local_spark, tmp_path, [total], SOURCES)
-    _epoch(graph, chance)
+    random_epoch(graph, chance)
     graph.declare([total, JOINED, ViewDefinition("over", OVER[name])])
     for number in range(60):
         if not graph.materializer.backfilling:
             break
         graph.materializer.backfill()
-        new, replaced = _files(graph, chance)
+        new, replaced = random_files(graph, chance)
         # A correction makes the sides of a join begin anew, as long as they lack history.
         graph.correct(new, replaced if number > 40 or {"joined.1", "joined.2"} <= graph.views.keys() else {})
         graph.check("total", *(name for name in ("joined", "over") if name in graph.views))
     graph.settle()
     for _ in range(2):
-        _epoch(graph, chance)
+        random_epoch(graph, chance)
     graph.materializer.close()
 
 

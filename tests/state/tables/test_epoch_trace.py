@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from state.tables.epoch_trace import PHASES, EpochTrace, Phase, Span, WorkCost
+from state.tables.epoch_trace import PHASES, EpochTrace, HotKey, Phase, Span, WorkCost
 
 
 def spans(phase: Phase, count: int) -> list[Span]:
@@ -14,7 +14,9 @@ def spans(phase: Phase, count: int) -> list[Span]:
 
 
 def test_a_trace_comes_back_from_its_text() -> None:
-    trace = EpochTrace.of([*spans("spark", 3), *spans("align", 20)], (7 << 57, 0.25))
+    hot = Span("spark", "v", 0.0, 0.5, WorkCost(found=20_000), HotKey("customer=17", 20_000))
+    trace = EpochTrace.of([*spans("spark", 3), hot, *spans("align", 20)], (7 << 57, 0.25))
+    assert hot in trace.spans
     assert trace.left_out == {"align": 4} and trace.commit_before == (7 << 57, 0.25)
     assert EpochTrace.of_json(trace.to_json()) == trace
     assert EpochTrace.of_json(EpochTrace().to_json()) == EpochTrace()

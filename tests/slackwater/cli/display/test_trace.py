@@ -14,7 +14,7 @@ from slackwater.status.trace import Trace
 from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
-from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.epoch_trace import EpochTrace, HotKey, Span, WorkCost
 from state.tables.records import EpochCounts
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import SPANS, START, WrittenRoot, write_root
@@ -35,6 +35,16 @@ def shown(told: Trace, width: int = 100) -> list[str]:
     output.console = SafeConsole(file=stream, force_terminal=True, width=width, color_system=None)
     print_trace(told, output)
     return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def test_the_hottest_key_stands_beside_its_view(capsys: pytest.CaptureFixture[str]) -> None:
+    told = trace(Span("spark", "v", 0.0, 0.5, WorkCost(given=20_000, written=2), HotKey("customer=17", 20_000)))
+    assert any("v  20,000 rows → 2  customer=17: 20,000 rows" in line for line in shown(told, width=160))
+    output = Output()
+    output.console = SafeConsole(file=io.StringIO(), force_terminal=False, width=200)
+    print_trace(told, output)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("hot_key\thot_rows") and lines[1].endswith("customer=17\t20000")
 
 
 def test_a_pipe_gets_a_line_for_each_span_of_the_epoch_that_is_asked_for(written: WrittenRoot) -> None:

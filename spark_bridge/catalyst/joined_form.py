@@ -1,7 +1,8 @@
 """A query with its joins in the form in which they are maintained, by rules of Spark's own optimizer.
 
-EXISTS, IN and correlated subqueries, INTERSECT and EXCEPT become joins.  A condition in WHERE becomes that of its join,
-and each side of a join keeps the columns and the rows that the query uses.
+EXISTS, IN and correlated subqueries, INTERSECT and EXCEPT become joins; INTERSECT ALL and EXCEPT ALL become groupings.
+A condition in WHERE becomes that of its join, and each side of a join keeps the columns and the rows that the query
+uses.
 """
 
 from __future__ import annotations
@@ -10,7 +11,14 @@ from collections.abc import Collection, Iterator, Sequence
 
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
 
-_WITHOUT_SETS = ("EliminateResolvedHint", "ReplaceIntersectWithSemiJoin", "ReplaceExceptWithAntiJoin")
+_WITHOUT_SETS = (
+    "EliminateResolvedHint",
+    "RewriteIntersectAll",
+    "RewriteExceptAll",
+    "ReplaceIntersectWithSemiJoin",
+    "ReplaceExceptWithAntiJoin",
+)
+_SETS = frozenset({"Intersect", "Except"})
 _WITHOUT_PREDICATES = ("PullupCorrelatedPredicates", "RewritePredicateSubquery")
 _WITHOUT_SUBQUERIES = (*_WITHOUT_PREDICATES, "RewriteCorrelatedScalarSubquery", "RewriteLateralSubquery")
 _TO_SIDES = ("ReorderJoin", "PushDownPredicates")
@@ -18,12 +26,13 @@ _MOST_TURNS = 100
 
 
 def with_joins(catalyst: Catalyst, plan: Plan) -> Plan:
-    """An analysed plan whose subqueries are joins; the same plan if there is no join."""
+    """An analysed plan whose subqueries are joins, without operators on sets; the same plan if it has none of these."""
     joined = _settled(catalyst, plan, _WITHOUT_SETS)
     # The plan of EXISTS or IN, when it is in a join, may have subqueries, whose conditions must leave them first.
     joined = _settled(catalyst, joined, _WITHOUT_PREDICATES)
     joined = _settled(catalyst, joined, _WITHOUT_SUBQUERIES)
-    return joined if has_join(catalyst, joined) else plan
+    has_sets = any(simple_name(part) in _SETS for part in parts_of(catalyst, plan))
+    return joined if has_sets or has_join(catalyst, joined) else plan
 
 
 def with_narrow_sides(catalyst: Catalyst, plan: Plan) -> Plan:

@@ -1,0 +1,152 @@
+"""Cost of window functions by key that are kept up to date: the three largest rows of each of many keys.
+
+    python -m benchmarks.windows [--rows 5000000] [--epochs 30] [--life 300]
+
+In one local session: five million rows of 500,000 keys, then epochs of 1,000 rows of as many keys, in turns with the
+same view whose rows below the window are not kept in memory.  Beside it, the same query by Spark and by DuckDB over all
+rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from statistics import median
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from actors.protocol.blocks import Block
+from benchmarks.command import run_benchmark
+from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.view_life import measure_life
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.materializer import Materializer
+from spark_bridge.session.local_session import start_local_session
+from spark_bridge.session.settings import SparkSettings
+from spark_bridge.session.warm_up import warm_up
+from state.location import Location
+from state.tables.records import ViewVersion
+
+SCHEMA = pa.schema([("k", pa.int64()), ("score", pa.int64()), ("id", pa.int64())])
+TOP = (
+    "SELECT k, score, id FROM (SELECT *, row_number() OVER (PARTITION BY k ORDER BY score DESC, id) AS place FROM t) "
+    "WHERE place <= 3"
+)
+RUNNING = "SELECT k, id, sum(score) OVER (PARTITION BY k ORDER BY id) AS total FROM t"
+IN_MEMORY = "the three largest rows of each key"
+CASES: Mapping[str, tuple[str, int]] = {
+    IN_MEMORY: (TOP, 512 << 20),
+    "the same, nothing in memory": (TOP, 0),
+    "a running sum of each key": (RUNNING, 512 << 20),
+}
+NEW_ROWS, ROWS_A_KEY, WARM_EPOCHS = 1_000, 10, 5
+
+
+class Followed:
+    """One view over one source, with its first rows."""
+
+    def __init__(self, spark: SparkSession, root: Location, query: str, rows: int, memory_bytes: int) -> None:
+        self._random = np.random.default_rng(1)
+        self._keys, self._rows, self._epoch = rows // ROWS_A_KEY, 0, 0
+        self.root, self.seconds, self.tidied_s = root, list[float](), list[float]()
+        self.views: Mapping[str, ViewVersion] = {}
+        self.materializer = Materializer(spark, root, join_memory_bytes=memory_bytes)
+        self.materializer.declare([ViewDefinition("v", query)], {"t": SCHEMA}, {})
+        self.tables = [self._new(rows)]
+        started = time.perf_counter()
+        self._run(self.tables[0])
+        while "v" not in self.views:
+            time.sleep(0.1)
+            self._run(SCHEMA.empty_table())
+        self.first_s = time.perf_counter() - started
+
+    def turn(self) -> None:
+        """An epoch of new rows."""
+        self.tables.append(self._new(NEW_ROWS))
+        self.seconds.append(self._run(self.tables[-1]))
+
+    def _new(self, count: int) -> pa.Table:
+        first, self._rows = self._rows, self._rows + count
+        keys, scores = self._random.integers(0, self._keys, count), self._random.integers(0, 1_000_000, count)
+        return pa.table([keys, scores, np.arange(first, first + count)], schema=SCHEMA)
+
+    def _run(self, rows: pa.Table) -> float:
+        self._epoch += 1
+        block = Block("benchmark", "t", rows, rows.num_rows, rows.nbytes, tuple(SCHEMA.names))
+        started = time.perf_counter()
+        self.views = self.materializer.run_epoch(self._epoch, {"t": [block]}).views
+        ended = time.perf_counter()
+        self.materializer.tidy()
+        self.tidied_s.append(time.perf_counter() - ended)
+        return ended - started
+
+
+def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
+    """Seconds in which Spark and DuckDB compute the three largest rows of each key from all rows in memory."""
+    rows = pa.concat_tables(view.tables)
+    frame_of_table(spark, rows).createOrReplaceTempView("t")
+    started = time.perf_counter()
+    frame = spark.sql(TOP)
+    expected = table_of_frame(frame, arrow_schema(frame.schema))
+    by_spark = time.perf_counter() - started
+    connection = duckdb.connect()
+    connection.register("t", rows)
+    started = time.perf_counter()
+    found = connection.sql(TOP).to_arrow_table()
+    by_duckdb = time.perf_counter() - started
+    assert found.num_rows == expected.num_rows, "both have the same rows"
+    spark.catalog.dropTempView("t")
+    return by_spark, by_duckdb
+
+
+def measure(options: argparse.Namespace) -> Result:
+    spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "windows")
+    warm_up(spark)
+    with ExitStack() as stack:
+        followed = {}
+        for name, (query, memory_bytes) in CASES.items():
+            root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
+            followed[name] = Followed(spark, root, query, options.rows, memory_bytes)
+            stack.callback(followed[name].materializer.close)
+        for _ in range(WARM_EPOCHS + options.epochs):
+            for view in followed.values():
+                view.turn()
+        by_spark, by_duckdb = anew_s(spark, followed[IN_MEMORY])
+        rows = []
+        for name, view in followed.items():
+            seconds = sorted(view.seconds[WARM_EPOCHS:])
+            is_top = name == IN_MEMORY
+            numbers = (
+                Number(median(seconds), "s"),
+                Number(seconds[int(0.95 * len(seconds))], "s"),
+                Number(view.first_s, "s"),
+                Number(by_spark, "s") if is_top else None,
+                Number(by_duckdb, "s") if is_top else None,
+            )
+            rows.append(Row(name, numbers, median(seconds) / by_spark, Target(0.3, "s") if is_top else None))
+        life = measure_life(followed[IN_MEMORY], options.life, "of the three largest rows")
+    spark.stop()
+    columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
+    caption = (
+        f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.rows:,} rows of {options.rows // ROWS_A_KEY:,} keys"
+    )
+    return Result((Table(columns, tuple(rows), "of anew by Spark", caption), life))
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rows", type=int, default=5_000_000)
+    arguments.add_argument("--epochs", type=int, default=30)
+    arguments.add_argument("--life", type=int, default=300)
+    run_benchmark(measure, arguments)
+
+
+if __name__ == "__main__":
+    main()

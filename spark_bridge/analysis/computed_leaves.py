@@ -1,0 +1,128 @@
+"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, and windows over the rows of each key.
+
+The rows that they are computed of are stored, as hidden views: the sides of a join, and the rows below a window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from spark_bridge.catalyst.catalyst import Plan
+
+JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
+"""The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
+
+`existence` has every row of the left side, and whether it has a partner as a column.  A right join is a left one with
+its sides exchanged.
+"""
+
+LEFT, RIGHT = "left", "right"
+ROWS = "rows"
+
+
+@dataclass(frozen=True, eq=False)
+class JoinPlan:
+    """A join.
+
+    Args:
+        name: of the leaf that stands for it in the plan of its view.
+        kind: what its rows are.
+        left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
+        right: that of the right side; it may be the same one.
+        columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a
+            value that the join itself computes.
+        key: the columns of the left side that are its key, as far as the key is columns.
+        identity: a text, equal for joins that compute the same.
+        text: for people.
+        plan: the join with two empty leaves; its columns are those of the result.
+        leaves: id of a leaf's first attribute → its side.
+        condition: a query over one leaf, whose only column is true for partners.
+        condition_columns: the columns of that leaf: their side, and the column of that side.
+    """
+
+    name: str
+    kind: JoinKind
+    left: str
+    right: str
+    columns: tuple[tuple[str, str, str | None], ...]
+    key: tuple[str, ...]
+    identity: str
+    text: str
+    plan: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+    condition: Plan = field(repr=False)
+    condition_columns: tuple[tuple[str, str], ...] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The views with the rows of its sides, the left one first."""
+        return self.left, self.right
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [name for name, _, _ in self.columns]
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "pairs"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which views, for an identity."""
+        return f"{self.name} of {self.left} and {self.right} is {self.identity}"
+
+
+@dataclass(frozen=True, eq=False)
+class WindowPlan:
+    """Window functions over the rows of each key: the columns of their `PARTITION BY`.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows below it; they have the hash of their key in `__sw_join`.
+        columns: of the result: the name, and the column of the hidden view that it has unchanged, if any.
+        key: the columns of the hidden view that are its key, as far as the key is columns.
+        identity: a text, equal for windows that compute the same.
+        text: for people.
+        plan: the windows over a leaf with the rows and `__sw_weight`, which is the last column of the result, too.
+            Rows of different weights do not see each other.
+        whole: the windows over a leaf with the rows alone.
+        leaves: id of the first attribute of either leaf → `ROWS`.
+    """
+
+    name: str
+    rows: str
+    columns: tuple[tuple[str, str | None], ...]
+    key: frozenset[str]
+    identity: str
+    text: str
+    plan: Plan = field(repr=False)
+    whole: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows below it."""
+        return (self.rows,)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns."""
+        return [name for name, _ in self.columns]
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "keys"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which view, for an identity."""
+        return f"{self.name} of {self.rows} is {self.identity}"
+
+
+ComputedLeaf = JoinPlan | WindowPlan

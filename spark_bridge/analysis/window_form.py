@@ -1,0 +1,104 @@
+"""Windows with a PARTITION BY in the form in which they are maintained: over the rows of each key, in a total order.
+
+The rows are sorted by all of their columns below each window, so that a sum of floats too is the same each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from spark_bridge.analysis.total_order import TotalOrder, function_name
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
+from state.tables.stored_rows import WEIGHT_FIELD
+
+
+def windows_of(catalyst: Catalyst, plan: Plan) -> list[Plan]:
+    """The windows in a plan."""
+    return [part for part in parts_of(catalyst, plan) if simple_name(part) == "Window"]
+
+
+def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:
+    """Whether an operator is a window over the rows of each key."""
+    return simple_name(plan) == "Window" and any(map(is_attribute, catalyst.items(plan.partitionSpec())))
+
+
+class WindowForm:
+    """Neighbouring windows over the same keys, with projections between them.
+
+    Attributes:
+        operators: the windows and projections, from the top down; the last one is a window.
+        below: the plan below them.
+        keys: the expressions of their PARTITION BY.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view, for messages.
+        top: the upper window.
+    """
+
+    def __init__(self, catalyst: Catalyst, view: str, top: Plan) -> None:
+        self._catalyst, self._order = catalyst, TotalOrder(catalyst, view)
+        keys, self.operators, part = self._texts(top), list[Plan](), top
+        while simple_name(part) == "Project" or (is_by_key(catalyst, part) and self._texts(part) == keys):
+            self.operators.append(part)
+            part = part.child()
+        while simple_name(self.operators[-1]) == "Project":
+            self.operators.pop()
+        self.below: Plan = self.operators[-1].child()
+        self.keys: list[Expression] = catalyst.items(self.operators[-1].partitionSpec())
+
+    @property
+    def has_python(self) -> bool:
+        """Whether a function is one of Python's, which sees batches of rows."""
+        windows = [each for each in self.operators if simple_name(each) == "Window"]
+        named = [each for window in windows for each in self._catalyst.items(window.windowExpressions())]
+        return any(function_name(each.child()).startswith("Python") for each in named)
+
+    def touched(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
+        """The windows over rows with weights; rows of different weights do not see each other.
+
+        Args:
+            leaf: the rows, with their weights in the last column.
+            rows: its columns, without the weight, under the names and ids that the windows use.
+            names: of the columns of the result; the weight follows.
+        """
+        weight = self._catalyst.items(leaf.output())[-1]
+        plan = self._catalyst.project([*rows, weight], leaf)
+        return self._over(plan, [weight], names)
+
+    def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
+        """The windows over all rows, as tasks compute them.  Arguments as for `touched`, without weights."""
+        plan = self._catalyst.partitioned(self.keys, self._catalyst.project(rows, leaf))
+        return self._over(plan, [], names)
+
+    def _over(self, plan: Plan, more: Sequence[Expression], names: Sequence[str]) -> Plan:
+        """The windows over a plan, by further keys.
+
+        Args:
+            plan: the rows.
+            more: the further keys, which are the last columns of the result.
+            names: of its other columns.
+        """
+        catalyst = self._catalyst
+        for each in reversed(self.operators):
+            if simple_name(each) == "Project":
+                plan = catalyst.project([*catalyst.items(each.projectList()), *more], plan)
+                continue
+            keys = [*more, *catalyst.items(each.partitionSpec())]
+            order = [*map(catalyst.ascending, keys), *catalyst.items(each.orderSpec())]
+            order += self._order.ties(order, catalyst.items(plan.output()))
+            functions = catalyst.items(each.windowExpressions())
+            plan = catalyst.window(each, functions, catalyst.sort(order, plan, of_partitions=True), partitions=keys)
+        columns = catalyst.items(self.operators[0].output())
+        return catalyst.analyse(catalyst.project([*map(catalyst.alias, columns, names), *more], plan))
+
+    def _texts(self, window: Plan) -> list[str]:
+        return [str(each.canonicalized().toString()) for each in self._catalyst.items(window.partitionSpec())]
+
+
+def with_weight(catalyst: Catalyst, columns: Sequence[Expression]) -> Plan:
+    """An empty leaf with fresh columns, and the weight of a row at the end."""
+    fresh = catalyst.items(catalyst.local_relation(catalyst.seq(columns)).newInstance().output())
+    return catalyst.local_relation(catalyst.seq([*fresh, *catalyst.attributes(pa.schema([WEIGHT_FIELD]))]))

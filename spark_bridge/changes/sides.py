@@ -1,0 +1,97 @@
+"""The rows of a hidden view in an epoch, by the hash of their key: a side of a join, or the rows below a window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.rows_before import FoundRows, RowsBefore
+from spark_bridge.work_cost import count
+from state.tables.epoch_trace import WorkCost
+from state.tables.stored_rows import JOIN_FIELD
+
+_JOIN = JOIN_FIELD.name
+
+
+@dataclass(frozen=True)
+class Found:
+    """Rows that were looked up: all of them, and those that stay."""
+
+    before: pa.Table
+    stay: pa.Table
+
+
+@dataclass(frozen=True)
+class Side:
+    """The rows of one side in an epoch.
+
+    Args:
+        gone: those that leave.
+        new: those that come.
+        before: the rows before.
+        keys: of the rows that leave, see `ChangeSet`.
+        key_column: the column of these keys; None if no row leaves.
+    """
+
+    gone: pa.Table
+    new: pa.Table
+    before: FoundRows
+    keys: pa.Array
+    key_column: str | None
+
+    @classmethod
+    def of(cls, parent: Parent, before: RowsBefore) -> Side:
+        """The rows of a parent."""
+        changes, names = parent.changes, [*stored_names(parent), _JOIN]
+        rows = before.of(parent)
+        if changes is None:
+            nothing = parent.plan.schema.empty_table().select(names)
+            return cls(nothing, nothing, rows, pa.nulls(0), None)
+        key_column = parent.key_column if len(changes.keys) else None
+        gone = before.gone(parent).select(names)
+        return cls(gone, changes.new.select(names), rows, changes.keys, key_column)
+
+    @property
+    def hashes(self) -> pa.Array:
+        """Of the keys of the rows that change, each once."""
+        return hashes_of(self.gone, self.new)
+
+    def rows_before(self, hashes: pa.Array) -> Found:
+        """The rows before with these hashes."""
+        columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]
+        rows = self.before.with_keys(_JOIN, hashes, columns)
+        count(WorkCost(found=rows.num_rows))
+        stay = rows
+        if self.key_column:
+            stay = rows.filter(pc.invert(pc.is_in(rows.column(self.key_column), value_set=self.keys)))
+        schema = self.new.schema
+        return Found(rows.select(schema.names).cast(schema), stay.select(schema.names).cast(schema))
+
+    def rows_after(self, found: Found, hashes: pa.Array) -> pa.Table:
+        """The rows afterwards with these hashes."""
+        return with_hashes(pa.concat_tables([found.stay, self.new]), hashes)
+
+
+def are_changed(names: tuple[str, ...], parents: Mapping[str, Parent]) -> bool:
+    """Whether one of these views has changes."""
+    return any(parents[each].changes is not None for each in names)
+
+
+def stored_names(parent: Parent) -> list[str]:
+    """The columns of a side, without the hash."""
+    return [name for name in parent.plan.schema.names if name != _JOIN]
+
+
+def hashes_of(*tables: pa.Table) -> pa.Array:
+    """The hashes of rows, each once."""
+    columns = pa.chunked_array([chunk for each in tables for chunk in each.column(_JOIN).chunks], JOIN_FIELD.type)
+    return pc.unique(columns).drop_null()
+
+
+def with_hashes(rows: pa.Table, hashes: pa.Array) -> pa.Table:
+    """Those of the rows that have one of these hashes."""
+    return rows.filter(pc.is_in(rows.column(_JOIN), value_set=hashes))
