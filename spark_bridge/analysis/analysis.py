@@ -31,7 +31,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.window_form import windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, is_attribute, parts_of, simple_name
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.catalyst.joined_form import (
     has_join,
@@ -240,9 +240,17 @@ class _Analysis:
         Raises:
             NotIncrementalError: with what to write instead.
         """
-        follows = any(name in parents or name in self._computed for name in self._used(plan))
-        if follows and view_class == "aggregate" and EpochTimestamps(self._catalyst).are_in(plan):
-            raise refuse(self._name, "the time of an epoch", "the groups of rows that change are computed again later")
+        used = self._used(plan)
+        of_groups = view_class == "aggregate" and any(name in parents or name in self._computed for name in used)
+        by_values = any(name in self._computed for name in used)
+        if (of_groups or by_values) and EpochTimestamps(self._catalyst).are_in(plan):
+            advice = (
+                "the groups of rows that change are computed again later"
+                if of_groups
+                else "rows of joins and windows leave by their values, which would be others later; take the time "
+                "below the join or the window"
+            )
+            raise refuse(self._name, "the time of an epoch", advice)
 
     def _require_no_clock(self) -> None:
         """Refuses a literal that Spark's parser reads from the clock: its plan shows a constant."""
@@ -337,6 +345,12 @@ class _Analysis:
 
     def _require_group_types(self, aggregate: Plan) -> None:
         for grouping in self._catalyst.items(aggregate.groupingExpressions()):
+            if is_attribute(grouping) and grouping.metadata().contains(_SESSION):
+                raise refuse(
+                    self._name,
+                    "session_window",
+                    "a row may put two sessions together; number them by lag and a running sum over the rows of a key",
+                )
             if not can_name_groups(self._catalyst, grouping):
                 kind = self._catalyst.data_type(grouping).simpleString()
                 raise refuse(self._name, f"grouping by {grouping.sql()} of type {kind}", "group by its parts")
@@ -373,6 +387,8 @@ class _Analysis:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
 
 
+_SESSION = "spark.sessionWindow"
+"""Spark's mark of a column that only looks like a value of its row."""
 _OF_ROWS = {
     "groups": "a grouping whose groups",
     "sides": "a join whose rows",

@@ -1,4 +1,4 @@
-"""The memory tier of look-ups: rows of sides of joins that are kept in this process, within a bound.
+"""The memory tier of look-ups: rows of sides of joins, and below windows, that are kept in this process within a bound.
 
 The datasets stay the only truth: what is kept is read from them, in a thread, and follows the changes of each epoch.
 """

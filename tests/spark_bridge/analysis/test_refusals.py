@@ -206,6 +206,47 @@ def test_what_takes_any_row_is_refused_even_if_all_rows_are_read(
         analyse(local_spark, ViewDefinition("v", function=lambda t: made(t), on_full="allow"), SCHEMAS, ["t"])
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT t.k, current_timestamp() AS c FROM t JOIN u USING (k)",
+        "SELECT k, r, now() AS c FROM (SELECT k, rank() OVER (PARTITION BY k ORDER BY i) AS r FROM t)",
+        "SELECT t.k, max(now()) AS c FROM t JOIN u USING (k) GROUP BY t.k",
+    ],
+    ids=["join", "window", "grouping"],
+)
+def test_the_time_of_an_epoch_beside_rows_that_leave_is_refused(local_spark: SparkSession, query: str) -> None:
+    """It leaves by its values, and the time at which it came is not known any more."""
+    with pytest.raises(NotIncrementalError, match=r"because of (the time of an epoch|current_timestamp\(\)|now\(\))"):
+        analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"])
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT x.k, x.c FROM (SELECT k, g, current_date() AS c FROM t) x JOIN u ON x.g = u.g",
+        "SELECT k, now() AS c, rank() OVER (PARTITION BY k ORDER BY i) AS r FROM t",
+    ],
+    ids=["join", "window"],
+)
+def test_the_time_at_which_rows_came_is_stored_below(local_spark: SparkSession, query: str) -> None:
+    assert analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"]).view_class == "append"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT session_window(at, '5 minutes') AS w, count(*) AS n FROM t GROUP BY session_window(at, '5 minutes')",
+        "SELECT max(n) AS m FROM (SELECT k, count(*) AS n FROM t GROUP BY k, session_window(at, '5 minutes'))",
+    ],
+    ids=["grouping", "within"],
+)
+def test_a_session_is_no_group_whose_rows_are_known_one_by_one(local_spark: SparkSession, query: str) -> None:
+    with pytest.raises(NotIncrementalError, match=r"because of session_window.*a running sum"):
+        analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t"])
+    assert analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"]).view_class == "full"
+
+
 def test_the_first_row_of_an_order_is_determined(local_spark: SparkSession) -> None:
     query = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY at, i) AS f FROM t"
     plan = analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"])
