@@ -43,6 +43,15 @@ class Catalyst:
         self._prepare = self.execution.QueryExecution.prepareExecutedPlan
         self._state: Any = self._session.sessionState()
         self._without_commands: Any = self.execution.CommandExecutionMode.SKIP()
+        self._others: dict[int, Catalyst] = {}
+
+    def of_session_with(self, shuffle_partitions: int) -> Catalyst:
+        """That of another session, whose shuffles have so many partitions; the same one each time."""
+        if shuffle_partitions not in self._others:
+            session = self.spark.newSession()
+            session.conf.set("spark.sql.shuffle.partitions", str(shuffle_partitions))
+            self._others[shuffle_partitions] = Catalyst(session)
+        return self._others[shuffle_partitions]
 
     # Scala's collections
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import SparkSession
 
 from actors.formats.limits import row_bytes
+from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
 from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
@@ -14,6 +15,21 @@ from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
+
+_PARTITION_BYTES = 16 << 20
+_TASKS_A_CORE = 4
+
+
+def for_large(catalyst: Catalyst, nbytes: int) -> Catalyst:
+    """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.
+
+    Args:
+        catalyst: of the session of the epochs.
+        nbytes: size of the rows that are shuffled.
+    """
+    at_once = _TASKS_A_CORE * int(catalyst.spark.sparkContext.defaultParallelism)
+    partitions = min(at_once, nbytes // _PARTITION_BYTES)
+    return catalyst if partitions <= 1 else catalyst.of_session_with(partitions)
 
 
 def all_rows(

@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows, graft
-from spark_bridge.changes.all_rows import all_rows
+from spark_bridge.changes.all_rows import all_rows, for_large
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.join_conditions import JoinConditions
@@ -109,7 +109,8 @@ class JoinedRows:
             parent = self._parents[name]
             frames[side], size = all_rows(self._catalyst.spark, self._root, parent, stored_names(parent), known)
             nbytes += size
-        frame = self._catalyst.frame(graft(self._catalyst, join.plan, join.leaves, frames))
+        catalyst = for_large(self._catalyst, nbytes)
+        frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
 
 

@@ -17,7 +17,7 @@ from spark_bridge.analysis.computed_leaves import ROWS, WindowPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.catalyst.planned_once import PlannedOnce
-from spark_bridge.changes.all_rows import all_rows
+from spark_bridge.changes.all_rows import all_rows, for_large
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.rows_before import RowsBefore
@@ -103,7 +103,8 @@ class TouchedRows:
         rows, nbytes = all_rows(
             self._catalyst.spark, self._root, parent, stored_names(parent), WantedRows(values=wanted)
         )
-        frame = self._catalyst.frame(graft(self._catalyst, window.whole, window.leaves, {ROWS: rows}))
+        catalyst = for_large(self._catalyst, nbytes)
+        frame = catalyst.frame(graft(catalyst, window.whole, window.leaves, {ROWS: rows}))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
 
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
 from spark_bridge.catalyst import arrow_frames, leaves
-from spark_bridge.changes import memory_tier
+from spark_bridge.changes import all_rows, memory_tier
 
 
 @contextmanager
 def as_if_many() -> Iterator[None]:
-    """Rows go to Spark as if they were many: by a file, and through plans that are planned in each epoch."""
-    with patch.object(arrow_frames, "_BY_CALL_BYTES", 0), patch.object(leaves, "FEW_BYTES", -1):
+    """Rows go to Spark as if they were many: by a file, in plans made anew, and in shuffles of many tasks."""
+    with ExitStack() as ways:
+        for module, name, value in (
+            (arrow_frames, "_BY_CALL_BYTES", 0),
+            (leaves, "FEW_BYTES", -1),
+            (all_rows, "_PARTITION_BYTES", 1),
+        ):
+            ways.enter_context(patch.object(module, name, value))
         yield
 
 
