@@ -22,11 +22,11 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
-from spark_bridge.changes.join_conditions import JoinConditions
+from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
+from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.changes.touched_rows import WindowQueries
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -95,7 +95,7 @@ class Materializer:
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
-        self._conditions, self._queries = JoinConditions(self._catalyst), WindowQueries(self._catalyst)
+        self._queries = LeafQueries(self._catalyst)
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(root, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
@@ -316,16 +316,8 @@ class Materializer:
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
-        return ParentRows(
-            self._catalyst,
-            self._root,
-            parents,
-            self._before,
-            self._conditions,
-            self._queries,
-            self._rows.parallelism,
-            time_us,
-        )
+        of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries)
+        return ParentRows(of_epoch, self._rows.parallelism, time_us)
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.aggregation.driver_projection import DriverProjection
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
 from state.tables.group_key import KEY_COLUMN
 
 _FOUND_COLUMN = "__sw_found"
@@ -148,7 +149,12 @@ class MergePlan:
             arrays += [part.column(field.name).combine_chunks().take(at_part[each.part]) for field in each.fields]
         arrays += [stored.column(column.name).combine_chunks().take(at_stored) for column in self.buffer_columns]
         rows = pa.table(arrays, schema=self._relation_schema)
-        return MergedGroups(self._result.run(rows), None if self._state is None else self._state.run(rows))
+        result = self._result.table(rows, self._result_schema)
+        return MergedGroups(result, None if self._state is None else self._state.table(rows, self._state_schema))
+
+    @property
+    def _state_schema(self) -> pa.Schema:
+        return pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
 
     # Making the plans
 
@@ -202,11 +208,10 @@ class MergePlan:
                     carried.append(value)
                     result_schema = result_schema.append(column.field)
         result = catalyst.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
-        self._result = DriverProjection(catalyst, result, output, self._relation_schema, result_schema)
-        self._state: DriverProjection | None = None
+        self._result, self._result_schema = planned_once(catalyst, result), result_schema
+        self._state: CompiledRows | PlannedOnce | None = None
         if self._has_state:
-            state_schema = pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
-            self._state = DriverProjection(catalyst, state, output, self._relation_schema, state_schema)
+            self._state = planned_once(catalyst, state)
 
     def _result_plan(self, plan: Plan, merged: Plan, state: list[Expression], carried: list[Expression]) -> Plan:
         """The query's plan from its Aggregate upwards, over the merged buffers, with the carried columns added."""

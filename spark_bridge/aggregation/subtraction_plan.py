@@ -22,10 +22,10 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType, IntegralType
 
-from spark_bridge.aggregation.driver_projection import DriverProjection
 from spark_bridge.aggregation.merge_plan import CallBuffer, EpochPartials
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
+from spark_bridge.catalyst.planned_once import planned_once
 from state.tables.group_key import KEY_COLUMN
 
 _LOST_COLUMN = "__sw_lost"
@@ -115,8 +115,8 @@ class SubtractionPlan:
         values = [value for each in left for value in each]
         named = [output[0], *map(catalyst.alias, [*values, lost], [*self._names, _LOST_COLUMN])]
         plan = catalyst.analyse(catalyst.project(named, catalyst.local_relation(catalyst.seq(output))))
-        schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
-        self._projection = DriverProjection(catalyst, plan, output, self._relation, schema)
+        self._schema = pa.schema([key, *flat, pa.field(_LOST_COLUMN, pa.bool_())])
+        self._query = planned_once(catalyst, plan)
 
     def subtract(self, stored: pa.Table, gone: EpochPartials, new: EpochPartials) -> Subtracted:
         """The groups of rows that leave, without these.
@@ -133,7 +133,7 @@ class SubtractionPlan:
         leaving, found = _columns_of(gone, keys.filter(is_stored), self._columns)
         coming, _ = _columns_of(new, keys.filter(is_stored), self._ends)
         columns = [*there.columns, *leaving, *coming, *found[1:]]
-        left = self._projection.run(pa.table(columns, names=self._relation.names))
+        left = self._query.table(pa.table(columns, names=self._relation.names), self._schema)
         is_lost = left.column(_LOST_COLUMN)
         lost = [*keys.filter(pc.invert(is_stored)).chunks, *left.column(KEY_COLUMN).filter(is_lost).chunks]
         left = left.filter(pc.invert(is_lost)).drop_columns(_LOST_COLUMN)

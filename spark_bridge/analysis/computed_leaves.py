@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from spark_bridge.catalyst.catalyst import Plan
 
@@ -90,6 +92,7 @@ class WindowPlan:
         text: for people.
         plan: the windows over a leaf with the rows and `__sw_weight`, which is the last column of the result, too.
             Rows of different weights do not see each other.
+        schema: of the result of that plan.
         whole: the windows over a leaf with the rows alone.
         leaves: id of the first attribute of either leaf → `ROWS`.
     """
@@ -101,6 +104,7 @@ class WindowPlan:
     identity: str
     text: str
     plan: Plan = field(repr=False)
+    schema: pa.Schema = field(repr=False)
     whole: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
 

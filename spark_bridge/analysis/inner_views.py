@@ -264,6 +264,7 @@ class InnerCut:
             identity=identity_text(catalyst, touched, dict.fromkeys(leaves, inner.name), "", []),
             text=f"window functions by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
             plan=touched,
+            schema=catalyst.arrow_schema(touched),
             whole=whole,
             leaves=leaves,
         )

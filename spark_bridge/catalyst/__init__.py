@@ -3,7 +3,7 @@
     catalyst          builds and inspects plans and expressions
     leaves            puts an epoch's rows under an analysed plan
     compiled_rows     runs projections and filters over a few rows, without planning or a job
-    planned_once      runs other operators over rows, without planning
+    planned_once      runs any query over one leaf, without planning: as compiled rows, or by a plan made once
     joined_form       brings a plan with joins into one form
     epoch_timestamps  puts the time of an epoch into a plan
     carried_column    carries the origin or the weight of each row through a plan

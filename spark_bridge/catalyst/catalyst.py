@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
-from spark_bridge.catalyst.arrow_frames import arrow_schema, spark_schema
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, spark_schema
 
 # Java objects have no Python types; these aliases give signatures a meaning.
 Plan = Any
@@ -411,6 +411,17 @@ class Catalyst:
 
     def with_children(self, plan: Plan, children: Iterable[Plan]) -> Plan:
         return plan.withNewChildren(self.seq(children))
+
+    def over_leaf(self, plan: Plan | PhysicalPlan, leaf: Plan | PhysicalPlan) -> Plan | PhysicalPlan:
+        """The plan over another leaf in place of its only one."""
+        children = self.items(plan.children())
+        return self.with_children(plan, [self.over_leaf(each, leaf) for each in children]) if children else leaf
+
+    def over_unseen_rows(self, plan: Plan) -> Plan:
+        """The plan over a leaf whose rows the optimizer does not see: one without rows would make the result empty."""
+        [leaf] = self.leaves(plan)
+        empty = frame_of_table(self.spark, self.arrow_schema(leaf).empty_table())
+        return self.over_leaf(plan, self.unknown_rows(leaf.output(), empty))
 
     def inline_common_tables(self, plan: Plan) -> Plan:
         """The plan with every WITH expanded at its uses."""

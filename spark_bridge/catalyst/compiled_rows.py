@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_bridge.catalyst.arrow_frames import frame_of_table, internal_rows, table_of_rows
+from spark_bridge.catalyst.arrow_frames import internal_rows, table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, simple_name
 from state.tables.lance_layout import with_schema
 
@@ -43,7 +43,7 @@ class CompiledRows:
         leaves = catalyst.leaves(plan)
         if len(leaves) != 1:
             return None
-        node = catalyst.physical_plan(over_unknown_rows(catalyst, plan))
+        node = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
         steps = list[tuple[Any, bool]]()
         while (kind := simple_name(node)) in ("ProjectExec", "FilterExec"):
             rows = node.child().output()
@@ -79,12 +79,3 @@ class CompiledRows:
         for step, is_filter in self._steps:
             internal = internal.filter(step) if is_filter else internal.map(step)
         return internal
-
-
-def over_unknown_rows(catalyst: Catalyst, plan: Plan) -> Plan:
-    """The plan over a leaf whose rows the optimizer does not see: one without rows would make the result empty."""
-    children = catalyst.items(plan.children())
-    if children:
-        return catalyst.with_children(plan, [over_unknown_rows(catalyst, child) for child in children])
-    empty = catalyst.arrow_schema(plan).empty_table()
-    return catalyst.unknown_rows(plan.output(), frame_of_table(catalyst.spark, empty))

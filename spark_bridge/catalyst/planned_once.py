@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, PhysicalPlan, Plan
-from spark_bridge.catalyst.compiled_rows import CompiledRows, over_unknown_rows
+from spark_bridge.catalyst.compiled_rows import CompiledRows
 from spark_bridge.catalyst.leaves import LeafRows
 
 
@@ -21,14 +21,14 @@ class PlannedOnce:
     def __init__(self, catalyst: Catalyst, plan: Plan) -> None:
         self._catalyst = catalyst
         [self._leaf] = catalyst.leaves(plan)
-        self._plan = catalyst.physical_plan(over_unknown_rows(catalyst, plan))
-        self._struct, self._schema = plan.schema(), catalyst.arrow_schema(plan)
+        self._plan = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
+        self._struct = plan.schema()
         self._as_it_is = CompiledRows(catalyst, [], self._leaf, self._leaf.schema())
 
-    def table(self, rows: pa.Table) -> pa.Table:
-        """The result over rows, which have the columns of the leaf by name."""
-        plan = self._over(self._plan, self._read(rows))
-        return table_of_rows(self._catalyst.spark, self._catalyst.rows_of_physical(plan), self._struct, self._schema)
+    def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The result over rows, see `CompiledRows.table`."""
+        plan = self._catalyst.over_leaf(self._plan, self._read(rows))
+        return table_of_rows(self._catalyst.spark, self._catalyst.rows_of_physical(plan), self._struct, schema)
 
     def _read(self, rows: pa.Table) -> PhysicalPlan:
         catalyst, output = self._catalyst, self._leaf.output()
@@ -37,8 +37,12 @@ class PlannedOnce:
             return self._as_it_is.scan(leaf.few, output)
         return catalyst.physical_plan(catalyst.one_partition(catalyst.leaf(output, leaf.frame)))
 
-    def _over(self, node: PhysicalPlan, leaf: PhysicalPlan) -> PhysicalPlan:
-        children = self._catalyst.items(node.children())
-        if not children:
-            return leaf
-        return self._catalyst.with_children(node, [self._over(each, leaf) for each in children])
+
+def planned_once(catalyst: Catalyst, plan: Plan) -> CompiledRows | PlannedOnce:
+    """A query over one leaf as compiled code, or with its physical plan if it has further operators.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed, with one empty leaf.
+    """
+    return CompiledRows.of(catalyst, plan) or PlannedOnce(catalyst, plan)

@@ -2,10 +2,12 @@
 
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
-    parent_rows ── all_rows         the changed rows of the views that a view reads, and all of their rows
+    parent_rows ── parents          the changed rows of the views that a view reads, and all of their rows
     joined_rows                     the changed rows of a join: changed rows, and their partners of before and after
     └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
     touched_rows                    the changed rows of a window: all rows of the keys that are touched, computed twice
+    leaf_queries                    what joins and windows compute, made once
+    equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key
              └─ memory_tier, kept_rows      those that are kept in this process
 

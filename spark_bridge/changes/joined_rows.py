@@ -22,18 +22,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows, graft
-from spark_bridge.changes.all_rows import all_rows, for_large
-from spark_bridge.changes.change_set import Parent, with_weights
+from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.hot_keys import note_hottest
-from spark_bridge.changes.join_conditions import JoinConditions
+from spark_bridge.changes.join_conditions import partners_of
 from spark_bridge.changes.joined_positions import JoinedPositions, meeting
-from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import Side, hashes_of, stored_names, with_hashes
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
-from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
 
@@ -46,23 +43,11 @@ class JoinedRows:
     """Makes the rows of joins.
 
     Args:
-        catalyst: of the session.
-        root: the directory of the pipeline.
-        parents: name → parent; the sides of the joins are among them.
-        before: finds their rows before the changes.
-        conditions: of all joins.
+        parents: the sides of the joins are among them.
     """
 
-    def __init__(
-        self,
-        catalyst: Catalyst,
-        root: Location,
-        parents: Mapping[str, Parent],
-        before: RowsBefore,
-        conditions: JoinConditions,
-    ) -> None:
-        self._catalyst = catalyst
-        self._root, self._parents, self._before, self._conditions = root, parents, before, conditions
+    def __init__(self, parents: Parents) -> None:
+        self._parents = parents
 
     def changed(self, join: JoinPlan, columns: list[str]) -> pa.Table:
         """The rows that leave and those that come, with their weights at the end.
@@ -71,7 +56,7 @@ class JoinedRows:
             join: the join.
             columns: of its result that are wanted, in its order.
         """
-        left, right = (Side.of(self._parents[each], self._before) for each in join.sides)
+        left, right = map(self._parents.side, join.sides)
         if join.kind == "inner":
             rows = _pairs(join, columns, left, right)
         else:
@@ -83,7 +68,7 @@ class JoinedRows:
         """The join of rows of both sides."""
         met = meeting(left.column(_JOIN), right.column(_JOIN))
         note_hottest(left, met[0], join.key)
-        partners = self._conditions.partners(join, left, right, met)
+        partners = partners_of(self._parents.queries, join, left, right, met)
         return _taken(
             join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows)
         )
@@ -106,10 +91,9 @@ class JoinedRows:
             # A row without a partner has nulls, and is wanted by the values of the other side.
             is_kept = join.kind == "inner" or (join.kind != "full" and side == LEFT)
             known = WantedRows(values=wanted if is_kept else {})
-            parent = self._parents[name]
-            frames[side], size = all_rows(self._catalyst.spark, self._root, parent, stored_names(parent), known)
+            frames[side], size = self._parents.all(name, stored_names(self._parents.by_name[name]), known)
             nbytes += size
-        catalyst = for_large(self._catalyst, nbytes)
+        catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
 

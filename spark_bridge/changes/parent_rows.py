@@ -13,20 +13,14 @@ from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows
-from spark_bridge.changes.all_rows import all_rows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
-from spark_bridge.changes.join_conditions import JoinConditions
 from spark_bridge.changes.joined_rows import JoinedRows
-from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.changes.sides import are_changed
-from spark_bridge.changes.touched_rows import TouchedRows, WindowQueries
+from spark_bridge.changes.parents import Parents
+from spark_bridge.changes.touched_rows import TouchedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
-from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD, WEIGHT_FIELD
 
@@ -35,31 +29,14 @@ class ParentRows:
     """The rows that a view gets from its parents, see `Changes`.
 
     Args:
-        catalyst: of the session.
-        root: the directory of the pipeline.
-        parents: name → parent, of all views that are read.
-        before: finds the rows of parents before the changes.
-        conditions: of all joins.
-        queries: of all windows.
+        parents: of all views that are read.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
     """
 
-    def __init__(
-        self,
-        catalyst: Catalyst,
-        root: Location,
-        parents: Mapping[str, Parent],
-        before: RowsBefore,
-        conditions: JoinConditions,
-        queries: WindowQueries,
-        parallelism: int,
-        time_us: int,
-    ) -> None:
-        self._spark, self._root, self._parents = catalyst.spark, root, parents
-        self._before = before
-        self._joined = JoinedRows(catalyst, root, parents, before, conditions)
-        self._touched = TouchedRows(catalyst, root, parents, before, queries)
+    def __init__(self, parents: Parents, parallelism: int, time_us: int) -> None:
+        self._parents = parents
+        self._joined, self._touched = JoinedRows(parents), TouchedRows(parents)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:
@@ -70,14 +47,14 @@ class ParentRows:
     def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
         """The rows of its parents that leave, and those that come."""
         changes = self._changes(plan, plan.columns)
-        both = {name: with_weights(self._before.gone(self._parents[name]), each.new) for name, each in changes.items()}
+        both = {name: with_weights(self._parents.gone(name), each.new) for name, each in changes.items()}
         rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
         frames, nbytes = dict(rows.frames), rows.nbytes
         for name, leaf in plan.computed.items():
-            if are_changed(leaf.sides, self._parents):
+            if self._parents.are_changed(leaf.sides):
                 changed = self._changed(leaf, _used_of(plan, leaf))
                 changed = changed if weighted else changed.drop_columns(WEIGHT_FIELD.name)
-                frames[name] = LeafRows.of_table(self._spark, changed)
+                frames[name] = LeafRows.of_table(self._parents.catalyst.spark, changed)
                 nbytes += changed.nbytes
         return replace(rows, frames=frames, nbytes=nbytes)
 
@@ -90,10 +67,10 @@ class ParentRows:
         for name in plan.parents:
             if name not in plan.columns:
                 continue  # it is a side of a join, or below a window
-            parent = self._parents[name]
+            parent = self._parents.by_name[name]
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
-            rows, size = all_rows(self._spark, self._root, parent, columns, wanted)
+            rows, size = self._parents.all(name, columns, wanted)
             frames[name] = _with_origin(rows, used, name, parent) if _has_origins(plan) else rows
             nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)
@@ -104,8 +81,7 @@ class ParentRows:
 
     def count(self, plan: ViewPlan) -> int:
         """The number of all rows of a view's parents."""
-        versions = (self._parents[name].version for name in plan.parents)
-        return sum(int(open_dataset(self._root.child(each.path), each.version).count_rows()) for each in versions)
+        return sum(map(self._parents.num_rows, plan.parents))
 
     def are_changed(self, plan: ViewPlan) -> bool:
         """Whether a parent of a view has changes."""
@@ -130,18 +106,18 @@ class ParentRows:
 
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
         """Name → changes of each parent among some names that has some."""
-        changes = {name: self._parents[name].changes for name in plan.parents if name in names}
+        changes = {name: self._parents.by_name[name].changes for name in plan.parents if name in names}
         return {name: each for name, each in changes.items() if each is not None}
 
     def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table], *others: str) -> EpochRows:
         frames, nbytes = {}, 0
         for name, rows in tables.items():
-            parent = self._parents[name]
+            parent = self._parents.by_name[name]
             table = rows.select([*_used(plan, name, parent), *others])
             if _has_origins(plan):
                 keys = rows.column(parent.key_column) if parent.names_rows else pa.nulls(rows.num_rows, pa.string())
                 table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
-            frames[name] = LeafRows.of_table(self._spark, table)
+            frames[name] = LeafRows.of_table(self._parents.catalyst.spark, table)
             count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -74,11 +73,6 @@ class Side:
     def rows_after(self, found: Found, hashes: pa.Array) -> pa.Table:
         """The rows afterwards with these hashes."""
         return with_hashes(pa.concat_tables([found.stay, self.new]), hashes)
-
-
-def are_changed(names: tuple[str, ...], parents: Mapping[str, Parent]) -> bool:
-    """Whether one of these views has changes."""
-    return any(parents[each].changes is not None for each in names)
 
 
 def stored_names(parent: Parent) -> list[str]:

@@ -19,7 +19,7 @@ from state.location import Location
 from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
 _IN_THE_DRIVER_ROWS = 20_000
-_TASKS_A_CORE = 4
+TASKS_A_CORE = 4
 # An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
 
@@ -81,7 +81,7 @@ def rows_of_dataset(
             return LeafRows.of_table(spark, few.cast(schema)), few.num_rows
     every = [each.fragment_id for each in dataset.get_fragments()]
     fragments = every if wanted.fragments is None else sorted(wanted.fragments)
-    at_once = max(rows // _TASK_ROWS, _TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
+    at_once = max(rows // _TASK_ROWS, TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
     tasks = min(len(fragments), at_once)
     shares = [fragments[start::tasks] for start in range(tasks)]
     read = _reader(location, dataset.version, shares, schema, wanted)

@@ -11,11 +11,11 @@ import pyarrow.compute as pc
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
+from spark_bridge.changes.equal_rows import kinds_of, numbered
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.location import Location
-from state.tables.group_key import group_keys
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import HASH_FIELD, WEIGHT_FIELD
 
@@ -67,13 +67,7 @@ class WeightedRows(RowView):
 
 def _without(rows: pa.Table, gone: pa.Table) -> pa.Table:
     """Rows without others that are among them; a row that is there twice leaves once."""
-    texts = group_keys(pa.concat_tables([gone, rows]).columns)
-    kinds = texts.dictionary_encode().indices.to_numpy()
+    kinds = kinds_of(pa.concat_tables([gone, rows]))
     leaving, present = kinds[: gone.num_rows], kinds[gone.num_rows :]
     numbers = np.bincount(leaving, minlength=int(kinds.max(initial=-1)) + 1)
-    order = np.argsort(present, kind="stable")
-    firsts = np.searchsorted(present[order], present[order], "left")
-    at = np.arange(len(order)) - firsts
-    stays = np.empty(len(order), bool)
-    stays[order] = at >= numbers[present[order]]
-    return rows.filter(pa.array(stays))
+    return rows.filter(pa.array(numbered(present) >= numbers[present]))

@@ -299,7 +299,7 @@ VIEW_MUTANTS = (
     Mutant(
         "of equal rows all leave",
         "spark_bridge/views/weighted_rows.py",
-        (("stays[order] = at >= numbers[present[order]]", "stays[order] = numbers[present[order]] == 0"),),
+        (("numbered(present) >= numbers[present]", "numbers[present] == 0"),),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
     Mutant(
@@ -371,7 +371,7 @@ VIEW_MUTANTS = (
     Mutant(
         "values that change beside a window stay",
         "spark_bridge/changes/touched_rows.py",
-        (("at < net[kinds[order]] * weights[order]", "at < net[kinds[order]]"),),
+        (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from spark_bridge.catalyst import arrow_frames, leaves
-from spark_bridge.changes import all_rows, memory_tier
+from spark_bridge.changes import memory_tier, parents
 
 
 @contextmanager
@@ -19,7 +19,7 @@ def as_if_many() -> Iterator[None]:
         for module, name, value in (
             (arrow_frames, "_BY_CALL_BYTES", 0),
             (leaves, "FEW_BYTES", -1),
-            (all_rows, "_PARTITION_BYTES", 1),
+            (parents, "_PARTITION_BYTES", 1),
         ):
             ways.enter_context(patch.object(module, name, value))
         yield

@@ -1,0 +1,31 @@
+"""The queries of computed leaves: the conditions of joins, and windows, each made once for all epochs."""
+
+from __future__ import annotations
+
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
+
+
+class LeafQueries:
+    """Makes them when they are needed first.
+
+    Args:
+        catalyst: of the session.
+    """
+
+    def __init__(self, catalyst: Catalyst) -> None:
+        self._catalyst, self._lock = catalyst, Lock()
+        self._made: WeakKeyDictionary[ComputedLeaf, CompiledRows | PlannedOnce] = WeakKeyDictionary()
+
+    def of(self, leaf: ComputedLeaf) -> CompiledRows | PlannedOnce:
+        """The condition of a join over rows that meet, or a window over rows with weights."""
+        with self._lock:
+            if leaf not in self._made:
+                plan = leaf.condition if isinstance(leaf, JoinPlan) else leaf.plan
+                self._made[leaf] = planned_once(self._catalyst, plan)
+            return self._made[leaf]

@@ -1,0 +1,84 @@
+"""The parents of views in an epoch, and where their rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from actors.formats.limits import row_bytes
+from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.leaf_queries import LeafQueries
+from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.sides import Side
+from spark_bridge.hand_over.dataset_frame import TASKS_A_CORE, WantedRows, rows_of_dataset
+from spark_bridge.work_cost import count
+from state.lance.lance_access import open_dataset
+from state.location import Location
+from state.tables.epoch_trace import WorkCost
+
+_PARTITION_BYTES = 16 << 20
+
+
+@dataclass(frozen=True)
+class Parents:
+    """They are given to all that computes with their rows.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+        by_name: name → parent, of all views that are read.
+        before: finds their rows before the changes.
+        queries: of the joins and windows over them.
+    """
+
+    catalyst: Catalyst
+    root: Location
+    by_name: Mapping[str, Parent]
+    before: RowsBefore
+    queries: LeafQueries
+
+    def are_changed(self, names: Iterable[str]) -> bool:
+        """Whether one of these has changes."""
+        return any(self.by_name[each].changes is not None for each in names)
+
+    def num_rows(self, name: str) -> int:
+        """The number of stored rows of one at its version."""
+        version = self.by_name[name].version
+        return int(open_dataset(self.root.child(version.path), version.version).count_rows())
+
+    def gone(self, name: str) -> pa.Table:
+        """The rows of one that leave."""
+        return self.before.gone(self.by_name[name])
+
+    def side(self, name: str) -> Side:
+        """The rows of one, by the hash of their key."""
+        return Side.of(self.by_name[name], self.before)
+
+    def all(self, name: str, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
+        """The stored rows of one at its version, or at least the wanted ones, and their size in bytes.
+
+        Args:
+            name: of the view.
+            columns: those to read, in this order.
+            wanted: rows that are not may be left out.
+        """
+        version = self.by_name[name].version
+        location = self.root.child(version.path)
+        dataset = open_dataset(location, version.version)
+        found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)
+        count(WorkCost(given=rows))
+        return found, rows * row_bytes(dataset.schema.field(each) for each in columns)
+
+    def catalyst_for(self, nbytes: int) -> Catalyst:
+        """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.
+
+        Args:
+            nbytes: size of the rows that are shuffled.
+        """
+        at_once = TASKS_A_CORE * int(self.catalyst.spark.sparkContext.defaultParallelism)
+        partitions = min(at_once, nbytes // _PARTITION_BYTES)
+        return self.catalyst if partitions <= 1 else self.catalyst.of_session_with(partitions)
