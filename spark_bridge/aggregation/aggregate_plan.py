@@ -276,9 +276,7 @@ class AggregatePlan:
         return ExchangedGroups(keys, merged, touched.filter(is_lost))
 
     def _over(self, plan: Plan, leaves: Leaves) -> RowsOver:
-        """A plan over rows; compiled code would keep the time of one epoch."""
-        rows = rows_over(self._catalyst, plan, self._leaves, leaves)
-        return RowsOver(None, lambda: rows.plan) if self._has_time else rows
+        return rows_over(self._catalyst, plan, self._leaves, leaves, has_time=self._has_time)
 
     def _of_groups(self, rows: Plan, groups: pa.Table) -> Plan:
         wanted = groups.select(range(1, groups.num_columns))

@@ -81,10 +81,18 @@ class RowsOver:
         return RowsOver(self.few, lambda: wrap(self.plan))
 
 
-def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves) -> RowsOver:
-    """A plan over an epoch's rows.  Arguments as for `graft`."""
+def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leaves, *, has_time: bool) -> RowsOver:
+    """A plan over an epoch's rows.
+
+    Args:
+        catalyst: of the session.
+        plan: the analysed plan.
+        sources: id of a leaf's first attribute → the source of the leaf.
+        rows: the new rows.
+        has_time: whether the plan has the time of the epoch: compiled code would keep that of the first one.
+    """
     names = {*sources.values()}
-    leaf = rows.get(names.pop()) if len(names) == 1 else None
+    leaf = rows.get(names.pop()) if len(names) == 1 and not has_time else None
     few = None if leaf is None else leaf.few
     return RowsOver(few, lambda: graft(catalyst, plan, sources, rows))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 from lance import FragmentMetadata
@@ -63,37 +62,25 @@ _STAGED_FROM_BYTES = 128 << 20
 """Size of the input from which tasks write: they are faster, and this process need not hold the whole result."""
 
 
-class Result(Protocol):
+@dataclass(frozen=True)
+class Result:
     """The result of a query, not computed yet.
 
-    Attributes:
+    Args:
         schema: the columns of the result; only Arrow's names of the types may differ.
         nbytes: size of the query's input, in bytes.
+        frame: makes the DataFrame of the result; a dataset has its order.
+        few: computes it in this process, if its input is that small.
     """
 
     schema: pa.Schema
     nbytes: int
+    frame: Callable[[], DataFrame]
+    few: Callable[[], pa.Table] | None = None
 
     def table(self) -> pa.Table:
         """All rows, in this process."""
-
-    def frame(self) -> DataFrame:
-        """All rows, in Spark; the rows of a dataset have its order."""
-
-
-@dataclass
-class FrameResult:
-    """The rows of a DataFrame, see `Result`."""
-
-    lazy: DataFrame
-    schema: pa.Schema
-    nbytes: int
-
-    def table(self) -> pa.Table:
-        return table_of_frame(self.lazy, self.schema)
-
-    def frame(self) -> DataFrame:
-        return self.lazy
+        return table_of_frame(self.frame(), self.schema) if self.few is None else self.few()
 
 
 def create_of_result(location: Location, result: Result) -> ViewTable:

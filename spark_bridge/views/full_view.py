@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
-from spark_bridge.datasets.result_rows import FrameResult, replace_by_result
+from spark_bridge.datasets.result_rows import Result, replace_by_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset
 from spark_bridge.views.recomputation import computed
@@ -102,7 +102,7 @@ class FullView:
             }
             with computed(session, self.definition, frames, self._views) as frame:
                 nbytes = sum(map(_nbytes, datasets.values()))
-                replace_by_result(self._table, FrameResult(frame, self.plan.schema, nbytes))
+                replace_by_result(self._table, Result(self.plan.schema, nbytes, lambda: frame))
         self.version = replace(
             self.version,
             version=self._table.version,

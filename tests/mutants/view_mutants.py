@@ -322,9 +322,9 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "compiled code keeps the time of its first epoch",
-        "spark_bridge/views/row_query.py",
-        (("return None if self._view.timestamps.are_used else CompiledRows", "return CompiledRows"),),
-        shown_by=f"{_EPOCH_TIMES}::test_rows_get_the_time_of_the_epoch_that_ingests_them",
+        "spark_bridge/catalyst/leaves.py",
+        (("if len(names) == 1 and not has_time else", "if len(names) == 1 else"),),
+        shown_by=f"{_EPOCH_TIMES}::test_the_code_of_few_rows_keeps_no_time",
     ),
     Mutant(
         "a scan keeps the last row in place of all",

@@ -49,6 +49,20 @@ def test_rows_get_the_time_of_the_epoch_that_ingests_them(local_spark: SparkSess
 
 
 @pytest.mark.parametrize(
+    "query",
+    ["SELECT n, now() AS c FROM t", "SELECT n, max(c) AS c FROM (SELECT n, now() AS c FROM t) GROUP BY n"],
+    ids=["row by row", "grouped"],
+)
+def test_the_code_of_few_rows_keeps_no_time(local_spark: SparkSession, tmp_path: Path, query: str) -> None:
+    view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
+    for number in range(3):
+        view.epoch = FIRST + (number * 1_000 << 16) - 1
+        view.run({"t": rows(number)})
+    found = {row["n"]: row["c"] for row in view.stored().to_pylist()}
+    assert found == {number: START + timedelta(seconds=number) for number in range(3)}
+
+
+@pytest.mark.parametrize(
     ("query", "expected"),
     [
         ("SELECT n FROM (SELECT n, at < now() AS past FROM t) WHERE past", [{"n": 3}]),

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.datasets import result_rows
-from spark_bridge.datasets.result_rows import FrameResult, append_result, create_of_result, replace_by_result
+from spark_bridge.datasets.result_rows import Result, append_result, create_of_result, replace_by_result
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -43,9 +43,9 @@ def test_a_view_is_sparks_answer_after_every_epoch(local_spark: SparkSession, tm
 def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     ordered = local_spark.range(0, 1_000, 1, numPartitions=7).selectExpr("999 - id AS n")
-    table = create_of_result(location, FrameResult(ordered, ROWS, 1))
-    replace_by_result(table, FrameResult(local_spark.range(0, 1_000, 1, numPartitions=5).toDF("n"), ROWS, 1))
-    append_result(table, FrameResult(local_spark.range(1_000, 1_100, 1, numPartitions=3).toDF("n"), ROWS, 1))
+    table = create_of_result(location, Result(ROWS, 1, lambda: ordered))
+    replace_by_result(table, Result(ROWS, 1, lambda: local_spark.range(0, 1_000, 1, numPartitions=5).toDF("n")))
+    append_result(table, Result(ROWS, 1, lambda: local_spark.range(1_000, 1_100, 1, numPartitions=3).toDF("n")))
     for version, numbers in ((2, range(999, -1, -1)), (3, range(1_000)), (4, range(1_100))):
         stored = open_dataset(location, version)
         assert stored.to_table()["n"].to_pylist() == list(numbers)
@@ -57,28 +57,28 @@ def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     location = Location(str(tmp_path / "v.lance"))
-    table = create_of_result(location, FrameResult(local_spark.range(10).toDF("n"), ROWS, 1))
+    table = create_of_result(location, Result(ROWS, 1, lambda: local_spark.range(10).toDF("n")))
     nothing = frame_of_table(local_spark, ROWS.empty_table())
-    append_result(table, FrameResult(nothing, ROWS, 1))
+    append_result(table, Result(ROWS, 1, lambda: nothing))
     assert table.version == 2
-    replace_by_result(table, FrameResult(nothing, ROWS, 1))
+    replace_by_result(table, Result(ROWS, 1, lambda: nothing))
     assert open_dataset(location, table.version).count_rows() == 0
 
 
 def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
-    table = create_of_result(location, FrameResult(local_spark.range(10).toDF("n"), ROWS, 1))
+    table = create_of_result(location, Result(ROWS, 1, lambda: local_spark.range(10).toDF("n")))
     failing = local_spark.range(0, 100, 1, numPartitions=4).selectExpr("IF(id = 99, raise_error('no'), id) AS n")
     with pytest.raises(Exception, match="no"):
-        append_result(table, FrameResult(failing, ROWS, 1))
+        append_result(table, Result(ROWS, 1, lambda: failing))
     assert open_dataset(location).version == 2
-    append_result(table, FrameResult(local_spark.range(5).toDF("n"), ROWS, 1))
+    append_result(table, Result(ROWS, 1, lambda: local_spark.range(5).toDF("n")))
     assert open_dataset(location).count_rows() == 15
 
 
 def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
-    table = create_of_result(location, FrameResult(local_spark.range(10).toDF("n"), ROWS, 1))
+    table = create_of_result(location, Result(ROWS, 1, lambda: local_spark.range(10).toDF("n")))
     open_dataset(location).restore()
     with pytest.raises(CommitRefusedError):
-        append_result(table, FrameResult(local_spark.range(5).toDF("n"), ROWS, 1))
+        append_result(table, Result(ROWS, 1, lambda: local_spark.range(5).toDF("n")))
