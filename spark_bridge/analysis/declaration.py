@@ -59,7 +59,9 @@ class Declaration:
         known = {name: view for name, view in known.items() if is_view(name) or name not in ending}
         replaced, cascading = set[str](), set[str]()
         for name, plan in plans.items():
-            if name in known and known[name].identity != plan.identity:
+            # The identity of a hidden view names the views that it reads, and does not tell what they are.
+            reads_others = not is_view(name) and not replaced.isdisjoint(plan.parents)
+            if name in known and (known[name].identity != plan.identity or reads_others):
                 replaced.add(name)
                 if definitions[declared_name(name)].cascade or not cascading.isdisjoint(plan.views):
                     cascading.add(name)
@@ -111,7 +113,7 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
     if known is None:
         return False
     if known.identity == plan.identity:
-        return known.frozen_epoch is None
+        return known.frozen_epoch is None and plan.name not in replaced
     if may_replace:
         return False
     old, wanted = " ".join(known.definition.split()), " ".join(plan.definition.split())

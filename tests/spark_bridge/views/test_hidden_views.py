@@ -163,3 +163,29 @@ def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSes
     graph.reopen()
     _epoch(graph)
     graph.check()
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
+@pytest.mark.parametrize(
+    "query", [QUERIES["over a view"], "SELECT t.k, total.n FROM t JOIN total ON t.k = total.k"], ids=["groups", "join"]
+)
+def test_a_hidden_view_over_a_view_that_is_replaced_is_built_anew(
+    local_spark: SparkSession, tmp_path: Path, query: str, is_restarted: bool
+) -> None:
+    over = ViewDefinition("v", query)
+    graph = _graph(local_spark, tmp_path, over)
+    _epoch(graph)
+    graph.check()
+    other = "SELECT k, count(*) + 5 AS n FROM t WHERE g > 0 GROUP BY k"
+    definitions = [ViewDefinition("total", other, replace=True, cascade=True), over]
+    if is_restarted:
+        graph.definitions = definitions
+        graph.reopen()
+    else:
+        graph.declare(definitions)
+    graph.settle()
+    graph.check()
+    _epoch(graph)
+    graph.settle()
+    graph.check()
+    graph.materializer.close()
