@@ -5,7 +5,7 @@
 In one local session, in turns: a grouping of the orders alone, a grouping of orders joined with customers, with and
 without the memory for rows of joins, and the rows of a left join.  There are a tenth as many customers as orders.  An
 epoch has 1,000 new orders and 100 customers: half of them are new, and half move to another region, as their file is
-replaced.  Beside it, the same query by Spark and by DuckDB over all rows.
+replaced.  Beside it, the same query by Spark and by DuckDB over all rows.  Last, ten joined views beside one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from statistics import median
 
@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction, StoredBlock
 from benchmarks.command import run_benchmark
-from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from benchmarks.view_life import measure_life
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
@@ -52,15 +52,31 @@ VIEWS: Mapping[str, str] = {
     IN_MEMORY: JOINED,
     LEFT: "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id",
 }
+_OF_BOTH = "FROM orders JOIN customers ON customer = id"
+TEN = (
+    JOINED,
+    f"SELECT region, count(*) AS n, avg(amount) AS mean {_OF_BOTH} GROUP BY region",
+    f"SELECT region, max(amount) AS largest, min(customer) AS first {_OF_BOTH} GROUP BY region",
+    f"SELECT region, count(DISTINCT customer) AS buyers, sum(amount) AS total {_OF_BOTH} GROUP BY region",
+    f"SELECT customer, region, sum(amount) AS total {_OF_BOTH} WHERE amount > 500000 GROUP BY customer, region",
+    f"SELECT customer, region, amount {_OF_BOTH} WHERE amount > 990000",
+    f"SELECT amount % 10 AS band, region, count(*) AS n, sum(customer) AS s {_OF_BOTH} GROUP BY amount % 10, region",
+    f"SELECT left(region, 8) AS area, count(*) AS n, max(customer) AS last {_OF_BOTH} GROUP BY left(region, 8)",
+    "SELECT customer, amount, region FROM orders LEFT JOIN customers ON customer = id WHERE amount < 10000",
+    f"SELECT region, customer % 100 AS part, sum(amount) AS total {_OF_BOTH} GROUP BY region, customer % 100",
+)
 MEMORY = {ALONE: 0, GROUPED: 0, IN_MEMORY: 512 << 20, LEFT: 512 << 20}
 TARGETS = {GROUPED: Target(0.25, "s"), IN_MEMORY: Target(0.18, "s")}
+OF_TEN = Target(3, TIMES)
 NEW_ORDERS, CUSTOMERS_A_FILE, WARM_EPOCHS = 1_000, 50, 5
 
 
 class Followed:
-    """One view over two sources, with their first rows."""
+    """Views over two sources, with their first rows."""
 
-    def __init__(self, spark: SparkSession, root: Location, query: str, orders: int, memory_bytes: int) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Location, queries: Sequence[str], orders: int, memory_bytes: int
+    ) -> None:
         self._random = np.random.default_rng(1)
         self._epoch = self._versions = 0
         self.customers, self.root, self.seconds, self.tidied_s = orders // 10, root, list[float](), list[float]()
@@ -68,12 +84,13 @@ class Followed:
         self.materializer = Materializer(
             spark, root, materialized=["customers"], replacing=["customers"], join_memory_bytes=memory_bytes
         )
-        self.materializer.declare([ViewDefinition("v", query)], SCHEMAS, {})
+        definitions = [ViewDefinition(f"v{number}", query) for number, query in enumerate(queries)]
+        self.materializer.declare(definitions, SCHEMAS, {})
         self.orders, self.regions = [self._new_orders(orders)], dict[str, pa.Table]()
         files = {f"{at}": self._customers(at, CUSTOMERS_A_FILE) for at in range(0, self.customers, CUSTOMERS_A_FILE)}
         started = time.perf_counter()
         self._run(self.orders[0], files, {})
-        while "v" not in self.views:
+        while not all(each.name in self.views for each in definitions):
             self._run(self.orders[0].slice(0, 0), {}, {})
             time.sleep(0.1)
         self.first_s = time.perf_counter() - started
@@ -150,6 +167,26 @@ def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
     return by_spark, by_duckdb
 
 
+def measure_ten(spark: SparkSession, orders: int, epochs: int) -> Table:
+    """Epochs of ten joined views, and of the first of them, in turns."""
+    with ExitStack() as stack:
+        followed = []
+        for queries in (TEN[:1], TEN):
+            root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
+            followed.append(Followed(spark, root, queries, orders, MEMORY[IN_MEMORY]))
+            stack.callback(followed[-1].materializer.close)
+        for _ in range(WARM_EPOCHS + epochs):
+            for views in followed:
+                views.turn()
+    one, ten = (median(views.seconds[WARM_EPOCHS:]) for views in followed)
+    rows = (
+        Row("one joined view", (Number(one, "s"), Number(followed[0].first_s, "s")), 1.0),
+        Row("ten joined views", (Number(ten, "s"), Number(followed[1].first_s, "s")), ten / one, OF_TEN),
+    )
+    columns = ("p50", "the first rows, until they show")
+    return Table(columns, rows, "of one view", f"Ten views over the same two sources, {orders:,} orders")
+
+
 def measure(options: argparse.Namespace) -> Result:
     spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "joined-view")
     warm_up(spark)
@@ -157,7 +194,7 @@ def measure(options: argparse.Namespace) -> Result:
         followed = {}
         for name, query in VIEWS.items():
             root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
-            followed[name] = Followed(spark, root, query, options.orders, MEMORY[name])
+            followed[name] = Followed(spark, root, [query], options.orders, MEMORY[name])
             stack.callback(followed[name].materializer.close)
         for _ in range(WARM_EPOCHS + options.epochs):
             for view in followed.values():
@@ -176,10 +213,11 @@ def measure(options: argparse.Namespace) -> Result:
             )
             rows.append(Row(name, numbers, median(seconds) / alone, TARGETS.get(name)))
         life = measure_life(followed[IN_MEMORY], options.life, "of the grouped join")
+    ten = measure_ten(spark, options.orders // 5, options.epochs)
     spark.stop()
     columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
     caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"
-    return Result((Table(columns, tuple(rows), "of a grouping alone", caption), life))
+    return Result((Table(columns, tuple(rows), "of a grouping alone", caption), life, ten))
 
 
 def main() -> None:

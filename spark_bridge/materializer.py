@@ -138,8 +138,8 @@ class Materializer:
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
-        read = {parent for each in plans.values() for parent in each.parents}
-        self._incremental.declare(self._recorded.declare(by_name, planned, declaration), read)
+        incremental = self._recorded.declare(by_name, planned, declaration)
+        self._incremental.declare(incremental, self._recorded.followed)
         return declaration
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:

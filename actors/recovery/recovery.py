@@ -14,6 +14,7 @@ from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
+from state.store.restored_views import restored_views
 from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
@@ -93,7 +94,7 @@ def recover(definition: PipelineDefinition, plan: AttemptPlan, root: Root) -> Re
         StorageError: the root cannot be read or written.
     """
     store, catalog, head = _take_over(definition, plan, root)
-    views = {name: root.restore(view, head.term) for name, view in head.views.items()}
+    views = restored_views(head.views, lambda view: root.restore(view, head.term))
     return RecoveredState(
         **vars(CommittedFiles.read(store, definition)),
         store=store,

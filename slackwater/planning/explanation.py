@@ -140,19 +140,28 @@ def explain(
     with session_at_hand(spark_settings, application) as spark, closing(SparkJobs(spark)) as jobs:
         planner = ViewPlanner(spark, jobs, materialized)
         graph = planner.graph({view.name: view for view in views}, found, {})
-        return tuple(_explain(planner, graph, view.name, touched) for view in views)
+        planned = [_planned(graph, view.name) for view in views]
+        plans = [each.plan for each in graph.views.values()]
+        return tuple(
+            each if isinstance(each, ViewExplanation) else _explain(planner, each, plans, touched) for each in planned
+        )
 
 
-def _explain(planner: ViewPlanner, graph: PlannedGraph, name: str, touched: RowsTouched) -> ViewExplanation:
+def _planned(graph: PlannedGraph, name: str) -> ViewPlan | ViewExplanation:
+    """The plan of a view, or why there is none."""
     try:
-        plan = graph.view(name).plan
+        return graph.view(name).plan
     except NotIncrementalError as error:
         return ViewExplanation(name, "refused", str(error))
     except SourceWithoutSchemaError as error:
         return ViewExplanation(name, "unknown", str(error))
+
+
+def _explain(planner: ViewPlanner, plan: ViewPlan, plans: Sequence[ViewPlan], touched: RowsTouched) -> ViewExplanation:
+    name = plan.name
     costs = touched.costs(plan)
     did = [f"  did cost   {'' if each == name else f'{each}: '}{_cost_text(cost)}" for each, cost in costs.items()]
-    text = planner.explain(plan, [f"  touches    {touched.text(plan)}", *did])
+    text = planner.explain(plan, plans, [f"  touches    {touched.text(plan)}", *did])
     return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views), costs)
 
 

@@ -16,6 +16,7 @@ from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_search import count_files, find_files
 from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table
+from slackwater.reading.tables.hidden_view_table import hidden_view_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
 from slackwater.reading.tables.source_table import source_table
@@ -309,6 +310,15 @@ class Store:
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)
+
+    def hidden_views(self) -> pa.Table:
+        """One row per dataset that views keep for their joins, windows and groups within.
+
+        `names` are the hidden views with these rows, and `used_by` the views that they belong to: views with the same
+        rows share them.  `bytes` is the size of its files, without those of its indices.
+        """
+        state = self._latest()
+        return hidden_view_table(state, _catalog(state), self._root)
 
     def view_costs(self, epochs: int = 100) -> dict[str, ViewCost]:
         """Name of a view, or of a hidden view, → what an epoch has cost it, over the last epochs.

@@ -47,12 +47,16 @@ def view_costs(records: Iterable[EpochRecord]) -> dict[str, ViewCost]:
 
 
 def _of_epoch(record: EpochRecord) -> Mapping[str, list[Span]]:
-    """Name of a view → the spans of the work on it in one epoch."""
+    """Name of a view → the spans of the work on it in one epoch; views that share a dataset have the same."""
     spans: dict[str, list[Span]] = {}
+    sharing: dict[str, list[str]] = {}
+    for name, version in record.views.items():
+        sharing.setdefault(version.path, []).append(name)
     for span in () if record.trace is None else EpochTrace.of_json(record.trace).spans:
         name = span.name.removesuffix(CORRECTED)
         if span.phase == "spark" and name in record.views:
-            spans.setdefault(name, []).append(span)
+            for each in sharing[record.views[name].path]:
+                spans.setdefault(each, []).append(span)
     return spans
 
 

@@ -138,7 +138,7 @@ class RootDocuments:
         return _plain({"sources": sources})
 
     def views(self) -> Document:
-        """The views, each with what it reads, its lag in seconds, its cost, and its error; and the backfills."""
+        """The views, each with what it reads, its lag in seconds, its cost and its error; what they keep; backfills."""
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
         costs = self._store.view_costs(_COSTS_OF_EPOCHS)
@@ -149,7 +149,14 @@ class RootDocuments:
             behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
             view["behind_s"] = behind
             view["error"] = redact(view["error"])
-        return _plain({"epoch": latest or None, "views": views, "backfills": self._store.backfills().to_pylist()})
+        return _plain(
+            {
+                "epoch": latest or None,
+                "views": views,
+                "backfills": self._store.backfills().to_pylist(),
+                "hidden_views": self._store.hidden_views().to_pylist(),
+            }
+        )
 
     def sample(self, view: str, limit: int) -> Document:
         """The first rows of a view at the last epoch; fewer than `limit` if they are large."""

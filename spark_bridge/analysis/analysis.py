@@ -164,7 +164,41 @@ class _Analysis:
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
             raise refuse(self._name, f"{_OF_ROWS[inner.rows]} cannot be stored", one_line(error)) from None
-        return self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
+        plan = self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
+        return replace(plan, content=self._content(inner.plan, plan, parents))
+
+    def _content(self, analysed_plan: Plan, plan: ViewPlan, parents: Mapping[str, ViewPlan]) -> str | None:
+        """What a hidden view has, whatever view it is in; None if that depends on the time of an epoch, or is unknown.
+
+        Args:
+            analysed_plan: of the hidden view, with the time of the epoch.
+            plan: of the hidden view.
+            parents: name → plan of each view whose stored rows it may read.
+        """
+        if plan.computed or plan.timestamps.are_in(analysed_plan) or self._has_python(analysed_plan):
+            return None
+        contents = {
+            name: name if name not in parents or is_view(name) else parents[name].content for name in plan.columns
+        }
+        known = {name: content for name, content in contents.items() if content is not None}
+        if len(known) < len(contents):
+            return None
+        leaves = {number: known[name] for number, name in plan.leaves.items()}
+        return (
+            f"{plan.view_class} {identity_text(self._catalyst, analysed_plan, leaves, format_schema(plan.schema), [])}"
+        )
+
+    def _has_python(self, plan: Plan) -> bool:
+        """Whether a plan calls a Python function, whose code its text does not tell."""
+        expressions = [
+            each for part in parts_of(self._catalyst, plan) for each in self._catalyst.items(part.expressions())
+        ]
+        while expressions:
+            expression = expressions.pop()
+            if simple_name(expression).startswith("Python"):
+                return True
+            expressions += self._catalyst.items(expression.children())
+        return False
 
     def _plan_of(
         self,

@@ -25,6 +25,7 @@ class Declaration:
         failed: views that have failed, and stand until they are retried or replaced.
         waiting: declared views that read a source whose schema is not known yet.
         abandoned: recorded names of backfills and hidden views that are not declared any more.
+        incomplete: views that lack the rows of missing files.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -34,6 +35,7 @@ class Declaration:
     failed: tuple[str, ...]
     waiting: tuple[str, ...]
     abandoned: tuple[str, ...]
+    incomplete: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -94,6 +96,7 @@ class Declaration:
                 for name in known
                 if not is_view(name) and not _is_wanted(known[name], definitions, plans, backfills)
             ),
+            incomplete=tuple(name for name in plans if name in known and known[name].missing),
         )
 
 

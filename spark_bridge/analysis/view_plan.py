@@ -36,6 +36,8 @@ class ViewPlan:
         is_changing: whether its rows can leave: it has parents, whose rows change, or all its sources are
             materialized, so that files can be replaced or forgotten.
         identity: a text, equal for views that compute the same, and stable from run to run.
+        content: a text, equal for hidden views with the same rows, whatever view they are in; None for one that is not
+            shared.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
@@ -64,6 +66,7 @@ class ViewPlan:
     leaves: Mapping[int, str] = field(repr=False, compare=False)
     computed: Mapping[str, ComputedLeaf] = field(default_factory=dict)
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
+    content: str | None = field(default=None, repr=False)
 
     @property
     def is_read_as_stored(self) -> bool:

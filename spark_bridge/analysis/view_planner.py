@@ -76,15 +76,19 @@ class ViewPlanner:
                 raise ViewError(f"view {name!r} has the name of the source {source!r}; rename one of them")
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
 
-    def explain(self, plan: ViewPlan, more: Iterable[str] = ()) -> str:
+    def explain(self, plan: ViewPlan, views: Collection[ViewPlan] = (), more: Iterable[str] = ()) -> str:
         """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views.
 
         Args:
             plan: of the view.
+            views: the other views, hidden ones too, which may share its rows.
             more: further lines about it.
         """
-        lines = [plan.explain(), f"  rows leave {removal_text(self._catalyst, plan)}", *more]
-        return "\n".join([*lines, *(indent(f"hidden view {self.explain(each)}", "  ") for each in plan.inner)])
+        lines = [plan.explain(), f"  rows leave {removal_text(self._catalyst, plan)}"]
+        if same := [each.name for each in views if each.content == plan.content is not None and each is not plan]:
+            lines.append(f"  shared     with {' and '.join(same)}: the same rows, which are kept once")
+        hidden = (indent(f"hidden view {self.explain(each, views)}", "  ") for each in plan.inner)
+        return "\n".join([*lines, *more, *hidden])
 
     def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
         """The views among `names` that a view reads."""

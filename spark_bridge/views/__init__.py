@@ -6,6 +6,7 @@
     derived_views      derived_rows, aggregate_view   the changes of other views
                        weighted_rows                  the changes of joins
     full_views         full_view                      recomputed from all stored rows, in a thread
+    shared_views                                      hidden views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources
     row_view, row_query                               the dataset and the query of row-by-row views
 

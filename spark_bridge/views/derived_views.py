@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.shared_views import SharedViews
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
@@ -108,6 +109,7 @@ class DerivedViews:
         self._shown: dict[str, DerivedView] = {}
         self._unshown: dict[str, _Unshown] = {}
         self._ended: set[str] = set()
+        self._shared = SharedViews()
 
     @property
     def num_rows(self) -> dict[str, int]:
@@ -125,6 +127,7 @@ class DerivedViews:
         fresh: Collection[str],
         begun: Mapping[str, ViewVersion],
         versions: Mapping[str, ViewVersion],
+        shared: SharedViews,
     ) -> None:
         """Replaces the set of views.
 
@@ -133,6 +136,7 @@ class DerivedViews:
             fresh: the views that lack the rows of their parents.
             begun: recorded name → version of the datasets of such views.
             versions: name → version of the others.
+            shared: the views that have the rows of others.
 
         Raises:
             StorageError: a version cannot be opened.
@@ -153,8 +157,8 @@ class DerivedViews:
             else:
                 shown[name] = self._make(plan)
                 shown[name].open(versions[name])
-        self._plans, self._shown, self._unshown = dict(plans), shown, unshown
-        read = {parent for plan in plans.values() for parent in plan.parents}
+        self._plans, self._shown, self._unshown, self._shared = dict(plans), shown, unshown, shared
+        read = {shared.keeper(parent) for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in read
 
@@ -198,7 +202,7 @@ class DerivedViews:
             The recorded names of the views that have a dataset, or are shown, from now on.
         """
         created: list[str] = []
-        for level in _levels(self._plans):
+        for level in _levels(self._plans, self._shared):
             work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents)}
             for recorded, version in run(work).items():
                 name = version.name
@@ -215,7 +219,8 @@ class DerivedViews:
                 versions[name] = version
             for name in level:
                 if name in self._shown:
-                    parents[name] = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
+                    parent = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
+                    parents.update(dict.fromkeys(self._shared.names(name), parent))
         return created
 
     def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
@@ -299,13 +304,20 @@ def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
     return unshown.view.correct(rows) if rows.are_changed(unshown.plan) else version
 
 
-def _levels(plans: Mapping[str, ViewPlan]) -> list[list[str]]:
+def _levels(plans: Mapping[str, ViewPlan], shared: SharedViews) -> list[list[str]]:
     """The names of the views, in groups: a view reads views of earlier groups only.
 
     Args:
         plans: name → plan; a view comes after those that it reads.
+        shared: the views that have the rows of others.
     """
-    depth: dict[str, int] = {}
-    for name, plan in plans.items():
-        depth[name] = 1 + max((depth.get(parent, 0) for parent in plan.parents), default=0)
-    return [[name for name in depth if depth[name] == level] for level in range(1, max(depth.values(), default=0) + 1)]
+    parents = {name: {shared.keeper(each) for each in plan.parents} for name, plan in plans.items()}
+
+    @cache
+    def depth(name: str) -> int:
+        return 1 + max(map(depth, parents[name]), default=0) if name in parents else 0
+
+    levels: dict[int, list[str]] = {}
+    for name in sorted(plans, key=depth):
+        levels.setdefault(depth(name), []).append(name)
+    return [*levels.values()]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from actors.protocol.blocks import Block
@@ -17,6 +17,7 @@ from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
+from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import ShownView, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
@@ -50,7 +51,7 @@ class RecordedViews:
 
     Backfills, and full views before their first recomputation, are recorded under a name with a dot, and hidden.  The
     epoch that shows such a view ends that name.  The hidden views of a query have names with dots too; they fail and
-    end with the view.
+    end with the view.  Of those with the same rows one is maintained, see `SharedViews`.
 
     A view that fails keeps the version of the epoch before; one that has none yet gets an empty one.  Like a view that
     another one replaces, it is recorded as frozen: only a backfill goes on from there.
@@ -79,10 +80,12 @@ class RecordedViews:
     ) -> None:
         self._backfills, self._full, self._derived = backfills, full, derived
         self._adopt, self._clock = adopt, clock
+        self._shared = SharedViews()
         self._create_empty = create_empty
         self._planned: Mapping[str, PlannedView] = {}
         self._begun: dict[str, ViewVersion] = {}
         self._new: set[str] = set()
+        self._unshared: set[str] = set()
         self._dropped: set[str] = set()
         self._failures: dict[str, _Failure] = {}
         self._failed: set[str] = set()
@@ -128,6 +131,10 @@ class RecordedViews:
         self._failed = {*declaration.failed}
         stand = {name for name in planned if declared_name(name) in self._failures}.union(declaration.failed)
         plans = {name: each.plan for name, each in planned.items() if name not in stand}
+        fresh = {*declaration.new, *declaration.backfills}
+        self._share_rows(definitions, plans, fresh, declaration.incomplete)
+        self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
+        plans = {name: plan for name, plan in plans.items() if self._shared.keeper(name) == name}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
@@ -135,17 +142,43 @@ class RecordedViews:
         backfills = {name: of_sources[name] for name in declaration.backfills if name in of_sources}
         self._planned = planned
         self._new = {name for name in declaration.new if name in of_sources}
-        self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
         self._dropped.update(declaration.abandoned)
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
         self._backfills.declare(definitions, backfills, begun)
-        fresh = {*declaration.new, *declaration.backfills}
         self._full.declare(full, fresh, begun, self.versions)
-        self._derived.declare(derived, fresh, begun, self.versions)
+        self._derived.declare(derived, fresh, begun, self.versions, self._shared)
         self._begun = {}
         self._maintained = {name for name in plans if name not in declaration.backfills and name not in full}
         return {name: plan for name, plan in of_sources.items() if name not in backfills}
+
+    def _share_rows(
+        self,
+        definitions: Mapping[str, ViewDefinition],
+        plans: Mapping[str, ViewPlan],
+        fresh: Set[str],
+        incomplete: Collection[str],
+    ) -> None:
+        """Chooses the hidden views that are maintained for others, see `declare`.
+
+        Args:
+            definitions: name → definition of each declared view.
+            plans: name → plan of each view.
+            fresh: those that lack rows.
+            incomplete: those that lack the rows of missing files.
+        """
+        for name in self._shared.without_own_name():
+            self.versions.pop(name, None)
+        begun = {base_name(name) for name in self._begun}.union(self._derived.unshown)
+        begun.update(each.name for each in self._backfills.plans)
+        apart = {name for name in plans if definitions[declared_name(name)].on_missing == "allow"}
+        self._shared.declare(plans, apart.union(incomplete), fresh, begun)
+        self._unshared = {name for name, _ in self._shared.followers() if name in fresh}
+
+    @property
+    def followed(self) -> Set[str]:
+        """The views that are maintained and whose changes others follow."""
+        return {self._shared.keeper(parent) for each in self._planned.values() for parent in each.plan.parents}
 
     @property
     def ending(self) -> Set[str]:
@@ -156,15 +189,13 @@ class RecordedViews:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill.
 
         Returns:
-            The view and its hidden views, which are maintained no longer.
+            The views that are maintained no longer, hidden ones among them.
         """
         self._failures.pop(name, None)
         self._failed.discard(name)
         names = [name, *self._hidden_in(name)]
-        for each in names:
-            self._maintain_no_longer(each)
-            self._dropped.add(each)
-        return names
+        self._dropped.update(names)
+        return self._let_go(names)
 
     def fail(self, error: ViewFailedError) -> list[str]:
         """The next epoch records that a view has failed, and with it those that follow it; a backfill of it ends.
@@ -175,7 +206,9 @@ class RecordedViews:
         Returns:
             The views that are maintained no longer, hidden ones among them.
         """
-        names = self._fail(declared_name(error.view), error.reason)
+        names = list[str]()
+        for user in dict.fromkeys(map(declared_name, self._shared.names(base_name(error.view)))):
+            names += self._fail(user, error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
             if not is_view(each) or each in self._failures or each in self._failed:
                 continue
@@ -187,27 +220,32 @@ class RecordedViews:
     def _fail(self, name: str, reason: str) -> list[str]:
         self._failures[name] = _Failure(self._planned[name], reason)
         hidden = self._hidden_in(name)
-        for each in (name, *hidden):
-            self._maintain_no_longer(each)
         self._dropped.update(hidden)
-        return [name, *hidden]
+        return self._let_go([name, *hidden])
 
     def _hidden_in(self, name: str) -> list[str]:
         """The hidden views of a view, declared or recorded."""
         names = {base_name(each) for each in (*self._planned, *self.versions) if declared_name(each) == name}
         return sorted(each for each in names if not is_view(each) and not is_stored_rows(each))
 
-    def _maintain_no_longer(self, name: str) -> None:
-        """The next epoch ends a backfill of this name, too."""
-        for views in (self._backfills, self._full, self._derived):
-            views.drop(name)
-        self._maintained.discard(name)
-        self._dropped.add(next_name(name))
+    def _let_go(self, names: Sequence[str]) -> list[str]:
+        """Ends the maintenance of views, and their backfills with the next epoch, unless others have their rows.
+
+        Returns:
+            The views that are maintained no longer.
+        """
+        ended = [each for name in names if (each := self._shared.leave(name)) is not None]
+        for name in ended:
+            for views in (self._backfills, self._full, self._derived):
+                views.drop(name)
+            self._maintained.discard(name)
+            self._dropped.add(next_name(name))
+        return ended
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces, fails or ends a view, even without rows."""
-        is_changed = bool(self._new or self._dropped or self._failures)
+        is_changed = bool(self._new or self._dropped or self._failures or self._shareable() & self._unshared)
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
@@ -254,6 +292,7 @@ class RecordedViews:
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
         created += self._follow(epoch, changes(), follow)
+        created += self._share(epoch)
         stopped, created = self._stop(epoch, before, created)
         dropped = tuple(sorted({*ended, *self._end_dropped()}))
         self._new.clear()
@@ -265,8 +304,10 @@ class RecordedViews:
         self._full.on_rows(changed)
         self._begin_computations()
         unshown = self._backfills.recorded() | self._full.recorded(epoch) | self._derived.recorded(epoch)
-        views = {**self.versions, **unshown}
-        return EpochViews(views, tuple(created), dropped, (), stopped)
+        kept_for_others = self._shared.without_own_name()
+        views = {name: each for name, each in self.versions.items() if name not in kept_for_others}
+        created = [each for each in created if each.name not in kept_for_others]
+        return EpochViews(views | unshown, tuple(created), dropped, (), stopped)
 
     def write(
         self,
@@ -310,12 +351,27 @@ class RecordedViews:
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in created]
 
     def _parents(self, changes: Mapping[str, ChangeSet]) -> dict[str, Parent]:
-        """Name → parent, of the views that are maintained epoch by epoch."""
-        return {
+        """Name → parent, of the views that are maintained epoch by epoch, and of those that share their rows."""
+        parents = {
             name: Parent(self._planned[name].plan, self.versions[name], changes.get(name))
             for name in self._maintained
             if name in self.versions
         }
+        return parents | {name: parents[self._shared.keeper(name)] for name in self._shareable()}
+
+    def _shareable(self) -> set[str]:
+        """The views that have the rows of another one which is maintained."""
+        shown = self._maintained & self.versions.keys()
+        return {name for name, keeper in self._shared.followers() if keeper in shown}
+
+    def _share(self, epoch: int) -> list[CatalogView]:
+        """Gives these views the datasets of the other ones.  Returns those that the epoch creates."""
+        shareable = sorted(self._shareable())
+        for name in shareable:
+            self.versions[name] = replace(self.versions[self._shared.keeper(name)], name=name)
+        created = [self._planned[name].catalog_view(name, epoch) for name in shareable if name in self._unshared]
+        self._unshared.difference_update(shareable)
+        return created
 
     def _show_complete(self, epoch: int) -> list[CatalogView]:
         """Shows the backfills that are complete, from this epoch on."""
@@ -380,7 +436,7 @@ class RecordedViews:
     def _end_dropped(self) -> set[str]:
         """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
         dropped, self._dropped = self._dropped, set()
-        for name in dropped:
+        for name in dropped - self._shared.without_own_name():
             self.versions.pop(name, None)
         return dropped
 

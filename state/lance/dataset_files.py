@@ -14,6 +14,7 @@ import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import lance
@@ -192,8 +193,7 @@ class DatasetFiles:
         directories = {above for file in files for above in self._directories(file)}
         paths = [*files, *directories]
         try:
-            with ThreadPoolExecutor(min(_AT_ONCE, max(1, len(paths)))) as threads:
-                list(threads.map(_sync, paths))
+            list(_threads(os.getpid()).map(_sync, paths))
         except OSError as error:
             raise storage_error(error, self._location) from None
         self._known |= directories
@@ -206,6 +206,12 @@ class DatasetFiles:
             if above in self._known:
                 return
             yield above.parent
+
+
+@cache
+def _threads(process: int) -> ThreadPoolExecutor:
+    """The threads that wait for the disk, of one process: a fork has none of them."""
+    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sync")
 
 
 def _ancestors(path: Path) -> Iterator[Path]:

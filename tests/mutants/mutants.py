@@ -66,7 +66,7 @@ MUTANTS = (
     Mutant(
         "views are not restored at a take-over",
         "actors/recovery/recovery.py",
-        (("views = {name: root.restore(view, head.term) for name, view in head.views.items()}", "views = head.views"),),
+        (("views = restored_views(head.views, lambda view: root.restore(view, head.term))", "views = head.views"),),
     ),
     Mutant(
         "`seen` is committed one epoch late",

@@ -18,6 +18,8 @@ _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
+_SHARED = "tests/spark_bridge/views/test_shared_views.py"
+_SHARED_ROWS = "spark_bridge/views/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
 
 VIEW_MUTANTS = (
@@ -114,7 +116,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view over a view runs beside its parent",
         "spark_bridge/views/derived_views.py",
-        (("depth[name] = 1 + max(", "depth[name] = 1 + 0 * max("),),
+        (("return 1 + max(", "return 1 + 0 * max("),),
         shown_by=_DEEP,
     ),
     Mutant(
@@ -373,5 +375,59 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/touched_rows.py",
         (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "rows that others have are recorded as they were first",
+        _SHARED_ROWS,
+        (("for name in shareable:", "for name in self._unshared & {*shareable}:"),),
+        shown_by=f"{_SHARED}::test_a_view_that_is_dropped_leaves_the_rows_to_the_other",
+    ),
+    Mutant(
+        "rows that others have end with the first view",
+        _SHARED_ROWS,
+        (("dropped - self._shared.without_own_name()", "dropped"),),
+        shown_by=f"{_SHARED}::test_a_view_that_fails_leaves_the_rows_to_the_other",
+    ),
+    Mutant(
+        "only one view fails with common rows",
+        _SHARED_ROWS,
+        (("self._shared.names(base_name(error.view))", "[error.view]"),),
+        shown_by=f"{_SHARED}::test_views_fail_together_if_their_common_rows_do",
+    ),
+    Mutant(
+        "a view that may lack rows shares them",
+        _SHARED_ROWS,
+        (("apart.union(incomplete)", "incomplete"),),
+        shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[incomplete]",
+    ),
+    Mutant(
+        "rows with the time of an epoch are shared",
+        "spark_bridge/analysis/analysis.py",
+        (("plan.computed or plan.timestamps.are_in(analysed_plan) or", "plan.computed or"),),
+        shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[time]",
+    ),
+    Mutant(
+        "rows of Python functions are shared by the names of the functions",
+        "spark_bridge/analysis/analysis.py",
+        ((" or self._has_python(analysed_plan)", ""),),
+        shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[python]",
+    ),
+    Mutant(
+        "a view comes before the rows that it shares",
+        "spark_bridge/views/derived_views.py",
+        (("{shared.keeper(each) for each in plan.parents}", "{*plan.parents}"),),
+        shown_by=f"{_SHARED}::test_sides_over_a_view_are_shared",
+    ),
+    Mutant(
+        "a common dataset is fenced once for each of its views",
+        "state/store/restored_views.py",
+        (("view.at(restored[tuple(view.datasets.items())])", "restore(view)"),),
+        shown_by="tests/state/store/test_restored_views.py",
+    ),
+    Mutant(
+        "an old version of a common dataset is fenced last",
+        "state/store/restored_views.py",
+        (("key=lambda each: each.version", "key=lambda each: -each.version"),),
+        shown_by="tests/state/store/test_restored_views.py",
     ),
 )

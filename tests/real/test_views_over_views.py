@@ -10,6 +10,7 @@ import slackwater as sw
 from tests.real.event_pipeline import FAST, ONE_FETCHER
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
+from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -59,3 +60,52 @@ def test_views_over_views_follow_files_and_corrections(tmp_path: Path) -> None:
         run.wait(until="caught_up")
         run.drop_view("by_user", cascade=True)
         eventually(lambda: sw.open(tmp_path / "root").snapshot().views == ())
+
+
+def test_joined_views_share_the_rows_of_their_sides(tmp_path: Path) -> None:
+    made = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    for name in ("orders", "events"):
+        (tmp_path / name).mkdir()
+        made.source(name, tmp_path / name, format="parquet", discovery=FAST, materialize=True, on_change="replace")
+        for number in range(3):
+            write(tmp_path / name, f"{number}.parquet", parquet(events(number * 10)))
+    joined = "FROM orders JOIN events ON orders.user = events.user AND orders.amount < events.amount"
+    views = {
+        "pairs": f"SELECT orders.user, count(*) AS n {joined} GROUP BY orders.user",
+        "most": f"SELECT orders.user, max(events.amount) AS m, sum(orders.amount) AS s {joined} GROUP BY orders.user",
+    }
+    late = {"rows": f"SELECT orders.user, orders.amount AS a, events.amount AS b {joined}"}
+    for name, query in views.items():
+        made.view(name, query)
+    formats = {"orders": "parquet", "events": "parquet"}
+    oracle = LedgerOracle(formats, lambda url: Path(url[len("file://") :]).read_bytes(), tmp_path)
+    with made.start() as run:
+        run.wait(until="caught_up")
+        oracle.learn(sw.open(tmp_path / "root"))
+        run.add_view("rows", late["rows"])
+        write(tmp_path / "orders", "1.parquet", parquet(events(1000)))
+        run.forget("2.parquet", "events")
+        run.wait(until="caught_up")
+        assert run.status().backfills == {}
+        run.drop_view("pairs")
+        write(tmp_path / "events", "5.parquet", parquet(events(50)))
+        run.wait(until="caught_up")
+    again = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    for name in ("orders", "events"):
+        again.source(name, tmp_path / name, format="parquet", discovery=FAST, materialize=True, on_change="replace")
+    for name in ("most", "rows"):
+        again.view(name, (views | late)[name])
+    write(tmp_path / "orders", "6.parquet", parquet(events(60)))
+    with again.start() as run:
+        run.wait(until="caught_up")
+    store = sw.open(tmp_path / "root")
+    assert oracle.check_every_epoch(store, views | late) > 3
+    assert store.verify(pipeline=again).all_equal
+    hidden = store.hidden_views().to_pylist()
+    assert [(each["names"], each["used_by"], each["reads"]) for each in hidden] == [
+        (["most.1", "rows.1"], ["most", "rows"], ["orders"]),
+        (["most.2", "rows.2"], ["most", "rows"], ["events"]),
+    ]
+    assert all(each["rows"] > 20 and each["bytes"] > 1000 for each in hidden)
+    shown = slackwater("status", str(tmp_path / "root")).out
+    assert "# hidden views" in shown and f"most.1 rows.1\torders\t{hidden[0]['rows']}\t" in shown

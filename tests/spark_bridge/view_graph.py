@@ -20,6 +20,7 @@ from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
+from state.store.restored_views import restored_views
 from state.tables.records import CatalogView
 from tests.spark_bridge.corrected_view import CorrectedView, Files, with_file
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -98,7 +99,7 @@ class ViewGraph(CorrectedView):
         """Ends the attempt; the next one takes the root over, and continues from the last epoch."""
         self.materializer.close()
         self._term += 1
-        self.views = {name: restore(self.root, each, self._term) for name, each in self.views.items()}
+        self.views = restored_views(self.views, lambda view: restore(self.root, view, self._term))
         self.materializer = self.new_materializer()
 
     def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None] = IDLE) -> EpochViews:

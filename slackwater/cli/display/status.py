@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _UNFINISHED: Final = ("waiting", "reading")
 _SHOWN_QUARANTINED = 10
+_HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes")
 _VIEW_COLUMNS = ("name", "class", "state", "rows", "version", "path")
 
 
@@ -45,6 +46,7 @@ def print_status(store: Store, output: Output) -> None:
     backfills = store.backfills().to_pylist()
     late = {row["name"] for row in backfills}
     views = [{**row, "state": _view_state(row, late)} for row in store.views().to_pylist()]
+    hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
     if output.json:
@@ -57,6 +59,7 @@ def print_status(store: Store, output: Output) -> None:
                 "left_out": left_out,
                 "views": views,
                 "backfills": backfills,
+                "hidden_views": hidden_views,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
             }
@@ -89,6 +92,11 @@ def print_status(store: Store, output: Output) -> None:
             _print_failure(view["name"], view["reflects_epoch"], view["error"], output)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
+    if hidden_views:
+        shown_hidden = [
+            {**each, "names": " ".join(each["names"]), "reads": " ".join(each["reads"])} for each in hidden_views
+        ]
+        output.rows(shown_hidden, _HIDDEN_COLUMNS, title="hidden views: rows kept for joins, windows and groups within")
     if left_out:
         output.rows(left_out, ("source", "column", "path"), title="ignored columns, and their first files")
     if quarantined:

@@ -21,6 +21,21 @@ function costs(view) {
   return [["work of an epoch", `${seconds(took)}, the median of ${epochs}`], ["its rows", rows]];
 }
 
+/** The rows that views keep for their joins, windows and groups within. */
+function kept(hidden) {
+  if (!hidden.length) return "";
+  const columns = [
+    { title: "hidden view", cell: (each) => each.names.join(", ") },
+    { title: "used by", cell: (each) => each.used_by.join(", ") },
+    { title: "reads", cell: (each) => each.reads.join(", ") },
+    { title: "rows", numeric: true, cell: (each) => count(each.rows) },
+    { title: "size", numeric: true, cell: (each) => bytes(each.bytes) },
+  ];
+  return el("div", { class: "kept" },
+    el("p", { class: "hint" }, "Kept for joins, windows and groups within:"),
+    table("Hidden views", columns, hidden));
+}
+
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 export class Views {
@@ -34,7 +49,7 @@ export class Views {
   }
 
   show(told) {
-    const key = JSON.stringify([told.views, told.backfills]);
+    const key = JSON.stringify([told.views, told.backfills, told.hidden_views]);
     const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
@@ -52,7 +67,8 @@ export class Views {
       ...warnings,
       picture === null ? "" : el("div", { class: "scroll graph", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
-      late.length ? el("ul", {}, late) : "");
+      late.length ? el("ul", {}, late) : "",
+      kept(told.hidden_views));
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
   }
 

@@ -35,7 +35,9 @@ def test_an_explanation_has_the_costs_of_the_last_epochs_and_of_hidden_views(
     trace = EpochTrace.of([Span("spark", name, 0.0, 0.25, cost) for name, cost in costs.items()])
     counts = EpochCounts(1, 3, 30, 1)
     store.commit(epoch=7, delta=Delta(), views=view.views, counts=counts, seconds=EpochSeconds(), trace=trace.to_json())
-    v, over = pipeline.explain()
+    pipeline.view("least", "SELECT min(n) AS n FROM (SELECT k, count(*) AS n FROM t GROUP BY k)")
+    v, over, least = pipeline.explain()
+    assert "shared     with least.1: the same rows" in v.text and "shared     with v.1: the same rows" in least.text
     assert (v.reads, over.reads) == (("t",), ("v",))
     lines = [line.strip() for line in v.text.splitlines()]
     of_v = lines.index("did cost   0.250 s, at most 0.250 s; 2 rows into Spark, 0 looked up, 1 written (0 B); "

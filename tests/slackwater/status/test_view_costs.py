@@ -37,3 +37,9 @@ def test_a_cost_is_the_median_of_the_epochs_that_changed_the_view() -> None:
 def test_a_trace_without_costs_still_tells_seconds() -> None:
     record = replace(_record(), trace='{"spans":[["spark","a",0.0,0.25]]}')
     assert view_costs([record, replace(record, trace=None)])["a"] == ViewCost("a", 1, 0.25, 0.25, WorkCost())
+
+
+def test_views_that_share_rows_have_the_cost_of_them() -> None:
+    record = _record(_span("a.1", 0.5, 7))
+    shared = replace(record, views={**VIEWS, "b.1": replace(VIEWS["a.1"], name="b.1")})
+    assert {name: each.seconds for name, each in view_costs([shared]).items()} == {"a.1": 0.5, "b.1": 0.5}

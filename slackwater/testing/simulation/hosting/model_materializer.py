@@ -108,7 +108,7 @@ class ModelMaterializer:
         declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
         self._schemas = schemas
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
-        self._followed = {parent for plan in plans.values() for parent in plan.parents}
+        self._followed = {*self._recorded.followed}
         for name, view in self._open.items():
             view.changes.is_kept = name in self._followed
         return declaration
@@ -315,6 +315,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
         plan=nothing,
         timestamps=nothing,
         leaves={},
+        content=None if is_view(view.name) else f"groups of {', '.join(sorted(view.sources))}",
         inner=tuple(map(_plan_of, hidden_in(view))),
     )
 

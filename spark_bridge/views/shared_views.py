@@ -1,0 +1,68 @@
+"""Hidden views of several views with the same rows: one of them is maintained, and the others have its datasets.
+
+    a view        its hidden view        the rows, maintained under the name of one
+    orders_by_x   orders_by_x.1  ───┐
+    orders_by_y   orders_by_y.1  ───┴──→ orders_by_x.1
+
+Each keeps a name of its own in the records of the epochs, so that a view may leave or fail without the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from spark_bridge.analysis.view_plan import ViewPlan
+
+
+class SharedViews:
+    """Chooses the one that is maintained: the keeper.
+
+    A keeper goes on when its own view has left, until the views are declared anew.
+    """
+
+    def __init__(self) -> None:
+        self._keepers: dict[str, str] = {}
+
+    def declare(
+        self, plans: Mapping[str, ViewPlan], apart: Collection[str], fresh: Collection[str], begun: Collection[str]
+    ) -> None:
+        """Chooses the keepers anew: those with all rows come first, then those that have begun to get them.
+
+        Args:
+            plans: name → plan, of all views.
+            apart: those that share no rows, as they may lack some.
+            fresh: those that lack rows.
+            begun: those of them that have a dataset.
+        """
+        same: dict[str, list[str]] = {}
+        for name, plan in plans.items():
+            if plan.content is not None and name not in apart:
+                same.setdefault(plan.content, []).append(name)
+        before, self._keepers = {*self._keepers.values()}, {}
+        for names in same.values():
+            if len(names) > 1:
+                keeper = min(names, key=lambda name: (name in fresh, name not in begun, name not in before))
+                self._keepers.update(dict.fromkeys(names, keeper))
+
+    def keeper(self, name: str) -> str:
+        """The view that is maintained for a view: itself, or the one with the same rows."""
+        return self._keepers.get(name, name)
+
+    def names(self, keeper: str) -> list[str]:
+        """The views that have the datasets of a view which is maintained."""
+        if keeper not in self._keepers.values():
+            return [keeper]
+        return [name for name, each in self._keepers.items() if each == keeper]
+
+    def followers(self) -> Iterator[tuple[str, str]]:
+        """Yields each view that another one is maintained for, and its keeper."""
+        return ((name, keeper) for name, keeper in self._keepers.items() if name != keeper)
+
+    def leave(self, name: str) -> str | None:
+        """Lets a view go.  Returns the view that nobody needs any longer, if there is one."""
+        keeper = self._keepers.pop(name, name)
+        return None if keeper in self._keepers.values() else keeper
+
+    def without_own_name(self) -> set[str]:
+        """The keepers whose own views have left."""
+        return {*self._keepers.values()} - self._keepers.keys()
