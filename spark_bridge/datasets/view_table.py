@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -35,6 +35,8 @@ _FULL = 100_000
 # A look-up of a thousand keys takes 3 ms for each piece of the index; a merge takes 1 s for a million rows.
 _FULL_INDEX = 250_000
 _MOST_INDEXES = 64
+# To read these rows without an index takes as long as a look-up in one more piece.
+_INDEX_PIECE = 65_536
 _ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
@@ -207,7 +209,19 @@ class ViewTable:
 
     def delete_where(self, condition: str) -> None:
         """Deletes the rows that fulfil a SQL condition; no such row makes no new version."""
-        self._rewrite(lambda: self._dataset.delete(condition))
+        self.exchange_where([condition], self._dataset.schema.empty_table())
+
+    def exchange_where(self, conditions: Iterable[str], rows: pa.Table) -> None:
+        """Deletes the rows that fulfil a condition of SQL, and appends others; no change makes no new version."""
+        try:
+            found = [self._dataset.to_table(columns=[], filter=each, with_row_address=True) for each in conditions]
+        except (OSError, RuntimeError) as error:
+            raise _commit_error(self._location, error) from error
+        addresses = np.concatenate([np.empty(0, np.uint64), *(each.column(_ADDRESS).to_numpy() for each in found)])
+        if len(addresses):
+            self._update(np.unique(addresses), rows if rows.num_rows else None)
+        elif rows.num_rows:
+            self.append(rows)
 
     def update_where(self, values: Mapping[str, str], condition: str) -> None:
         """Sets columns of the rows that fulfil a condition.  Values and condition are SQL."""
@@ -284,7 +298,6 @@ class ViewTable:
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
         if not is_long and not has_pieces:
             return False
-        self._unindexed = 0
         self._deletions.forget()
         try:
             with self._files.rewriting(self._dataset):
@@ -300,15 +313,20 @@ class ViewTable:
     def _index(self) -> None:
         names = self._indices()
         if self._indexed:
+            self._unindexed = 0
             for name in names.values():
-                sizes = self._dataset.stats.index_stats(name)["num_indexed_rows_per_delta"]
+                stats = self._dataset.stats.index_stats(name)
+                if stats["num_unindexed_rows"] < _INDEX_PIECE:
+                    self._unindexed = max(self._unindexed, stats["num_unindexed_rows"])
+                    continue
+                sizes = stats["num_indexed_rows_per_delta"]
                 merged = newest_to_merge(sizes, full=_FULL_INDEX, factor=_INDEX_FACTOR, most=_MOST_INDEXES)
                 self._dataset.optimize.optimize_indices(num_indices_to_merge=merged, index_names=[name])
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
             for key in self._keys:
                 if key not in names:
                     self._dataset.create_scalar_index(key, "BTREE")
-            self._indexed = True
+            self._indexed, self._unindexed = True, 0
 
     def _indices(self) -> dict[str, str]:
         """Key column → the name of its index, of those that have one."""

@@ -66,13 +66,12 @@ class AppendView(RowView):
             conditions: SQL conditions that together select the rows of the files.
         """
         before = self._snapshot() if self.changes.is_kept else None
-        for condition in conditions:
-            self._table.delete_where(condition)
         if before is None:
+            for condition in conditions:
+                self._table.delete_where(condition)
             return super().apply(rows)
         new = self._query.over(rows).table()
-        if new.num_rows:
-            self._table.append(new)
+        self._table.exchange_where(conditions, new)
         # The file, by which rows leave, comes first.
         names = [*([FILE_FIELD.name] if self._has_files else []), *self._plan.schema.names]
         self.changes.note(ChangeSet(files, None, new.select(names), before))

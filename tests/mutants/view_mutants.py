@@ -430,4 +430,16 @@ VIEW_MUTANTS = (
         (("key=lambda each: each.version", "key=lambda each: -each.version"),),
         shown_by="tests/state/store/test_restored_views.py",
     ),
+    Mutant(
+        "new rows never come into the index",
+        "spark_bridge/datasets/view_table.py",
+        (('if stats["num_unindexed_rows"] < _INDEX_PIECE:', "if True:"),),
+        shown_by="tests/spark_bridge/datasets/test_view_table.py",
+    ),
+    Mutant(
+        "a deletion file lists each row of a run",
+        "spark_bridge/datasets/row_deletions.py",
+        (("            deleted.run_optimize()  # the rows of a file lie side by side\n", ""),),
+        shown_by="tests/spark_bridge/datasets/test_view_table.py",
+    ),
 )

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
+from spark_bridge.datasets import view_table
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.location import Location
@@ -40,7 +41,11 @@ def test_rows_are_found_by_key(tmp_path: Path, size: int) -> None:
     assert table.version == 3
 
 
-def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("piece", "unindexed"), [(32, range(32 + 32)), (1_000, range(70, 141))])
+def test_large_view_gets_an_index_that_many_new_rows_are_found_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, unindexed: range
+) -> None:
+    monkeypatch.setattr(view_table, "_INDEX_PIECE", piece)
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(*range(12_000)))
     for epoch in range(70):
@@ -50,7 +55,7 @@ def test_large_view_gets_an_index_that_new_rows_are_found_by(tmp_path: Path) -> 
     dataset = lance.dataset(location.lance_uri)
     assert [index.field_names for index in dataset.describe_indices()] == [[KEY_COLUMN]]
     [index] = dataset.describe_indices()
-    assert dataset.stats.index_stats(index.name)["num_unindexed_rows"] < 50
+    assert dataset.stats.index_stats(index.name)["num_unindexed_rows"] in unindexed
     plan = dataset.scanner(columns=["n"], filter=f"{KEY_COLUMN} = 'x'").explain_plan()
     assert "ScalarIndexQuery" in plan
     reopened = ViewTable.open(location, table.version)
@@ -209,3 +214,22 @@ def test_dataset_is_created_once(tmp_path: Path) -> None:
     with pytest.raises(CommitRefusedError):
         ViewTable.create(location, groups(2))
     assert found(ViewTable.open(location, 1), 1, 2) == {"it's 1": 0}
+
+
+def test_deletions_of_rows_side_by_side_are_small_and_every_reader_sees_them(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups(*range(200_000)))
+    for start in range(0, 100_000, 1_000):
+        table.delete_where(f"n = 0 AND {KEY_COLUMN} IN ({', '.join(_text(start + at) for at in range(50))})")
+    sizes = [each.stat().st_size for each in (tmp_path / "v.lance" / "_deletions").iterdir()]
+    assert len(sizes) == 100 and max(sizes) < 4_000, "50 rows of a run take no more than their first and their number"
+    left = lance.dataset(location.lance_uri).to_table(columns=[KEY_COLUMN]).column(KEY_COLUMN).to_pylist()
+    assert {*left} == {f"it's {at}" for at in range(200_000) if at >= 100_000 or at % 1_000 >= 50}
+    assert table.num_rows == 195_000 and found(table, 1_049, 1_050) == {"it's 1050": 0}
+    version = table.version
+    table.delete_where("n = 5")
+    assert table.version == version, "no such row makes no new version"
+
+
+def _text(number: int) -> str:
+    return f"'it''s {number}'"
