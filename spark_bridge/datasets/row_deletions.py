@@ -65,7 +65,6 @@ class RowDeletions:
             assert fragment is not None, "the address is one of the dataset"
             gone = bitmap_of(addresses[fragments == number] & np.uint64(0xFFFFFFFF))
             deleted = self._deleted(fragment) | gone
-            deleted.run_optimize()  # the rows of a file lie side by side
             metadata = fragment.metadata
             if len(deleted) == metadata.physical_rows:
                 removed.append(number)

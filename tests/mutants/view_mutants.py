@@ -438,8 +438,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a deletion file lists each row of a run",
-        "spark_bridge/datasets/row_deletions.py",
-        (("            deleted.run_optimize()  # the rows of a file lie side by side\n", ""),),
+        "spark_bridge/datasets/view_table.py",
+        (
+            (
+                "            self._update(np.unique(addresses), rows if rows.num_rows else None)\n        elif",
+                "            self._rewrite(lambda: self._dataset.delete(' OR '.join(conditions)))\n        elif",
+            ),
+        ),
         shown_by="tests/spark_bridge/datasets/test_view_table.py",
     ),
 )
