@@ -139,7 +139,7 @@ class Materializer:
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
         incremental = self._recorded.declare(by_name, planned, declaration)
-        self._incremental.declare(incremental, self._recorded.followed)
+        self._incremental.declare(incremental, self._recorded.shared, self._recorded.followed)
         return declaration
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:

@@ -18,7 +18,7 @@ from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import next_name
+from state.tables.stored_rows import base_name, next_name
 
 _AT_ONCE_ROWS = 200_000
 """Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
@@ -143,7 +143,7 @@ class DerivedViews:
         """
         shown, unshown = {}, {}
         for name, plan in plans.items():
-            is_same = self._plans.get(name) is plan
+            is_same, before = self._plans.get(name) is plan, shared.before(name)
             if name in fresh:
                 if is_same and name in self._unshown:
                     unshown[name] = self._unshown[name]
@@ -152,8 +152,8 @@ class DerivedViews:
                 if version is not None:
                     view.open(version)
                 unshown[name] = _Unshown(plan, view, version)
-            elif is_same and name in self._shown:
-                shown[name] = self._shown[name]
+            elif before in self._shown and (is_same or before != name):
+                shown[name] = self._shown[before]
             else:
                 shown[name] = self._make(plan)
                 shown[name].open(versions[name])
@@ -205,7 +205,7 @@ class DerivedViews:
         for level in _levels(self._plans, self._shared):
             work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents)}
             for recorded, version in run(work).items():
-                name = version.name
+                name = base_name(recorded)
                 if recorded != name:
                     self._unshown[name].version = version
                     created.append(recorded)
@@ -216,7 +216,7 @@ class DerivedViews:
                     if unshown.version is not None:
                         self._ended.add(next_name(name))
                     created.append(name)
-                versions[name] = version
+                versions[name] = replace(version, name=name)
             for name in level:
                 if name in self._shown:
                     parent = Parent(self._plans[name], versions[name], self._shown[name].changes.take())

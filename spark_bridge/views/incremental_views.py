@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from actors.protocol.blocks import Block
@@ -14,6 +15,7 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
+from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
 from state.errors import RunFailedError
@@ -47,14 +49,20 @@ class IncrementalViews:
         """The maintenance of an append or aggregate view, neither created nor open."""
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
 
-    def declare(self, plans: Mapping[str, ViewPlan], read: Collection[str] = ()) -> None:
+    def declare(self, plans: Mapping[str, ViewPlan], shared: SharedViews, read: Collection[str] = ()) -> None:
         """Replaces the plans.  A view with another plan is opened again.
 
         Args:
             plans: name → plan.
+            shared: the views that have the rows of others; one that takes the place of another one has its datasets.
             read: the views whose changes other views follow.
         """
-        self._open = {name: view for name, view in self._open.items() if plans.get(name) is self.plans.get(name)}
+        before = {name: shared.before(name) for name in plans}
+        self._open = {
+            name: self._open[old]
+            for name, old in before.items()
+            if old in self._open and (old != name or plans[name] is self.plans.get(name))
+        }
         self.plans, self._read = dict(plans), frozenset(read)
         for name, view in self._open.items():
             self._keep_changes(name, view)
@@ -119,7 +127,7 @@ class IncrementalViews:
     ) -> dict[str, Callable[[], ViewVersion]]:
         """Name → the work on each view that reads a corrected source."""
         return {
-            name: partial(self._opened(versions[name]).correct, rows)
+            name: partial(self._correct, rows, versions[name])
             for name, plan in self.plans.items()
             if not rows.sources.isdisjoint(plan.sources)
         }
@@ -140,12 +148,15 @@ class IncrementalViews:
     def _apply(self, epoch: int, plan: ViewPlan, rows: EpochRows, version: ViewVersion | None) -> ViewVersion:
         count(WorkCost(given=sum(rows.counts.get(source, 0) for source in plan.columns)))
         if version is not None:
-            return self._opened(version).apply(rows)
+            return replace(self._opened(version).apply(rows), name=plan.name)
         view = self.make(plan)
         created = view.create(epoch, rows)
         self._open[plan.name] = view
         self._keep_changes(plan.name, view)
         return created
+
+    def _correct(self, rows: CorrectedRows, version: ViewVersion) -> ViewVersion:
+        return replace(self._opened(version).correct(rows), name=version.name)
 
     def _opened(self, version: ViewVersion) -> View:
         name = version.name

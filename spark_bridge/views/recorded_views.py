@@ -59,6 +59,7 @@ class RecordedViews:
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
         ingested: the sources that have ingested rows.
+        shared: the hidden views that have the rows of others.
 
     Args:
         backfills: the views that lack ingested rows.
@@ -80,7 +81,7 @@ class RecordedViews:
     ) -> None:
         self._backfills, self._full, self._derived = backfills, full, derived
         self._adopt, self._clock = adopt, clock
-        self._shared = SharedViews()
+        self.shared = SharedViews()
         self._create_empty = create_empty
         self._planned: Mapping[str, PlannedView] = {}
         self._begun: dict[str, ViewVersion] = {}
@@ -134,7 +135,7 @@ class RecordedViews:
         fresh = {*declaration.new, *declaration.backfills}
         self._share_rows(definitions, plans, fresh, declaration.incomplete)
         self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
-        plans = {name: plan for name, plan in plans.items() if self._shared.keeper(name) == name}
+        plans = {name: plan for name, plan in plans.items() if self.shared.keeper(name) == name}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
@@ -147,7 +148,7 @@ class RecordedViews:
         begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
         self._backfills.declare(definitions, backfills, begun)
         self._full.declare(full, fresh, begun, self.versions)
-        self._derived.declare(derived, fresh, begun, self.versions, self._shared)
+        self._derived.declare(derived, fresh, begun, self.versions, self.shared)
         self._begun = {}
         self._maintained = {name for name in plans if name not in declaration.backfills and name not in full}
         return {name: plan for name, plan in of_sources.items() if name not in backfills}
@@ -167,18 +168,18 @@ class RecordedViews:
             fresh: those that lack rows.
             incomplete: those that lack the rows of missing files.
         """
-        for name in self._shared.without_own_name():
+        for name in self.shared.without_own_name():
             self.versions.pop(name, None)
         begun = {base_name(name) for name in self._begun}.union(self._derived.unshown)
         begun.update(each.name for each in self._backfills.plans)
         apart = {name for name in plans if definitions[declared_name(name)].on_missing == "allow"}
-        self._shared.declare(plans, apart.union(incomplete), fresh, begun)
-        self._unshared = {name for name, _ in self._shared.followers() if name in fresh}
+        self.shared.declare(plans, apart.union(incomplete), fresh, begun)
+        self._unshared = {name for name, _ in self.shared.followers() if name in fresh}
 
     @property
     def followed(self) -> Set[str]:
         """The views that are maintained and whose changes others follow."""
-        return {self._shared.keeper(parent) for each in self._planned.values() for parent in each.plan.parents}
+        return {self.shared.keeper(parent) for each in self._planned.values() for parent in each.plan.parents}
 
     @property
     def ending(self) -> Set[str]:
@@ -207,7 +208,7 @@ class RecordedViews:
             The views that are maintained no longer, hidden ones among them.
         """
         names = list[str]()
-        for user in dict.fromkeys(map(declared_name, self._shared.names(base_name(error.view)))):
+        for user in dict.fromkeys(map(declared_name, self.shared.names(base_name(error.view)))):
             names += self._fail(user, error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
             if not is_view(each) or each in self._failures or each in self._failed:
@@ -234,7 +235,7 @@ class RecordedViews:
         Returns:
             The views that are maintained no longer.
         """
-        ended = [each for name in names if (each := self._shared.leave(name)) is not None]
+        ended = [each for name in names if (each := self.shared.leave(name)) is not None]
         for name in ended:
             for views in (self._backfills, self._full, self._derived):
                 views.drop(name)
@@ -304,7 +305,7 @@ class RecordedViews:
         self._full.on_rows(changed)
         self._begin_computations()
         unshown = self._backfills.recorded() | self._full.recorded(epoch) | self._derived.recorded(epoch)
-        kept_for_others = self._shared.without_own_name()
+        kept_for_others = self.shared.without_own_name()
         views = {name: each for name, each in self.versions.items() if name not in kept_for_others}
         created = [each for each in created if each.name not in kept_for_others]
         return EpochViews(views | unshown, tuple(created), dropped, (), stopped)
@@ -357,18 +358,18 @@ class RecordedViews:
             for name in self._maintained
             if name in self.versions
         }
-        return parents | {name: parents[self._shared.keeper(name)] for name in self._shareable()}
+        return parents | {name: parents[self.shared.keeper(name)] for name in self._shareable()}
 
     def _shareable(self) -> set[str]:
         """The views that have the rows of another one which is maintained."""
         shown = self._maintained & self.versions.keys()
-        return {name for name, keeper in self._shared.followers() if keeper in shown}
+        return {name for name, keeper in self.shared.followers() if keeper in shown}
 
     def _share(self, epoch: int) -> list[CatalogView]:
         """Gives these views the datasets of the other ones.  Returns those that the epoch creates."""
         shareable = sorted(self._shareable())
         for name in shareable:
-            self.versions[name] = replace(self.versions[self._shared.keeper(name)], name=name)
+            self.versions[name] = replace(self.versions[self.shared.keeper(name)], name=name)
         created = [self._planned[name].catalog_view(name, epoch) for name in shareable if name in self._unshared]
         self._unshared.difference_update(shareable)
         return created
@@ -436,7 +437,7 @@ class RecordedViews:
     def _end_dropped(self) -> set[str]:
         """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
         dropped, self._dropped = self._dropped, set()
-        for name in dropped - self._shared.without_own_name():
+        for name in dropped - self.shared.without_own_name():
             self.versions.pop(name, None)
         return dropped
 

@@ -17,11 +17,13 @@ from spark_bridge.analysis.view_plan import ViewPlan
 class SharedViews:
     """Chooses the one that is maintained: the keeper.
 
-    A keeper goes on when its own view has left, until the views are declared anew.
+    A keeper goes on when its own view has left, until the views are declared anew; then another one takes its place.
     """
 
     def __init__(self) -> None:
         self._keepers: dict[str, str] = {}
+        self._contents: dict[str, str] = {}
+        self._before: dict[str, str] = {}
 
     def declare(
         self, plans: Mapping[str, ViewPlan], apart: Collection[str], fresh: Collection[str], begun: Collection[str]
@@ -38,15 +40,23 @@ class SharedViews:
         for name, plan in plans.items():
             if plan.content is not None and name not in apart:
                 same.setdefault(plan.content, []).append(name)
-        before, self._keepers = {*self._keepers.values()}, {}
-        for names in same.values():
+        before, self._contents, self._before, self._keepers = self._contents, {}, {}, {}
+        for content, names in same.items():
+            kept = before.get(content, "")
+            keeper = min(names, key=lambda name: (name in fresh, name not in begun, name != kept))
+            self._contents[content] = keeper
+            if kept and keeper not in fresh:
+                self._before[keeper] = kept
             if len(names) > 1:
-                keeper = min(names, key=lambda name: (name in fresh, name not in begun, name not in before))
                 self._keepers.update(dict.fromkeys(names, keeper))
 
     def keeper(self, name: str) -> str:
         """The view that is maintained for a view: itself, or the one with the same rows."""
         return self._keepers.get(name, name)
+
+    def before(self, keeper: str) -> str:
+        """The name under which the rows of a view were maintained before the last declaration."""
+        return self._before.get(keeper, keeper)
 
     def names(self, keeper: str) -> list[str]:
         """The views that have the datasets of a view which is maintained."""

@@ -380,18 +380,18 @@ VIEW_MUTANTS = (
         "rows that others have are recorded as they were first",
         _SHARED_ROWS,
         (("for name in shareable:", "for name in self._unshared & {*shareable}:"),),
-        shown_by=f"{_SHARED}::test_a_view_that_is_dropped_leaves_the_rows_to_the_other",
+        shown_by=f"{_SHARED}::test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other",
     ),
     Mutant(
         "rows that others have end with the first view",
         _SHARED_ROWS,
-        (("dropped - self._shared.without_own_name()", "dropped"),),
+        (("dropped - self.shared.without_own_name()", "dropped"),),
         shown_by=f"{_SHARED}::test_a_view_that_fails_leaves_the_rows_to_the_other",
     ),
     Mutant(
         "only one view fails with common rows",
         _SHARED_ROWS,
-        (("self._shared.names(base_name(error.view))", "[error.view]"),),
+        (("self.shared.names(base_name(error.view))", "[error.view]"),),
         shown_by=f"{_SHARED}::test_views_fail_together_if_their_common_rows_do",
     ),
     Mutant(
@@ -446,5 +446,11 @@ VIEW_MUTANTS = (
             ),
         ),
         shown_by="tests/spark_bridge/datasets/test_view_table.py",
+    ),
+    Mutant(
+        "rows that go to another view are opened as they were recorded",
+        "spark_bridge/views/incremental_views.py",
+        (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),
+        shown_by=f"{_SHARED}::test_a_view_is_dropped_after_its_rows_were_tidied",
     ),
 )

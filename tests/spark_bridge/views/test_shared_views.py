@@ -14,6 +14,7 @@ from pyspark.sql.functions import udf
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.datasets import view_table
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.random_rows import random_rows
@@ -110,6 +111,39 @@ def test_a_view_that_is_dropped_leaves_the_rows_to_the_other(
     graph.settle()
     _epochs(graph)
     assert _paths(graph, "by_k", "most") == paths
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("left", [BY_K, MOST], ids=["the first stays", "the second stays"])
+def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
+    local_spark: SparkSession, tmp_path: Path, left: ViewDefinition
+) -> None:
+    graph = _graph(local_spark, tmp_path, BY_K, MOST)
+    _epochs(graph)
+    paths = _paths(graph, left.name)
+    graph.definitions = [left]
+    graph.reopen()
+    _epochs(graph)
+    assert _paths(graph, left.name) == paths
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("views", [(BY_K, MOST), (TOTAL, OVER, ABOVE)], ids=["of sources", "of a view"])
+def test_a_view_is_dropped_after_its_rows_were_tidied(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: tuple[ViewDefinition, ...]
+) -> None:
+    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 1)
+    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    *others, dropped, left = views
+    graph = _graph(local_spark, tmp_path, *views)
+    for _ in range(6):
+        _epochs(graph, 1)
+        for _ in range(9):
+            graph.materializer.tidy()
+    paths = _paths(graph, left.name)
+    _drop(graph, dropped.name, *others, left)
+    _epochs(graph)
+    assert _paths(graph, left.name) == paths, "no version is lost, and nobody else has written"
     graph.materializer.close()
 
 
