@@ -215,12 +215,16 @@ class Materializer:
         """Name → the share of its history that each backfill has, from 0 to 1; the least one of its hidden views."""
         fractions = dict.fromkeys(map(declared_name, self._derived.unshown), 0.0)
         of_views = sorted(self._backfills.fractions.items(), key=lambda each: each[1], reverse=True)
-        return fractions | {declared_name(name): fraction for name, fraction in of_views}
+        return fractions | {view: fraction for name, fraction in of_views for view in self._users(name)}
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
         """Name → the missing files of each backfill that cannot become complete."""
-        return {declared_name(name): missing for name, missing in self._backfills.blocked.items()}
+        return {view: missing for name, missing in self._backfills.blocked.items() for view in self._users(name)}
+
+    def _users(self, name: str) -> list[str]:
+        """The declared views that have the rows of a view which is maintained."""
+        return [declared_name(each) for each in self._recorded.shared.names(name)]
 
     def backfill(self) -> bool:
         """Adds a piece of history to one backfill: call it between two epochs.

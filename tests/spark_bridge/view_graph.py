@@ -31,10 +31,10 @@ IDLE: Files = {}
 _SETTLED_S, _POLL_S = 120.0, 0.02
 
 
-class _FilesOfEpoch:
+class FilesOfEpoch:
     """A history: a file is a piece, see `spark_bridge.hand_over.history.History`."""
 
-    missing = ()
+    missing: tuple[str, ...] = ()
 
     def __init__(self, files: Files, columns: Mapping[str, frozenset[str]], progress: str | None) -> None:
         self._files = sorted(file for file in files if file[0] in columns)
@@ -156,8 +156,8 @@ class ViewGraph(CorrectedView):
             self.spark.catalog.dropTempView(name)
         return answers
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> _FilesOfEpoch:
-        return _FilesOfEpoch(self._files_at[epoch], plan.columns, progress)
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> FilesOfEpoch:
+        return FilesOfEpoch(self._files_at[epoch], plan.columns, progress)
 
     def _declare(self, materializer: Materializer) -> None:
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}

@@ -18,7 +18,7 @@ from spark_bridge.datasets import view_table
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.view_graph import ViewGraph, follow_in_all_ways, random_epoch
+from tests.spark_bridge.view_graph import FilesOfEpoch, ViewGraph, follow_in_all_ways, random_epoch
 
 SOURCES = ("t", "u")
 BY_K = ViewDefinition("by_k", "SELECT t.k, count(*) AS n, sum(u.i) AS s FROM t JOIN u USING (g) GROUP BY t.k")
@@ -111,6 +111,21 @@ def test_a_view_that_is_dropped_leaves_the_rows_to_the_other(
     graph.settle()
     _epochs(graph)
     assert _paths(graph, "by_k", "most") == paths
+    graph.materializer.close()
+
+
+def test_each_view_waits_for_the_missing_files_of_common_rows(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = _graph(local_spark, tmp_path, TOTAL)
+    graph.correct({(source, "a"): random_rows(random.Random(1), 5) for source in SOURCES})
+    graph.declare([TOTAL, BY_K, MOST])
+    graph.correct({})
+    monkeypatch.setattr(FilesOfEpoch, "missing", ("file:///gone",))
+    for _ in range(2):
+        graph.materializer.backfill()
+    assert graph.materializer.blocked == dict.fromkeys(("by_k", "most"), ("file:///gone",))
+    assert graph.materializer.backfilling.keys() == {"by_k", "most"}
     graph.materializer.close()
 
 
