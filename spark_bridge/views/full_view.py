@@ -18,7 +18,7 @@ from spark_bridge.datasets.result_rows import Result, replace_by_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset
 from spark_bridge.views.recomputation import computed
-from state.lance.lance_access import open_dataset
+from state.lance.lance_access import open_dataset, stored_bytes
 from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import is_stored_rows
@@ -101,7 +101,7 @@ class FullView:
                 for source in self.plan.columns
             }
             with computed(session, self.definition, frames, self._views) as frame:
-                nbytes = sum(map(_nbytes, datasets.values()))
+                nbytes = sum(map(stored_bytes, datasets.values()))
                 replace_by_result(self._table, Result(self.plan.schema, nbytes, lambda: frame))
         self.version = replace(
             self.version,
@@ -127,11 +127,6 @@ class FullView:
     def _datasets(self, stored: Mapping[str, ViewVersion]) -> dict[str, lance.LanceDataset]:
         found = {source: stored[source] for source in sorted(self.plan.columns) if source in stored}
         return {source: open_dataset(self._root.child(each.path), each.version) for source, each in found.items()}
-
-
-def _nbytes(dataset: lance.LanceDataset) -> int:
-    """Size of all rows as stored, in bytes."""
-    return sum(file.file_size_bytes or 0 for each in dataset.get_fragments() for file in each.metadata.files)
 
 
 def _fingerprint(stored: Mapping[str, ViewVersion], datasets: Mapping[str, lance.LanceDataset]) -> str:

@@ -22,7 +22,15 @@ from spark_bridge.views.view import ShownView, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, next_name, stored_versions
+from state.tables.stored_rows import (
+    base_name,
+    declared_name,
+    is_hidden_view,
+    is_stored_rows,
+    is_view,
+    next_name,
+    stored_versions,
+)
 
 if TYPE_CHECKING:
     from spark_bridge.views.view import View
@@ -227,7 +235,7 @@ class RecordedViews:
     def _hidden_in(self, name: str) -> list[str]:
         """The hidden views of a view, declared or recorded."""
         names = {base_name(each) for each in (*self._planned, *self.versions) if declared_name(each) == name}
-        return sorted(each for each in names if not is_view(each) and not is_stored_rows(each))
+        return sorted(filter(is_hidden_view, names))
 
     def _let_go(self, names: Sequence[str]) -> list[str]:
         """Ends the maintenance of views, and their backfills with the next epoch, unless others have their rows.

@@ -20,6 +20,11 @@ _CACHE_BYTES = 64 << 20
 _RETRY_WITHIN_S = 15
 
 
+def stored_bytes(dataset: lance.LanceDataset) -> int:
+    """Size of all rows as stored, in bytes, without indices."""
+    return sum(file.file_size_bytes or 0 for each in dataset.get_fragments() for file in each.metadata.files)
+
+
 def open_dataset(
     location: Location, version: int | str | None = None, *, index_cache_bytes: int = _CACHE_BYTES
 ) -> lance.LanceDataset:

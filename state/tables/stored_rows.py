@@ -89,6 +89,11 @@ def is_stored_rows(name: str) -> bool:
     return name.endswith(_SUFFIX)
 
 
+def is_hidden_view(name: str) -> bool:
+    """True for the name of a hidden view in an epoch record; false for its backfill."""
+    return name == base_name(name) and not is_view(name) and not is_stored_rows(name)
+
+
 def source_of_rows(name: str) -> str:
     """The source of the rows with this name in an epoch record."""
     return name.removesuffix(_SUFFIX)

@@ -18,6 +18,7 @@ from spark_bridge.materializer import Materializer
 from state.errors import RunFailedError
 from state.lance import view_dataset
 from state.location import Location
+from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView, blocks
@@ -79,7 +80,7 @@ class Pipeline:
         """Continues in a new materializer from the recorded versions; versions written later are lost."""
         self.materializer.close()
         self.term += 1
-        self.views = {name: view_dataset.restore(self.root, view, self.term) for name, view in self.views.items()}
+        self.views = restored_views(self.views, lambda view: view_dataset.restore(self.root, view, self.term))
         self.materializer = self.recovered()
         self.declare(*self.definitions)
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from state.tables.stored_rows import declared_name, is_stored_rows, is_view
+from state.tables.stored_rows import declared_name, is_hidden_view, is_view
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph
@@ -51,7 +51,7 @@ def _epoch(graph: ViewGraph, rows: int = 12) -> None:
 
 
 def _hidden(graph: ViewGraph) -> set[str]:
-    recorded = {name for name in graph.views if not is_view(name) and not is_stored_rows(name)}
+    recorded = {*filter(is_hidden_view, graph.views)}
     assert recorded == {name for name in graph.catalog if not is_view(name)}
     return recorded
 

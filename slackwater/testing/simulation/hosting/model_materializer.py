@@ -76,7 +76,7 @@ class ModelMaterializer:
         self._open: dict[str, ModelDatasets] = {}
         self._open_stored: dict[str, ModelStoredRows] = {}
         self._declared: set[str] = set()
-        self._followed: set[str] = set()
+        self._followed: Set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
@@ -108,7 +108,7 @@ class ModelMaterializer:
         declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
         self._schemas = schemas
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
-        self._followed = {*self._recorded.followed}
+        self._followed = self._recorded.followed
         for name, view in self._open.items():
             view.changes.is_kept = name in self._followed
         return declaration
