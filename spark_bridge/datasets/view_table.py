@@ -298,6 +298,7 @@ class ViewTable:
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
         if not is_long and not has_pieces:
             return False
+        self._unindexed = 0
         self._deletions.forget()
         try:
             with self._files.rewriting(self._dataset):
@@ -313,7 +314,6 @@ class ViewTable:
     def _index(self) -> None:
         names = self._indices()
         if self._indexed:
-            self._unindexed = 0
             for name in names.values():
                 stats = self._dataset.stats.index_stats(name)
                 if stats["num_unindexed_rows"] < _INDEX_PIECE:
@@ -326,7 +326,7 @@ class ViewTable:
             for key in self._keys:
                 if key not in names:
                     self._dataset.create_scalar_index(key, "BTREE")
-            self._indexed, self._unindexed = True, 0
+            self._indexed = True
 
     def _indices(self) -> dict[str, str]:
         """Key column → the name of its index, of those that have one."""

@@ -62,6 +62,15 @@ def test_large_view_gets_an_index_that_many_new_rows_are_found_by(
     assert found(reopened, 12_069) == {"it's 12069": 70}
 
 
+def test_a_small_view_whose_rows_are_replaced_for_long_is_tidied_seldom(tmp_path: Path) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(1_000)))
+    tidied = 0
+    for epoch in range(40):
+        table.upsert(groups(*range(1_000), n=epoch))
+        tidied += table.tidy()
+    assert tidied <= 6, "each time, other views wait for their turn"
+
+
 def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(*range(9_000)))
