@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actors.formats.options import Csv, Json, Parquet, Text
+    from actors.formats.options import Csv, Debezium, Json, Parquet, Text
     from actors.settings import (
         BarrierSettings,
         CacheSettings,
@@ -116,6 +116,7 @@ _MODULES = {
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.formats.options",
+    "Debezium": "actors.formats.options",
     "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
     "Json": "actors.formats.options",
@@ -164,6 +165,7 @@ __all__ = [
     "CommitRefusedError",
     "CommitUnknownError",
     "Csv",
+    "Debezium",
     "DamagedStoreError",
     "DefinitionChangedError",
     "DryRun",

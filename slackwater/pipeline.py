@@ -15,8 +15,8 @@ import pyarrow as pa
 from typing_extensions import Unpack
 
 from actors.files import ReadingOrder
-from actors.formats.options import Csv, Json, Parquet, Text
-from actors.formats.registry import Format, format_type
+from actors.formats.options import DEBEZIUM_DELETED, Debezium, Parquet
+from actors.formats.registry import Format, format_type, is_built_in
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check, current_head
@@ -26,6 +26,8 @@ from actors.schemas.safe_types import safe_schema
 from actors.sources.discovery import Discovery, Listing, Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.row_key import METADATA as OF_KEYS
+from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.observability.run_observer import RunObserver
@@ -119,14 +121,17 @@ class Pipeline:
         timestamps: Timestamps = "exact",
         max_removed_share: float = 0.2,
         max_removed_files: int = 100,
+        key: str | Sequence[str] | None = None,
+        order_by: str | Sequence[str] | None = None,
+        deleted: str | None = None,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
         Args:
             name: the name of the source in views.
             url: a local path, `file://`, `s3://`, `gs://`, `az://` or `http(s)://`.
-            format: `"parquet"`, `"csv"`, `"json"` (one object per line), `"text"` (one row per line), or an object
-                with options: `Csv(delimiter=";")`.
+            format: `"parquet"`, `"csv"`, `"json"` (one object per line), `"debezium"` (one change per line, see
+                `Debezium`), `"text"` (one row per line), or an object with options: `Csv(delimiter=";")`.
             pattern: a glob for names below the URL; names that start with `_` or `.` match only if it names them.
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
             discovery: the way to find new files: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that
@@ -152,12 +157,23 @@ class Pipeline:
                 than this share of the files would go within ten minutes, until the files are back or
                 `Run.allow_removals` lets them go; 1 lets all go, 0 none.
             max_removed_files: so many files may go whatever their share, unless none would be left.
+            key: a column, or several, of which each row is a new version of a record: views see the last row of each
+                key.  The source gets the metadata `path` and `row`.  A row without a value in it is a bad record.
+            order_by: the column, or columns, whose highest values are in the last row of a key; rows that are equal
+                in them follow in the order of their paths, and in a file in its order.  A row without a value in it is
+                a bad record.
+            deleted: an SQL condition over the columns, such as `"op = 'D'"`: a key whose last row fulfils it has no
+                row.  With `format="debezium"` it is `"__op = 'd'"`, unless another one is given.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
             SchemaError: the schema cannot be read or cannot be carried to Spark.
         """
         self._check_source_name(name)
+        made = _format(name, format)
+        if deleted is None and key is not None and isinstance(made, Debezium):
+            deleted = DEBEZIUM_DELETED
+        row_key = _row_key(name, key, order_by, deleted)
         location = Location(os.fspath(url), storage_options or {})
         if storage_options is None and location.scheme == self.root.scheme:
             location = replace(location, storage_options=self.root.storage_options)
@@ -166,7 +182,7 @@ class Pipeline:
         self._sources[name] = SourceDefinition(
             name=name,
             location=location,
-            format=_format(name, format),
+            format=made,
             pattern=pattern,
             schema=None if schema is None else safe_schema(parse_schema(schema) if isinstance(schema, str) else schema),
             discovery=discovery,
@@ -177,10 +193,11 @@ class Pipeline:
                 max_removed_files=max_removed_files,
             ),
             schema_evolution=schema_evolution,
-            metadata=tuple(metadata),
+            metadata=tuple(dict.fromkeys([*metadata, *(OF_KEYS if row_key else ())])),
             order=order,
             materialize=materialize,
             timestamps=timestamps,
+            key=row_key,
         )
 
     def table(
@@ -447,6 +464,20 @@ def _check_name(kind: str, name: str) -> None:
         )
 
 
+def _row_key(
+    source: str, key: str | Sequence[str] | None, order_by: str | Sequence[str] | None, deleted: str | None
+) -> RowKey | None:
+    if key is None:
+        if order_by is not None or deleted is not None:
+            option = "order_by" if order_by is not None else "deleted"
+            raise SettingsError(f'source {source}: {option} is for a source with a key; name it, as in key="id"')
+        return None
+    try:
+        return RowKey.of(key, order_by, deleted)
+    except SettingsError as error:
+        raise SettingsError(f"source {source}: {error}") from None
+
+
 def _is_format(given: Any) -> bool:
     return is_dataclass(given) and callable(getattr(given, "reader", None))
 
@@ -458,7 +489,7 @@ def _format(source: str, format: str | Format) -> Format:
         except SettingsError as error:
             raise SettingsError(f"source {source}: {error}") from None
         return made
-    if isinstance(format, (Parquet, Csv, Json, Text)) or _is_format(format):
+    if is_built_in(format) or _is_format(format):
         return format
     raise SettingsError(
         f"source {source}: {format!r} is not a valid format; give a name, an object such as Csv(), or your own object "

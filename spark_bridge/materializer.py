@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
@@ -73,6 +75,7 @@ class Materializer:
         open_history: opens the rows that were ingested before a backfill.
         put_block: makes a block of rows of this process.
         join_memory_bytes: the bound of the rows of joins in memory, see `MemoryTier`.
+        keys: the sources of which views see the last row of each key.
     """
 
     def __init__(
@@ -86,12 +89,13 @@ class Materializer:
         open_history: OpenHistory = no_history,
         put_block: PutBlock = block_of_table,
         join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES,
+        keys: RowKeys = MappingProxyType({}),
     ) -> None:
         self._spark, self._root = spark, root
-        self._materialized, self._replacing = materialized, replacing
+        self._materialized, self._replacing, self._keys = materialized, replacing, keys
         self._clock = clock or SystemClock()
         self._jobs = SparkJobs(spark)
-        self._planner = ViewPlanner(spark, self._jobs, materialized)
+        self._planner = ViewPlanner(spark, self._jobs, materialized, keys)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
@@ -327,7 +331,7 @@ class Materializer:
         return self._derived.log(version.name) or self._incremental.log(version)
 
     def _full_view(self, each: PlannedView) -> FullView:
-        return FullView(self._spark, self._root, each)
+        return FullView(self._spark, self._root, each, self._keys)
 
     def _compute(self, name: str, work: Callable[[], ViewVersion]) -> ViewVersion:
         return self._jobs.run("view", _ALL_ROWS, {name: work})[name]

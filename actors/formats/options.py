@@ -43,6 +43,24 @@ class Json:
     name: str = field(default="json", init=False)
 
 
+DEBEZIUM_DELETED = "__op = 'd'"
+"""SQL condition: a change in Debezium's envelope is a deletion."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Debezium:
+    """Changes of a table in Debezium's envelope, as newline-delimited JSON: one change a line.
+
+    A row has the columns of the table, from `after`, or from `before` for a deletion.  Those of the envelope have the
+    names `__op`, `__ts_ms`, and `__source_lsn` and the like for the fields of `source`; a declared schema names those
+    that are wanted.  With a `key`, the source has the last row of each key, without the deletions (`__op = 'd'`):
+
+        pipeline.source("orders", url, format=Debezium(), key="id", order_by="__source_lsn")
+    """
+
+    name: str = field(default="debezium", init=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Text:
     """Text files: one row a line, with one column.

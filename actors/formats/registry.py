@@ -6,27 +6,31 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from actors.formats.options import Csv, Json, Parquet, Text
+from actors.formats.options import Csv, Debezium, Json, Parquet, Text
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.reader import CustomFormat, FileReader
 from actors.formats.text.csv import CsvReader
+from actors.formats.text.debezium import DebeziumReader
 from actors.formats.text.json import JsonReader
 from actors.formats.text.text_reader import TextReader
 from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
 
-Format = Parquet | Csv | Json | Text | CustomFormat
-FORMATS: dict[str, type[Parquet] | type[Csv] | type[Json] | type[Text]] = {
+BuiltIn = Parquet | Csv | Json | Debezium | Text
+Format = BuiltIn | CustomFormat
+FORMATS: dict[str, type[BuiltIn]] = {
     "parquet": Parquet,
     "csv": Csv,
     "json": Json,
+    "debezium": Debezium,
     "text": Text,
 }
 _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Parquet: lambda _, limits, timestamps: ParquetReader(limits, timestamps),
     Csv: CsvReader,
     Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
+    Debezium: lambda _, limits, timestamps: DebeziumReader(limits, timestamps),
     Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Protocol
 
@@ -11,7 +12,8 @@ from actors.file_errors import UnreadableFile
 from actors.rows import BadRecord, Rows
 from actors.settings import ReadLimits
 
-_RAW_BYTES = 64 * 1024
+MOST_RAW_BYTES = 64 * 1024
+"""Of a bad record, which are kept."""
 
 
 class Records(Protocol):
@@ -70,5 +72,25 @@ def salvaged(
                     f"the last: {reason_of(error)}",
                     first_row + start + 1,
                 ) from None
-            bad.append(BadRecord(first_row + start, records.raw(start)[:_RAW_BYTES], reason_of(error)))
+            bad.append(BadRecord(first_row + start, records.raw(start)[:MOST_RAW_BYTES], reason_of(error)))
     return Rows(pa.concat_tables(good) if good else records.parse(0, 0), first_row, tuple(bad))
+
+
+def row_as_json(table: pa.Table, index: int) -> bytes:
+    """One row of a table, as JSON."""
+    row = {name: _shown(column[index]) for name, column in zip(table.column_names, table.columns, strict=True)}
+    return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _shown(value: pa.Scalar) -> object:
+    """A value as text; some values have no form in Python."""
+    for form in (
+        lambda: value.as_py(),
+        lambda: str(value),
+        lambda: bytes(value.as_buffer()).decode("utf-8", "replace"),
+    ):
+        try:
+            return form()
+        except (ValueError, OverflowError, AttributeError):
+            continue
+    return f"a {value.type} that cannot be shown"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
 from actors.formats.limits import row_bytes
+from actors.reading.required_values import with_values
 from actors.rows import Rows
 from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values
@@ -44,6 +45,7 @@ class FileColumns:
         if not self.content.names:
             raise UnreadableFile("its path has every column of the source; declare one that is in the files")
         self._metadata, self._from_path = metadata, frozenset(from_path)
+        self._required = () if source.key is None else source.key.required
         self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
         self._schema = schema if columns is None else pa.schema([each for each in schema if each.name in columns])
         self.columns = None if columns is None else self._of_content(frozenset(columns))
@@ -54,14 +56,16 @@ class FileColumns:
     def complete(self, rows: Rows) -> Rows:
         """The rows of the content with all columns, in the order of the source; `_epoch` is null.
 
+        A row without a value in a column of the source's key is a bad record.
+
         Raises:
             UnreadableFile: the content has a column with the name of a metadata column.
         """
-        others = self._others(rows)
-        if rows.table.schema.equals(self._schema):
-            return replace(rows, others=others)
-        columns = [self._column(field, rows) for field in self._schema]
-        return replace(rows, table=pa.Table.from_arrays(columns, schema=self._schema), others=others)
+        rows = replace(rows, others=self._others(rows))
+        if not rows.table.schema.equals(self._schema):
+            columns = [self._column(field, rows) for field in self._schema]
+            rows = replace(rows, table=pa.Table.from_arrays(columns, schema=self._schema))
+        return with_values(rows, self._required) if self._required else rows
 
     def _others(self, rows: Rows) -> tuple[pa.Field, ...]:
         of_content = [field for field in rows.others if field.name not in self._from_path]

@@ -41,7 +41,7 @@ class OpenFile:
         source: its source.
         reader: the reader of the source's format.
         piece_bytes: the wanted size of a piece, in bytes.
-        limits: the limits of one file; `max_cpu_s_per_mib` counts between its pieces, whatever its format is.
+        limits: the limits of one file; `max_cpu_s_per_mib` and `max_bad_records` count, whatever its format is.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class OpenFile:
     ) -> None:
         self._content, self._file, self._source = content, file, source
         self._reader, self._piece_bytes = reader, piece_bytes
-        self._cpu = CpuTime(content.size, limits)
+        self._cpu, self._most_bad = CpuTime(content.size, limits), limits.max_bad_records
         self._adds_columns = source.schema_evolution == "add_columns"
         self._pieces: Iterator[Rows] | None = None
         self._ahead: Rows | None = None
@@ -110,12 +110,20 @@ class OpenFile:
 
     def _read(self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None) -> Iterator[Rows]:
         """Yields the records from an offset, with all columns of the source."""
-        made = FileColumns(self._source, schema, self._file, columns)
+        made, bad = FileColumns(self._source, schema, self._file, columns), 0
         pieces = self._reader.read(
             self._content, made.content, offset, self._piece_bytes, made.columns, self._adds_columns
         )
         for piece in pieces:
             rows = made.complete(piece)
+            bad += len(rows.bad)
+            if bad > self._most_bad:
+                last = rows.bad[-1]
+                raise UnreadableFile(
+                    f"more than {self._most_bad} of its records are bad (ReadLimits.max_bad_records), the last: "
+                    f"{last.reason}",
+                    last.row + 1,
+                )
             if self._adds_columns and rows.others:
                 new = addable_columns(schema, rows.others, stored=self._source.materialize)
                 if new.names:

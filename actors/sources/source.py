@@ -10,11 +10,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from actors.files import ReadingOrder
+from actors.formats.options import Debezium
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.web_options import WebOptions
 from actors.schemas.conform import Timestamps
 from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
+from actors.sources.row_key import METADATA as OF_KEYS
+from actors.sources.row_key import RowKey
 from state.errors import SettingsError
 from state.location import Location
 
@@ -84,6 +87,7 @@ class SourceDefinition:
         materialize: True to keep the rows in a dataset of their own.
         timestamps: the treatment of times with digits below microseconds: `exact` (the record is bad) or `truncate`.
         table: for a static table, `files`, or `frame` if its rows come with the pipeline and the start stores them.
+        key: the key of its rows, of which views see the last one each; None if they see all rows.
     """
 
     name: str
@@ -99,6 +103,7 @@ class SourceDefinition:
     materialize: bool = False
     timestamps: Timestamps = "exact"
     table: TableKind | None = None
+    key: RowKey | None = None
 
     def __post_init__(self) -> None:
         if self.order is not None:
@@ -110,6 +115,11 @@ class SourceDefinition:
                 f"source {self.name}: timestamps={self.timestamps!r} is for the built-in formats; the reader of "
                 f"{self.format.name} decides itself: leave the option out"
             )
+        if self.schema_evolution == "add_columns" and isinstance(self.format, Debezium):
+            raise SettingsError(
+                f'source {self.name}: schema_evolution="add_columns" does not look into the envelope of Debezium: '
+                "declare a schema with the columns, or leave the option out"
+            )
         for name in self.metadata:
             require_one_of("metadata", name, METADATA)
         if self.policy.on_change == "replace" and not self.materialize:
@@ -117,12 +127,23 @@ class SourceDefinition:
                 f'source {self.name}: on_change="replace" removes rows again and needs them stored: declare '
                 "it with materialize=True"
             )
+        if self.key is not None:
+            self._check_key()
         if self.location.is_web:
             WebOptions.of(self.location)
         if isinstance(self.discovery, Notifications) and self.location.scheme != "s3":
             raise SettingsError(
                 f"source {self.name}: only an s3:// bucket sends notifications, {self.location} does not: declare "
                 "the source with discovery=Listing(...)"
+            )
+
+    def _check_key(self) -> None:
+        if not {*OF_KEYS} <= {*self.metadata}:
+            raise SettingsError(f"source {self.name}: a source with a key has the metadata {' and '.join(OF_KEYS)}")
+        if self.policy.on_change == "append":
+            raise SettingsError(
+                f'source {self.name}: with on_change="append" a file has its rows twice, and a key does not tell which '
+                'are newer; declare the source with on_change="replace" and materialize=True'
             )
 
     @property
@@ -143,6 +164,8 @@ class SourceDefinition:
             definition["timestamps"] = self.timestamps
         if self.table is not None:
             definition["table"] = self.table
+        if self.key is not None:
+            definition["key"] = {name: value for name, value in asdict(self.key).items() if value}
         return json.dumps(definition, sort_keys=True)
 
     @classmethod
@@ -161,6 +184,7 @@ class SourceDefinition:
             materialize=recorded.get("materialize", False),
             timestamps=recorded.get("timestamps", "exact"),
             table=recorded.get("table"),
+            key=RowKey.of(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
         )
 
 
@@ -172,6 +196,11 @@ def orders(sources: Iterable[SourceDefinition]) -> dict[str, ReadingOrder]:
 def appending(sources: Iterable[SourceDefinition]) -> frozenset[str]:
     """The sources with `on_change="append"`."""
     return frozenset(source.name for source in sources if source.policy.on_change == "append")
+
+
+def row_keys(sources: Iterable[SourceDefinition]) -> dict[str, RowKey]:
+    """Source → the key of its rows, for the sources with one."""
+    return {source.name: source.key for source in sources if source.key is not None}
 
 
 def replacing(sources: Iterable[SourceDefinition]) -> frozenset[str]:

@@ -26,7 +26,8 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
         paths: the paths of those files, whose parts may be columns; empty if the schema is declared.
 
     Raises:
-        SchemaError: a column cannot be carried to Spark, or stored, or has the name of a metadata column.
+        SchemaError: a column cannot be carried to Spark, or stored, or has the name of a metadata column; or the
+            source lacks a column of its key.
     """
     of_paths = path_fields(paths)
     named_by_path = {field.name for field in of_paths}
@@ -40,6 +41,8 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
                 f"without metadata {field.name[1:]!r}"
             )
     kept = safe_schema(pa.schema([*own, *metadata]))
+    if source.key is not None:
+        source.key.require_columns(source.name, [field.name for field in own])
     for name in kept.names if source.materialize else ():
         if not can_be_stored(name):
             raise SchemaError(

@@ -14,7 +14,7 @@ from actors.protocol.barrier import Mutation
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import replacing
+from actors.sources.source import replacing, row_keys
 from slackwater.backfill.backfill_input import view_history
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
@@ -171,6 +171,7 @@ class Attempt:
             open_history=self._open_history,
             put_block=self._client.put_block,
             join_memory_bytes=self._definition.join_memory_bytes,
+            keys=row_keys(self._definition.sources),
         )
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:

@@ -13,7 +13,9 @@ import pyarrow.types as kinds
 
 from actors.objects.object_file import ObjectFile
 from actors.schemas.path_columns import path_values
+from actors.sources.row_key import RANK, RowKey
 from actors.telemetry.text import first_line
+from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
@@ -22,6 +24,7 @@ from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20
 _HEAD_BYTES = 4
+_ALL_ROWS = "__sw_all_"
 
 
 class DuckDbEngine:
@@ -139,21 +142,35 @@ class DuckDbEngine:
 
     def _insert(self, files: IngestedFiles, local: Path) -> None:
         source, total = files.source, 0
-        reader = DuckDbFiles(self._duckdb, source.definition, self._create(source.name, source.schema.empty_table()))
+        table = source.name if source.definition.key is None else _ALL_ROWS + source.name
+        reader = DuckDbFiles(self._duckdb, source.definition, self._create(table, source.schema.empty_table()))
         for file, content in files:
-            if source.definition.metadata or not path_values(file.file.path).keys().isdisjoint(source.schema.names):
+            if not path_values(file.file.path).keys().isdisjoint(source.schema.names):
                 raise CannotComputeError(f"source {source.name} has columns that are not in its files")
             _copy(content, local)
             # One row more than expected shows a bad record that DuckDB can read.
             spare = 1 if file.is_whole and file.bad else 0
             rows = reader.rows(str(local), content.head(_HEAD_BYTES), all_fit=not file.bad).limit(file.good + spare)
-            rows.project(reader.values(rows.columns)).insert_into(source.name)
+            rows.project(reader.values(rows.columns, file)).insert_into(table)
             total += file.good
-            lacking = total - self._count(source.name)
+            lacking = total - self._count(table)
             if lacking > 0:
                 raise CannotComputeError(f"it cannot read {lacking:,} of the {file.good:,} rows of {file.file.path}")
             if lacking < 0:
                 raise CannotComputeError(f"it can read a record of {file.file.path} that is quarantined")
+        if source.definition.key is not None:
+            self._create_current(source, source.definition.key, table)
+
+    def _create_current(self, source: RecordedSource, key: RowKey, table: str) -> None:
+        """Creates a view of the last rows of each key, under the name of the source."""
+        columns = ", ".join(map(quoted, source.schema.names))
+        ranked = f"SELECT *, {key.rank(quoted)} AS {quoted(RANK)} FROM {quoted(table)}"
+        query = f"SELECT {columns} FROM ({ranked}) WHERE {key.is_current(quoted)}"
+        statements = self._duckdb.extract_statements(query)
+        # The condition for deletions comes from the root.
+        if [each.type.name for each in statements] != ["SELECT"] or self._tables(query, {table}) != {table.casefold()}:
+            raise CannotComputeError(f"source {source.name}: deleted={key.deleted!r} is no condition over its columns")
+        self._duckdb.sql(statements[0]).create_view(source.name, replace=True)
 
     def _query(self, view: CatalogView) -> str:
         query = self._queries.get(view.name) or query_of(view)

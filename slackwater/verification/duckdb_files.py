@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.formats.options import Csv, Json, Parquet, Text
+from actors.sources.row_key import PATH, ROW
 from actors.sources.source import SourceDefinition
+from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError
 
 _SIGNATURES = (
@@ -34,6 +36,8 @@ class DuckDbFiles:
 
     def __init__(self, duckdb: Any, source: SourceDefinition, types: Mapping[str, str]) -> None:
         self._duckdb, self._source, self._types = duckdb, source, types
+        of_metadata = {f"_{name}" for name in source.metadata}
+        self._content = {name: kind for name, kind in types.items() if name not in of_metadata}
 
     def rows(self, path: str, head: bytes, *, all_fit: bool) -> Any:
         """The rows of a file in file order, with the columns of the file; `values` makes the columns of the source.
@@ -62,17 +66,36 @@ class DuckDbFiles:
         rows = self._records(format, path, codec)
         return rows if all_fit else rows.filter(self._fits(rows.columns))
 
-    def values(self, found: Sequence[str]) -> str:
-        """SQL for the columns of the source from the columns of a file: cast and in order, null for a missing one."""
-        names = self._names(found)
+    def values(self, found: Sequence[str], file: IngestedFile) -> str:
+        """SQL for the columns of the source from the columns of a file: cast and in order, null for a missing one.
+
+        Args:
+            found: the columns of the file.
+            file: the file.
+
+        Raises:
+            CannotComputeError: a column is made of something that DuckDB does not see.
+        """
+        names, metadata = self._names(found), self._metadata(file)
         is_text = not isinstance(self._source.format, Parquet)
         columns = []
         for name, kind in self._types.items():
-            value = quoted(names[name]) if name in names else "NULL"
+            value = metadata.get(name) or (quoted(names[name]) if name in names else "NULL")
             # Text for a column of bytes is taken as bytes; a cast would interpret escapes.
             is_bytes = kind == "BLOB" and is_text and name in names
             columns.append(f"{f'encode({value})' if is_bytes else f'CAST({value} AS {kind})'} AS {quoted(name)}")
         return ", ".join(columns)
+
+    def _metadata(self, file: IngestedFile) -> Mapping[str, str]:
+        """Metadata column → SQL for its values."""
+        wanted = {f"_{name}" for name in self._source.metadata}
+        if not wanted <= {PATH, ROW}:
+            raise self._cannot("it has columns that are not in its files")
+        if ROW in wanted and file.bad:
+            raise self._cannot(f"DuckDB does not see the places of the bad records of {file.file.path}")
+        path = _literal(f"{self._source.location.url}/{file.file.path}")
+        values = {PATH: path, ROW: "(row_number() OVER () - 1)"}
+        return {name: values[name] for name in wanted}
 
     def _codec(self, head: bytes) -> str:
         codec = next((codec for signature, codec in _SIGNATURES if head.startswith(signature)), "none")
@@ -86,7 +109,7 @@ class DuckDbFiles:
     def _lines(self, path: str, codec: str) -> Any:
         if codec != "none":
             raise self._cannot("DuckDB cannot read compressed text by lines")
-        (name,) = self._types
+        (name,) = self._content
         line = f"SELECT unnest(string_split(content, chr(10))) AS line FROM read_text({_literal(path)})"
         return self._duckdb.sql(f"SELECT rtrim(line, chr(13)) AS {quoted(name)} FROM ({line})")
 
@@ -107,7 +130,7 @@ class DuckDbFiles:
 
     def _objects(self, path: str, codec: str, all_fit: bool) -> Any:
         fields = ", ".join(
-            f"{quoted(name)} {'VARCHAR' if kind == 'BLOB' else kind}" for name, kind in self._types.items()
+            f"{quoted(name)} {'VARCHAR' if kind == 'BLOB' else kind}" for name, kind in self._content.items()
         )
         # A value that does not fit its field, or is not an object, becomes null without an error.
         rows = self._duckdb.sql(
@@ -115,16 +138,16 @@ class DuckDbFiles:
             f"format = 'newline_delimited', ignore_errors = true, compression = '{codec}')"
         )
         if not all_fit:
-            tests = ["json_type(json) = 'OBJECT'", *(_is_json_of(name, kind) for name, kind in self._types.items())]
+            tests = ["json_type(json) = 'OBJECT'", *(_is_json_of(name, kind) for name, kind in self._content.items())]
             rows = rows.filter(" AND ".join(tests))
-        return rows.project(", ".join(f"{_ROW}.{quoted(name)} AS {quoted(name)}" for name in self._types))
+        return rows.project(", ".join(f"{_ROW}.{quoted(name)} AS {quoted(name)}" for name in self._content))
 
     def _fits(self, found: Sequence[str]) -> str:
         """SQL condition: every value can be cast to the type of its column."""
         names = self._names(found)
         is_text = not isinstance(self._source.format, Parquet)
         tests = ["true"]
-        for name, kind in self._types.items():
+        for name, kind in self._content.items():
             if name in names and not (is_text and kind in ("VARCHAR", "BLOB")):
                 value = quoted(names[name])
                 test = f"TRY_CAST({value} AS {kind}) IS NOT NULL"
@@ -138,9 +161,9 @@ class DuckDbFiles:
         """Column of the source → its name in a file with the columns `found`."""
         if not isinstance(self._source.format, Csv) or self._source.format.header:
             return dict(zip(found, found, strict=True))
-        if len(found) != len(self._types):
-            raise self._cannot(f"DuckDB finds {len(found)} columns in a file, not {len(self._types)}")
-        return dict(zip(self._types, found, strict=True))
+        if len(found) != len(self._content):
+            raise self._cannot(f"DuckDB finds {len(found)} columns in a file, not {len(self._content)}")
+        return dict(zip(self._content, found, strict=True))
 
     def _cannot(self, reason: str) -> CannotComputeError:
         return CannotComputeError(f"source {self._source.name}: {reason}")

@@ -22,7 +22,8 @@ from actors.reading.file_columns import FileColumns
 from actors.rows import Offset
 from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
-from actors.sources.source import SourceDefinition
+from actors.sources.row_key import RowKey
+from actors.sources.source import SourceDefinition, row_keys
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
@@ -73,6 +74,7 @@ class SparkEngine:
         self._confined_session: SparkSession | None = None
         self._resources = ExitStack()
         self._schemas: dict[str, pa.Schema] = {}
+        self._keys: dict[str, RowKey] = {}
         self._directories: dict[str, Path] = {}
 
     def __enter__(self) -> SparkEngine:
@@ -110,13 +112,20 @@ class SparkEngine:
         if part:
             pq.write_table(pa.concat_tables(part), scratch / f"{number}.parquet")
         self._schemas[source.name], self._directories[source.name] = source.schema, scratch
+        self._keys |= row_keys([source.definition])
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
         try:
             planned = self._planned(view)
             session = self._session() if _has_function(planned) else self._confined()
             return recompute(
-                session, planned.definition, planned.known_schemas, self._directories, schema, planned.views
+                session,
+                planned.definition,
+                planned.known_schemas,
+                self._directories,
+                schema,
+                planned.views,
+                self._keys,
             )
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
@@ -145,10 +154,10 @@ class SparkEngine:
         query = query_of(view)
         if query is not None:
             definition = ViewDefinition(view.name, query=query, on_full="allow")
-            plan = analyse(self._confined(), definition, schemas, materialized=schemas, views=views)
+            plan = analyse(self._confined(), definition, schemas, materialized=schemas, views=views, keys=self._keys)
             return PlannedView(definition, plan, schemas, views)
         definition = self._functions[view.name]
-        plan = analyse(self._session(), definition, schemas, views=views)
+        plan = analyse(self._session(), definition, schemas, views=views, keys=self._keys)
         if plan.identity != view.identity:
             raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")
         return PlannedView(definition, plan, schemas, views)

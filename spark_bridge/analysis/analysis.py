@@ -32,6 +32,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.window_form import windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, is_attribute, parts_of, simple_name
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.catalyst.joined_form import (
     has_join,
@@ -58,6 +59,7 @@ def analyse(
     *,
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     absent: Mapping[str, ViewError] = MappingProxyType({}),
+    keys: RowKeys = MappingProxyType({}),
 ) -> ViewPlan:
     """Analyses a view over empty frames of its sources and parents, and chooses its class.
 
@@ -68,6 +70,7 @@ def analyse(
         materialized: the sources whose rows are stored.
         views: name → view, of those that it may read.
         absent: name → error of each declared view that it cannot read; raised if it does.
+        keys: the sources of which views see the last row of each key.
 
     Raises:
         ViewError: the view cannot be built: an unknown source, an error in the SQL, an unusable column name.
@@ -75,7 +78,7 @@ def analyse(
             possible.
         SourceWithoutSchemaError: it reads a source whose schema is not known yet.
     """
-    return _Analysis(spark, definition, schemas, materialized, views, absent).view_plan()
+    return _Analysis(spark, definition, schemas, materialized, views, absent, keys).view_plan()
 
 
 class _Analysis:
@@ -89,9 +92,10 @@ class _Analysis:
         materialized: Collection[str],
         views: Mapping[str, PlannedView],
         absent: Mapping[str, ViewError],
+        keys: RowKeys,
     ) -> None:
-        self._catalyst = Catalyst(spark)
-        self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent)
+        self._catalyst, self._keys = Catalyst(spark), keys
+        self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent, keys=keys)
         self._definition = definition
         self._name = definition.name
         self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
@@ -128,6 +132,7 @@ class _Analysis:
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
             reason += _inner_text(cut.views)
+            reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
@@ -314,7 +319,7 @@ class _Analysis:
             if name in stored or (name in self._schemas and simple_name(leaf) in LEAVES):
                 self._leaves[attribute_id(leaf.output().apply(0))] = name
                 return self._catalyst.local_relation(leaf.output())
-            if name in self._expanded:
+            if name in self._expanded or name in self._keys:
                 return self._plain(leaf, stored)
         if kind == "SubqueryAlias":
             return self._plain(children[0], stored)

@@ -17,6 +17,7 @@ from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema
 from spark_bridge.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed, parts_of, simple_name
+from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.session.spark_errors import one_line
 from state.errors import ViewError
 
@@ -66,6 +67,7 @@ class SparkAnalysis:
         views: name → view, of those that it may read.
         absent: name → error of each declared view that it cannot read; raised if it does.
         unreadable: whether the rows of the sources raise when they are read, as a function of the user must not.
+        keys: the sources of which views see the last row of each key.
     """
 
     def __init__(
@@ -78,10 +80,11 @@ class SparkAnalysis:
         absent: Mapping[str, ViewError] = MappingProxyType({}),
         *,
         unreadable: bool = False,
+        keys: RowKeys = MappingProxyType({}),
     ) -> None:
         self._spark, self._catalyst, self._absent = spark, catalyst, absent
         self._definition, self._schemas, self._views = definition, schemas, views
-        self._name = definition.name
+        self._name, self._keys = definition.name, keys
         self._unreadable = unreadable or definition.function is not None
 
     def analysed_plan(self) -> Plan:
@@ -114,7 +117,13 @@ class SparkAnalysis:
         if view.plan.is_read_as_stored:
             return self._empty(view.plan.schema)
         analysis = SparkAnalysis(
-            self._spark, self._catalyst, view.definition, view.schemas, view.views, unreadable=self._unreadable
+            self._spark,
+            self._catalyst,
+            view.definition,
+            view.schemas,
+            view.views,
+            unreadable=self._unreadable,
+            keys=self._keys,
         )
         return self._catalyst.frame(analysis.analysed_plan())
 
@@ -126,10 +135,23 @@ class SparkAnalysis:
         try:
             for name, frame in frames.items():
                 frame.createOrReplaceTempView(name)
+                if name in self._keys:
+                    self._current(name).createOrReplaceTempView(name)
             yield
         finally:
             for name in frames:
                 self._spark.catalog.dropTempView(name)
+
+    def _current(self, source: str) -> DataFrame:
+        """The rows that views see of a source with a key, over the temporary view of all of its rows."""
+        rows, key = self._spark.table(source), self._keys[source]
+        self._spark.catalog.dropTempView(source)
+        try:
+            return current_rows(rows, key)
+        except PySparkException as error:
+            raise ViewError(
+                f"source {source!r}: deleted={key.deleted!r} is no condition over its columns: {one_line(error)}"
+            ) from None
 
     def _empty(self, schema: pa.Schema) -> DataFrame:
         struct = spark_schema(schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from textwrap import indent
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError, names
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.records import CatalogView
@@ -35,10 +37,17 @@ class ViewPlanner:
         spark: the session.
         jobs: run the analysis.
         materialized: the sources whose rows are stored.
+        keys: the sources of which views see the last row of each key.
     """
 
-    def __init__(self, spark: SparkSession, jobs: SparkJobs, materialized: Collection[str]) -> None:
-        self._spark, self._jobs, self._materialized = spark, jobs, materialized
+    def __init__(
+        self,
+        spark: SparkSession,
+        jobs: SparkJobs,
+        materialized: Collection[str],
+        keys: RowKeys = MappingProxyType({}),
+    ) -> None:
+        self._spark, self._jobs, self._materialized, self._keys = spark, jobs, materialized, keys
         self._catalyst = Catalyst(spark)
         self._last: dict[str, PlannedView] = {}
 
@@ -132,7 +141,14 @@ class ViewPlanner:
             plan = last.plan
         else:
             analysis = partial(
-                analyse, self._spark, definition, schemas, self._materialized, views=views, absent=absent
+                analyse,
+                self._spark,
+                definition,
+                schemas,
+                self._materialized,
+                views=views,
+                absent=absent,
+                keys=self._keys,
             )
             plan = self._jobs.run("view", _ANALYSED, {name: analysis})[name]
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})

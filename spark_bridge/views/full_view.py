@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from types import MappingProxyType
 
 import lance
 from pyspark.sql import DataFrame, SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.datasets.result_rows import Result, replace_by_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from spark_bridge.hand_over.dataset_frame import frame_of_dataset
@@ -47,11 +49,14 @@ class FullView:
         spark: a session; the computation gets its own session in the same application.
         root: the directory of the pipeline.
         planned: the view.
+        keys: the sources of which views see the last row of each key.
     """
 
-    def __init__(self, spark: SparkSession, root: Location, planned: PlannedView) -> None:
+    def __init__(
+        self, spark: SparkSession, root: Location, planned: PlannedView, keys: RowKeys = MappingProxyType({})
+    ) -> None:
         self.definition, self.plan = planned.definition, planned.plan
-        self._spark, self._root = spark, root
+        self._spark, self._root, self._keys = spark, root, keys
         self._views, self._schemas = planned.views, planned.leaf_schemas
         self._table: ViewTable | None = None
         self.version: ViewVersion | None = None
@@ -100,7 +105,7 @@ class FullView:
                 else frame_of_table(session, self._schemas[source].empty_table())
                 for source in self.plan.columns
             }
-            with computed(session, self.definition, frames, self._views) as frame:
+            with computed(session, self.definition, frames, self._views, self._keys) as frame:
                 nbytes = sum(map(stored_bytes, datasets.values()))
                 replace_by_result(self._table, Result(self.plan.schema, nbytes, lambda: frame))
         self.version = replace(

@@ -18,6 +18,7 @@ from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
+from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 
@@ -29,6 +30,7 @@ def recompute(
     directories: Mapping[str, Path],
     schema: pa.Schema,
     views: Mapping[str, PlannedView] = MappingProxyType({}),
+    keys: RowKeys = MappingProxyType({}),
 ) -> pa.Table:
     """All rows of a view, computed from the rows of sources alone.
 
@@ -39,6 +41,7 @@ def recompute(
         directories: source → directory of Parquet files with its rows.
         schema: of the result.
         views: name → view, of those that it reads; they are computed too.
+        keys: the sources of which views see the last row of each key.
 
     Raises:
         ViewError: the query is invalid, or its result has another schema.
@@ -46,7 +49,7 @@ def recompute(
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
     try:
-        with computed(spark, definition, frames, views) as result:
+        with computed(spark, definition, frames, views, keys) as result:
             return table_of_frame(result, schema)
     except (pa.ArrowInvalid, ValueError) as error:
         raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
@@ -64,6 +67,7 @@ def computed(
     definition: ViewDefinition,
     frames: Mapping[str, DataFrame],
     views: Mapping[str, PlannedView] = MappingProxyType({}),
+    keys: RowKeys = MappingProxyType({}),
 ) -> Iterator[DataFrame]:
     """A view over all rows of its leaves, as a lazy frame, with total orders.  Compute it inside the context.
 
@@ -72,7 +76,9 @@ def computed(
         definition: of the view.
         frames: source or view → its rows; all sources that the view may read, and the views whose rows are stored.
         views: name → view, of those that it reads; without a frame, the view is computed too.
+        keys: the sources of which views see the last row of each key.
     """
+    frames = {name: current_rows(frame, keys[name]) if name in keys else frame for name, frame in frames.items()}
     with ExitStack() as stack:
         catalyst = Catalyst(spark)
         yield catalyst.frame(TotalOrder(catalyst, definition.name).of(_plan(spark, definition, frames, views, stack)))

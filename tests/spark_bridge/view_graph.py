@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -16,6 +17,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
@@ -72,8 +74,9 @@ class ViewGraph(CorrectedView):
         definitions: Sequence[ViewDefinition],
         sources: Sequence[str] = ("t",),
         schema: pa.Schema | Mapping[str, pa.Schema] = SCHEMA,
+        keys: RowKeys = MappingProxyType({}),
     ) -> None:
-        self.definitions = list(definitions)
+        self.definitions, self.keys = list(definitions), keys
         self.plans: Mapping[str, ViewPlan] = {}
         self._term = 1
         self._files_at: dict[int, Files] = {}
@@ -82,7 +85,12 @@ class ViewGraph(CorrectedView):
 
     def new_materializer(self) -> Materializer:
         materializer = Materializer(
-            self.spark, self.root, materialized=self.schemas, replacing=self.schemas, open_history=self._history
+            self.spark,
+            self.root,
+            materialized=self.schemas,
+            replacing=self.schemas,
+            open_history=self._history,
+            keys=self.keys,
         )
         if self.epoch:
             ingested = {source for source, rows in self.rows.items() if rows.num_rows}
@@ -137,7 +145,7 @@ class ViewGraph(CorrectedView):
     def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
         """Name → Spark's answer over all present rows, of the wanted views, where ties are told apart by the rows."""
         catalyst = Catalyst(self.spark)
-        frames = {name: frame_of_table(self.spark, table) for name, table in self.rows.items()}
+        frames = {name: frame_of_table(self.spark, table) for name, table in self.seen().items()}
         names = [*frames]
         answers = {}
         for name, frame in frames.items():
@@ -155,6 +163,10 @@ class ViewGraph(CorrectedView):
         for name in names:
             self.spark.catalog.dropTempView(name)
         return answers
+
+    def seen(self) -> Mapping[str, pa.Table]:
+        """Source → the rows that views see of it."""
+        return self.rows
 
     def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> FilesOfEpoch:
         return FilesOfEpoch(self._files_at[epoch], plan.columns, progress)

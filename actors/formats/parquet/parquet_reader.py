@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,7 +14,7 @@ from actors.file_errors import UnreadableFile, one_line
 from actors.formats.limits import Expansion
 from actors.formats.parquet.bounds import ParquetBounds
 from actors.formats.parquet.windows import ParquetWindows
-from actors.formats.salvage import salvaged
+from actors.formats.salvage import row_as_json, salvaged
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
@@ -249,23 +248,7 @@ class _TableRecords:
         return conform(self._table.slice(start, end - start), self._schema, timestamps=self._timestamps)
 
     def raw(self, index: int) -> bytes:
-        names, columns = self._table.column_names, self._table.columns
-        row = {name: _shown(column[index]) for name, column in zip(names, columns, strict=True)}
-        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _shown(value: pa.Scalar) -> object:
-    """A value as text; some values have no form in Python."""
-    for form in (
-        lambda: value.as_py(),
-        lambda: str(value),
-        lambda: bytes(value.as_buffer()).decode("utf-8", "replace"),
-    ):
-        try:
-            return form()
-        except (ValueError, OverflowError, AttributeError):
-            continue
-    return f"a {value.type} that cannot be shown"
+        return row_as_json(self._table, index)
 
 
 def _ask(call: Callable[[], Any], place: str) -> Any:

@@ -15,6 +15,7 @@ from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
+from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
@@ -65,6 +66,7 @@ def plan_views(
     definitions: Sequence[ViewDefinition],
     schemas: Mapping[str, pa.Schema | None],
     materialized: Collection[str],
+    keys: RowKeys,
     known: KnownViews,
     settings: SparkSettings,
     name: str,
@@ -75,6 +77,7 @@ def plan_views(
         definitions: the declared views.
         schemas: source → its schema, None while it is unknown; all sources.
         materialized: the sources whose rows are stored.
+        keys: the sources of which views see the last row of each key.
         known: the state at the root.
         settings: the settings of Spark.
         name: the name of the Spark application.
@@ -84,7 +87,7 @@ def plan_views(
     """
     with session_at_hand(settings, name) as spark, closing(SparkJobs(spark)) as jobs:
         by_name = {each.name: each for each in definitions}
-        planner = ViewPlanner(spark, jobs, materialized)
+        planner = ViewPlanner(spark, jobs, materialized, keys)
         graph = planner.graph(by_name, schemas, known.views)
         planned = [_planned(planner, graph, by_name, name, materialized, known) for name in by_name]
     frozen = Declaration.of(by_name, {}, known.views, known.ingested).frozen

@@ -40,7 +40,8 @@ def test_a_source_has_it_by_its_name_when_a_package_declares_it(
 ) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
     with pytest.raises(
-        SettingsError, match="source s: format 'fixed' is not known; the known formats are parquet, csv, json, t"
+        SettingsError,
+        match="source s: format 'fixed' is not known; the known formats are parquet, csv, json, deb",
     ):
         pipeline.source("s", tmp_path, format="fixed")
     package = tmp_path / "fixed_width-1.0.dist-info"

@@ -21,7 +21,7 @@ from state.location import Location
 from tests.actors.formats.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of
 from tests.cases import few
 
-_PLAIN = ("parquet", "csv", "csv-bare", "json")
+_PLAIN = ("parquet", "csv", "csv-bare", "json", "debezium")
 _every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 _a_few_kinds = pytest.mark.parametrize("kind", few(KINDS, *_PLAIN, "csv-gzip"), ids=lambda kind: kind.name)
 

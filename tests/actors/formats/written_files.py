@@ -16,7 +16,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from actors.files import FileVersion
-from actors.formats.options import Csv, Json, Parquet
+from actors.formats.options import Csv, Debezium, Json, Parquet
 from actors.formats.registry import Format
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
@@ -36,7 +36,7 @@ class FileKind:
     @property
     def tells_its_end(self) -> bool:
         """Whether a file that was cut off can be told from a whole one."""
-        return self.name not in ("csv", "csv-bare", "csv-utf-16", "json")
+        return self.name not in ("csv", "csv-bare", "csv-utf-16", "json", "debezium")
 
 
 def open_written(
@@ -128,6 +128,13 @@ def write_json(table: pa.Table) -> bytes:
     return "\n".join(line + "\n" * (n % 4 == 0) for n, line in enumerate(lines)).rstrip("\n").encode()
 
 
+def write_debezium(table: pa.Table) -> bytes:
+    """One change a line: deletions, insertions, and updates of rows of which only the key is told."""
+    rows = [json.dumps(row, default=lambda at: at.isoformat()) for row in table.to_pylist()]
+    forms = ('{"before": ROW}', '{"before": null, "after": ROW}', '{"before": {"id": -1}, "after": ROW}')
+    return "\n".join(forms[n % 3].replace("ROW", row) for n, row in enumerate(rows)).encode()
+
+
 def _parquet_by(codec: str) -> Callable[[pa.Table], bytes]:
     return lambda table: write_parquet(table, 19, codec)
 
@@ -145,5 +152,6 @@ KINDS = [
     *(FileKind(f"csv-{name}", Csv(), _compressed(write_csv, compress)) for name, compress in COMPRESSIONS.items()),
     FileKind("csv-bare", Csv(header=False, delimiter=";"), write_bare_csv),
     FileKind("json", Json(), write_json),
+    FileKind("debezium", Debezium(), write_debezium),
     *(FileKind(f"json-{name}", Json(), _compressed(write_json, compress)) for name, compress in COMPRESSIONS.items()),
 ]

@@ -1,0 +1,127 @@
+"""Views over sources with a key see the last row of each key, whatever the order of files, through corrections."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from actors.sources.row_key import RowKey
+from spark_bridge.analysis.view_definition import ViewDefinition
+from tests.cases import few
+from tests.spark_bridge.corrected_view import Files
+from tests.spark_bridge.view_graph import ViewGraph
+from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()),
+        ("part", pa.string()),
+        ("at", pa.int64()),
+        ("op", pa.string()),
+        ("g", pa.int64()),
+        ("x", pa.float64()),
+        ("_path", pa.string()),
+        ("_row", pa.int64()),
+    ]
+)
+KEY = RowKey(("id", "part"), ("at",), "op = 'D'  -- a deletion")
+SCHEMAS = {"orders": SCHEMA, "log": SCHEMA}
+VIEWS: Mapping[str, tuple[str, str]] = {
+    "rows": ("append", "SELECT id, part, g, x FROM orders WHERE g IS NOT NULL"),
+    "star": ("append", "SELECT * FROM orders"),
+    "grouped": ("aggregate", "SELECT g, count(*) AS n, sum(x) AS s, max(at) AS m FROM orders GROUP BY g"),
+    "one_row": ("aggregate", "SELECT count(*) AS n, count(DISTINCT part) AS p FROM orders"),
+    "joined": ("aggregate", "SELECT o.g, count(*) AS n FROM orders o JOIN log l ON o.id = l.id GROUP BY o.g"),
+    "left": ("append", "SELECT l.id, l.at, o.g FROM log l LEFT JOIN orders o ON o.id = l.id AND o.part = 'a'"),
+    "with_itself": ("append", "SELECT a.id, a.g, b.g AS h FROM orders a JOIN orders b ON a.id = b.id AND a.g < b.g"),
+    "window": ("append", "SELECT id, part, rank() OVER (PARTITION BY g ORDER BY x DESC) AS r FROM orders"),
+    "union": ("aggregate", "SELECT id, count(*) AS n FROM (SELECT id FROM orders UNION ALL SELECT id FROM log) "
+                           "GROUP BY id"),
+    "full": ("full", "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.g < b.g"),
+}  # fmt: skip
+
+
+class KeyedGraph(ViewGraph):
+    """Views over the source `orders` with `KEY`, and the source `log` without one."""
+
+    def __init__(self, spark: SparkSession, root: Path, *definitions: ViewDefinition) -> None:
+        super().__init__(spark, root, definitions, [*SCHEMAS], SCHEMAS, {"orders": KEY})
+
+    def seen(self) -> Mapping[str, pa.Table]:
+        last: dict[Any, Any] = {}
+        for row in self.rows["orders"].to_pylist():
+            key = row["id"], row["part"]
+            last[key] = max(last.get(key, row), row, key=lambda each: (each["at"], each["_path"], each["_row"]))
+        current = [row for row in last.values() if row["op"] != "D"]
+        return {**self.rows, "orders": pa.Table.from_pylist(current, SCHEMA)}
+
+
+def rows(chance: random.Random, path: str, count: int) -> pa.Table:
+    """New versions of few records, many of which tie in their order."""
+    made = [
+        {
+            "id": chance.randrange(6),
+            "part": chance.choice("ab"),
+            "at": chance.randrange(4),
+            "op": chance.choice(["U", "U", "U", "D", None]),
+            "g": chance.choice([None, 1, 2, 3]),
+            "x": chance.choice([0.1, 0.2, 0.3, -0.0, float("nan")]),
+            "_path": path,
+            "_row": number,
+        }
+        for number in range(count)
+    ]
+    return pa.Table.from_pylist(made, SCHEMA)
+
+
+def files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
+    """Files for the next epoch, whose paths are in no order, and other rows, or none, of present files."""
+    paths = [f"{chance.randrange(1_000):03}-{graph.epoch}" for _ in range(3)]
+    new = {
+        (chance.choice(["orders", "orders", "log"]), path): rows(chance, path, chance.choice([0, 1, 4, 9]))
+        for path in paths
+    }
+    replaced: dict[tuple[str, str], pa.Table | None] = {}
+    for source, path in chance.sample(sorted(graph.files), min(len(graph.files), chance.choice([0, 1, 2]))):
+        replaced[(source, path)] = chance.choice([None, rows(chance, path, chance.choice([0, 3, 6]))])
+    return new, replaced
+
+
+def follow(graph: ViewGraph, chance: random.Random, epochs: int = 4) -> None:
+    for _ in range(epochs):
+        graph.correct(*files(graph, chance))
+        graph.settle()
+        graph.check()
+
+
+@pytest.mark.parametrize("name", few(VIEWS, "grouped", "left"))
+def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
+    local_spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    chance = random.Random(f"keyed {name}")
+    view_class, query = VIEWS[name]
+    graph = KeyedGraph(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
+    assert graph.plans["v"].view_class == view_class
+    if view_class == "full":
+        for _ in range(3):
+            graph.correct(*files(graph, chance))
+            graph.settle()
+        while graph.materializer.behind:
+            graph.settle()
+        graph.check()
+        return
+    follow(graph, chance)
+    with kept_at_once():
+        graph.reopen()
+    follow(graph, chance)
+    with as_if_many():
+        follow(graph, chance, 2)
+        graph.correct({}, dict.fromkeys(graph.files))
+        graph.check()
+    graph.materializer.close()
