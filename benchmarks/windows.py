@@ -21,18 +21,15 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
+from benchmarks.followed_view import NEW_ROWS, FollowedView
 from benchmarks.result import Number, Result, Row, Table, Target
 from benchmarks.view_life import measure_life
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.materializer import Materializer
 from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.warm_up import warm_up
 from state.location import Location
-from state.tables.records import ViewVersion
 
 SCHEMA = pa.schema([("k", pa.int64()), ("score", pa.int64()), ("id", pa.int64())])
 TOP = (
@@ -46,49 +43,27 @@ CASES: Mapping[str, tuple[str, int]] = {
     "the same, nothing in memory": (TOP, 0),
     "a running sum of each key": (RUNNING, 512 << 20),
 }
-NEW_ROWS, ROWS_A_KEY, WARM_EPOCHS = 1_000, 10, 5
+ROWS_A_KEY, WARM_EPOCHS = 10, 5
 
 
-class Followed:
-    """One view over one source, with its first rows."""
+class Scores:
+    """Makes rows of random keys; each has a number of its own.
 
-    def __init__(self, spark: SparkSession, root: Location, query: str, rows: int, memory_bytes: int) -> None:
-        self._random = np.random.default_rng(1)
-        self._keys, self._rows, self._epoch = rows // ROWS_A_KEY, 0, 0
-        self.root, self.seconds, self.tidied_s = root, list[float](), list[float]()
-        self.views: Mapping[str, ViewVersion] = {}
-        self.materializer = Materializer(spark, root, join_memory_bytes=memory_bytes)
-        self.materializer.declare([ViewDefinition("v", query)], {"t": SCHEMA}, {})
-        self.tables = [self._new(rows)]
-        started = time.perf_counter()
-        self._run(self.tables[0])
-        while "v" not in self.views:
-            time.sleep(0.1)
-            self._run(SCHEMA.empty_table())
-        self.first_s = time.perf_counter() - started
+    Args:
+        keys: the number of the keys.
+    """
 
-    def turn(self) -> None:
-        """An epoch of new rows."""
-        self.tables.append(self._new(NEW_ROWS))
-        self.seconds.append(self._run(self.tables[-1]))
+    def __init__(self, keys: int) -> None:
+        self._random, self._keys, self._rows = np.random.default_rng(1), keys, 0
 
-    def _new(self, count: int) -> pa.Table:
+    def rows(self, count: int) -> pa.Table:
+        """So many further rows."""
         first, self._rows = self._rows, self._rows + count
         keys, scores = self._random.integers(0, self._keys, count), self._random.integers(0, 1_000_000, count)
         return pa.table([keys, scores, np.arange(first, first + count)], schema=SCHEMA)
 
-    def _run(self, rows: pa.Table) -> float:
-        self._epoch += 1
-        block = Block("benchmark", "t", rows, rows.num_rows, rows.nbytes, tuple(SCHEMA.names))
-        started = time.perf_counter()
-        self.views = self.materializer.run_epoch(self._epoch, {"t": [block]}).views
-        ended = time.perf_counter()
-        self.materializer.tidy()
-        self.tidied_s.append(time.perf_counter() - ended)
-        return ended - started
 
-
-def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
+def anew_s(spark: SparkSession, view: FollowedView) -> tuple[float, float]:
     """Seconds in which Spark and DuckDB compute the three largest rows of each key from all rows in memory."""
     rows = pa.concat_tables(view.tables)
     frame_of_table(spark, rows).createOrReplaceTempView("t")
@@ -113,7 +88,8 @@ def measure(options: argparse.Namespace) -> Result:
         followed = {}
         for name, (query, memory_bytes) in CASES.items():
             root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
-            followed[name] = Followed(spark, root, query, options.rows, memory_bytes)
+            make = Scores(options.rows // ROWS_A_KEY).rows
+            followed[name] = FollowedView(spark, root, query, make, options.rows, memory_bytes)
             stack.callback(followed[name].materializer.close)
         for _ in range(WARM_EPOCHS + options.epochs):
             for view in followed.values():

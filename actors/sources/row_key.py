@@ -10,7 +10,7 @@ from state.errors import SchemaError, SettingsError
 PATH, ROW = "_path", "_row"
 METADATA = ("path", "row")
 """The metadata columns of a source with a key: they order the rows that `order_by` does not tell apart."""
-RANK = "__sw_rank"
+NUMBER = "__sw_number"
 
 Quoted = Callable[[str], str]
 """Makes a name a part of an SQL text."""
@@ -76,15 +76,15 @@ class RowKey:
                         f"it has {', '.join(names)}"
                     )
 
-    def rank(self, quoted: Quoted) -> str:
-        """SQL for the place of a row among those of its key, from 1 for the last one."""
+    def number(self, quoted: Quoted) -> str:
+        """SQL for the number of a row among those of its key, from 1 for the last one."""
         keys = ", ".join(map(quoted, self.columns))
         order = ", ".join(f"{quoted(name)} DESC" for name in (*self.order_by, PATH, ROW))
-        return f"rank() OVER (PARTITION BY {keys} ORDER BY {order})"
+        return f"row_number() OVER (PARTITION BY {keys} ORDER BY {order})"
 
     def is_current(self, quoted: Quoted) -> str:
-        """SQL condition: a row with its `rank` in the column `RANK` is one that views see."""
-        is_last = f"{quoted(RANK)} = 1"
+        """SQL condition: a row with its `number` in the column `NUMBER` is one that views see."""
+        is_last = f"{quoted(NUMBER)} = 1"
         # The line end closes a comment of the condition.
         return is_last if self.deleted is None else f"{is_last} AND NOT coalesce(({self.deleted}\n), false)"
 

@@ -13,7 +13,7 @@ import pyarrow.types as kinds
 
 from actors.objects.object_file import ObjectFile
 from actors.schemas.path_columns import path_values
-from actors.sources.row_key import RANK, RowKey
+from actors.sources.row_key import NUMBER, RowKey
 from actors.telemetry.text import first_line
 from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
@@ -164,8 +164,8 @@ class DuckDbEngine:
     def _create_current(self, source: RecordedSource, key: RowKey, table: str) -> None:
         """Creates a view of the last rows of each key, under the name of the source."""
         columns = ", ".join(map(quoted, source.schema.names))
-        ranked = f"SELECT *, {key.rank(quoted)} AS {quoted(RANK)} FROM {quoted(table)}"
-        query = f"SELECT {columns} FROM ({ranked}) WHERE {key.is_current(quoted)}"
+        numbered = f"SELECT *, {key.number(quoted)} AS {quoted(NUMBER)} FROM {quoted(table)}"
+        query = f"SELECT {columns} FROM ({numbered}) WHERE {key.is_current(quoted)}"
         statements = self._duckdb.extract_statements(query)
         # The condition for deletions comes from the root.
         if [each.type.name for each in statements] != ["SELECT"] or self._tables(query, {table}) != {table.casefold()}:

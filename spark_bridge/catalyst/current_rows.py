@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
-from actors.sources.row_key import RANK, RowKey
+from actors.sources.row_key import NUMBER, RowKey
 
 RowKeys = Mapping[str, RowKey]
 """Source → the key of its rows, for the sources with one."""
@@ -25,5 +25,6 @@ def current_rows(frame: DataFrame, key: RowKey) -> DataFrame:
         AnalysisException: the condition for deletions is no condition over the columns.
     """
     columns = [F.col(quoted_name(name)) for name in frame.columns]
-    ranked = frame.select(*columns, F.expr(key.rank(quoted_name)).alias(RANK))
-    return ranked.where(F.expr(key.is_current(quoted_name))).select(*columns)
+    # The order is made total by all columns, though no rows tie: so all views of the source keep the same rows, once.
+    numbered = frame.select(*columns, F.expr(key.number(quoted_name)).alias(NUMBER))
+    return numbered.where(F.expr(key.is_current(quoted_name))).select(*columns)
