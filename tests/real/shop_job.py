@@ -1,4 +1,4 @@
-"""Orders, customers and regions, as a program of its own: `python shop_job.py DIRECTORY [for ever]`."""
+"""Orders, customers, their states, and regions, as a program of its own: `python shop_job.py DIRECTORY [for ever]`."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ VIEWS = {
     "WHERE place <= 2",
     "places": "SELECT name, customer, total, rank() OVER (PARTITION BY name ORDER BY total DESC) AS place FROM "
     f"(SELECT r.name, o.customer, sum(amount) AS total FROM {JOINED} GROUP BY r.name, o.customer)",
+    "by_state": "SELECT state, count(*) AS n, max(at) AS latest FROM states GROUP BY state",
+    "open": "SELECT s.customer, c.region FROM states s JOIN customers c ON s.customer = c.id WHERE s.state = 'open'",
 }
 REGIONS = 8
 SETTINGS = sw.Settings(
@@ -33,6 +35,17 @@ def pipeline(place: Path) -> sw.Pipeline:
     often = sw.Listing(interval_s=0.3)
     schema = "id bigint, customer bigint, amount bigint"
     made.source("orders", place / "orders", format="parquet", discovery=often, schema=schema, materialize=True)
+    made.source(
+        "states",
+        place / "states",
+        format="json",
+        discovery=often,
+        schema="customer bigint, state string, at bigint, op string",
+        materialize=True,
+        key="customer",
+        order_by="at",
+        deleted="op = 'D'",
+    )
     made.table("customers", place / "customers", format="csv", discovery=often, schema="id bigint, region bigint")
     made.table("regions", [{"region": each, "name": f"first {each}"} for each in range(REGIONS)])
     for name, query in VIEWS.items():

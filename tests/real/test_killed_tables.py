@@ -1,7 +1,8 @@
-"""A run with static tables that is killed while they are replaced, and while files are forgotten."""
+"""A run with static tables and a source with a key that is killed while tables are replaced and files are forgotten."""
 
 from __future__ import annotations
 
+import json
 import random
 import subprocess
 import sys
@@ -66,7 +67,7 @@ class _Shop:
 
     def __init__(self, place: Path) -> None:
         self._place, self._files, self._gone = place, 0, set[str]()
-        for name in ("orders", "customers"):
+        for name in ("orders", "customers", "states"):
             (place / name).mkdir()
         self.customers(random.Random(0))
 
@@ -82,6 +83,21 @@ class _Shop:
             numbers = range(self._files * ORDERS_A_FILE, (self._files + 1) * ORDERS_A_FILE)
             rows = [{"id": each, "customer": chance.randrange(CUSTOMERS * 2), "amount": each % 97} for each in numbers]
             pq.write_table(pa.Table.from_pylist(rows), self._place / "orders" / f"{self._files}.parquet")
+            self._states(chance)
+
+    def _states(self, chance: random.Random) -> None:
+        """A file of states of customers, some of them older than those of the files before."""
+        states = [
+            {
+                "customer": chance.randrange(CUSTOMERS),
+                "state": chance.choice(["open", "closed", "new"]),
+                "at": chance.randrange(self._files + 5),
+                "op": chance.choice("UUUD"),
+            }
+            for _ in range(ORDERS_A_FILE)
+        ]
+        path = self._place / "states" / f"{self._files}.json"
+        path.write_text("\n".join(map(json.dumps, states)))
 
     def customers(self, chance: random.Random) -> None:
         lines = [f"{each},{chance.randrange(shop_job.REGIONS + 2)}" for each in range(CUSTOMERS)]
@@ -95,11 +111,12 @@ class _Shop:
         self._told("replace-table", str(self._place / "root"), "regions", str(self._place / "regions.csv"))
 
     def forget(self, chance: random.Random) -> None:
-        done = sw.open(self._place / "root").files("orders", status="done")["path"].to_pylist()
-        files = sorted({*done} - self._gone)
-        if files:
-            self._gone.add(file := chance.choice(files))
-            self._told("forget", str(self._place / "root"), file, "--timeout", "30")
+        for source in ("orders", "states"):
+            done = sw.open(self._place / "root").files(source, status="done")["path"].to_pylist()
+            files = sorted({*done} - self._gone)
+            if files:
+                self._gone.add(file := chance.choice(files))
+                self._told("forget", str(self._place / "root"), file, "--timeout", "30")
 
     def _told(self, *command: str) -> None:
         told = CliRunner().invoke(app, list(command))

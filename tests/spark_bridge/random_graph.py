@@ -69,9 +69,11 @@ class RandomGraph:
 
     Args:
         chance: decides everything.
+        is_keyed: whether the source has a key, so that the rows of each view over it are stored.
     """
 
     chance: random.Random
+    is_keyed: bool = False
     views: list[ViewDefinition] = field(default_factory=list)
     _stored: set[str] = field(default_factory=set)
     _joined: set[str] = field(default_factory=set)
@@ -117,7 +119,7 @@ class RandomGraph:
                 if grouped
                 else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
             )
-        if grouped or nested or joined or windowed or self._stored.intersection(parents):
+        if self.is_keyed or grouped or nested or joined or windowed or self._stored.intersection(parents):
             self._stored.add(name)
         if joined or self._joined.intersection(parents):
             self._joined.add(name)

@@ -10,22 +10,26 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from actors.sources.row_key import RowKey
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
+from tests.spark_bridge.keyed_graph import ORIGIN, KeyedGraph, with_origin
 from tests.spark_bridge.random_graph import RandomGraph
-from tests.spark_bridge.random_rows import random_rows
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.view_graph import ViewGraph
 from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 EPOCHS_OF_A_STORY = 10
 _VIEWS = 6
+_KEY = RowKey(("k", "g"), ("i",), "b")
+_KEYED = pa.schema([*SCHEMA, *ORIGIN])
 
 
 def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> int:
     """Plays one story.  At every epoch, each view must have the rows that Spark computes from the present files.
 
     In half of the stories rows go to Spark as if they were many, and in half of all the sides of joins are in memory
-    at once.
+    at once.  In a quarter the source has a key.
 
     Args:
         spark: a session.
@@ -40,7 +44,7 @@ def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> 
         AssertionError: a view differs.
     """
     chance = random.Random(seed)
-    graph = RandomGraph(chance)
+    graph = RandomGraph(chance, is_keyed=seed % 8 in (3, 4))
     for _ in range(chance.randint(3, _VIEWS)):
         graph.grow()
     with ExitStack() as ways:
@@ -54,7 +58,10 @@ def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> 
 
 @contextmanager
 def _closing(spark: SparkSession, directory: Path, graph: RandomGraph) -> Iterator[ViewGraph]:
-    story = ViewGraph(spark, directory, graph.views)
+    if graph.is_keyed:
+        story: ViewGraph = KeyedGraph(spark, directory, graph.views, {"t": _KEYED}, _KEY, lambda row: bool(row["b"]))
+    else:
+        story = ViewGraph(spark, directory, graph.views)
     try:
         yield story
     finally:
@@ -68,7 +75,7 @@ def _epoch(story: ViewGraph, graph: RandomGraph, number: int) -> int:
         story.reopen()
     if number and chance.random() < 0.2:
         _change(story, graph)
-    story.correct(*_files(story, chance))
+    story.correct(*_files(story, graph))
     story.check()
     if chance.random() < 0.3:
         story.materializer.tidy()
@@ -87,12 +94,21 @@ def _change(story: ViewGraph, graph: RandomGraph) -> None:
         story.settle()
 
 
-def _files(story: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
+def _files(story: ViewGraph, graph: RandomGraph) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
     """New files, and replaced ones; None for a file that is forgotten."""
+    chance = graph.chance
+
+    def rows(path: str, count: int) -> pa.Table:
+        made = random_rows(chance, count)
+        if not graph.is_keyed:
+            return made
+        has_key = [all(row[name] is not None for name in _KEY.required) for row in made.to_pylist()]
+        return with_origin(made.filter(pa.array(has_key, pa.bool_())), path)
+
     sizes = chance.choice([[], [0], [1], [8], [30], [3, 12]])
-    new: Files = {("t", f"f{story.epoch}-{at}"): random_rows(chance, size) for at, size in enumerate(sizes)}
+    new: Files = {("t", path): rows(path, size) for at, size in enumerate(sizes) if (path := f"f{story.epoch}-{at}")}
     known = sorted(story.files)
     replaced: dict[tuple[str, str], pa.Table | None] = {}
     for file in chance.sample(known, min(len(known), chance.choice([0, 0, 1, 2]))):
-        replaced[file] = chance.choice([None, random_rows(chance, chance.choice([0, 3, 12]))])
+        replaced[file] = chance.choice([None, rows(file[1], chance.choice([0, 3, 12]))])
     return new, replaced

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +14,7 @@ from actors.sources.row_key import RowKey
 from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.cases import few
 from tests.spark_bridge.corrected_view import Files
+from tests.spark_bridge.keyed_graph import ORIGIN, KeyedGraph, with_origin
 from tests.spark_bridge.view_graph import ViewGraph
 from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
@@ -26,8 +26,7 @@ SCHEMA = pa.schema(
         ("op", pa.string()),
         ("g", pa.int64()),
         ("x", pa.float64()),
-        ("_path", pa.string()),
-        ("_row", pa.int64()),
+        *ORIGIN,
     ]
 )
 KEY = RowKey(("id", "part"), ("at",), "op = 'D'  -- a deletion")
@@ -47,21 +46,6 @@ VIEWS: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-class KeyedGraph(ViewGraph):
-    """Views over the source `orders` with `KEY`, and the source `log` without one."""
-
-    def __init__(self, spark: SparkSession, root: Path, *definitions: ViewDefinition) -> None:
-        super().__init__(spark, root, definitions, [*SCHEMAS], SCHEMAS, {"orders": KEY})
-
-    def seen(self) -> Mapping[str, pa.Table]:
-        last: dict[Any, Any] = {}
-        for row in self.rows["orders"].to_pylist():
-            key = row["id"], row["part"]
-            last[key] = max(last.get(key, row), row, key=lambda each: (each["at"], each["_path"], each["_row"]))
-        current = [row for row in last.values() if row["op"] != "D"]
-        return {**self.rows, "orders": pa.Table.from_pylist(current, SCHEMA)}
-
-
 def rows(chance: random.Random, path: str, count: int) -> pa.Table:
     """New versions of few records, many of which tie in their order."""
     made = [
@@ -72,12 +56,10 @@ def rows(chance: random.Random, path: str, count: int) -> pa.Table:
             "op": chance.choice(["U", "U", "U", "D", None]),
             "g": chance.choice([None, 1, 2, 3]),
             "x": chance.choice([0.1, 0.2, 0.3, -0.0, float("nan")]),
-            "_path": path,
-            "_row": number,
         }
-        for number in range(count)
+        for _ in range(count)
     ]
-    return pa.Table.from_pylist(made, SCHEMA)
+    return with_origin(pa.Table.from_pylist(made, pa.schema([*SCHEMA][: -len(ORIGIN)])), path)
 
 
 def files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
@@ -106,7 +88,8 @@ def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
 ) -> None:
     chance = random.Random(f"keyed {name}")
     view_class, query = VIEWS[name]
-    graph = KeyedGraph(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
+    view = ViewDefinition("v", query, on_full="allow")
+    graph = KeyedGraph(local_spark, tmp_path, [view], SCHEMAS, KEY, lambda row: row["op"] == "D")
     assert graph.plans["v"].view_class == view_class
     if view_class == "full":
         for _ in range(3):
