@@ -162,7 +162,7 @@ class DuckDbEngine:
             self._create_current(source, source.definition.key, table)
 
     def _create_current(self, source: RecordedSource, key: RowKey, table: str) -> None:
-        """Creates a view of the last rows of each key, under the name of the source."""
+        """Keeps the last rows of each key, under the name of the source, in place of all rows."""
         columns = ", ".join(map(quoted, source.schema.names))
         numbered = f"SELECT *, {key.number(quoted)} AS {quoted(NUMBER)} FROM {quoted(table)}"
         query = f"SELECT {columns} FROM ({numbered}) WHERE {key.is_current(quoted)}"
@@ -170,7 +170,8 @@ class DuckDbEngine:
         # The condition for deletions comes from the root.
         if [each.type.name for each in statements] != ["SELECT"] or self._tables(query, {table}) != {table.casefold()}:
             raise CannotComputeError(f"source {source.name}: deleted={key.deleted!r} is no condition over its columns")
-        self._duckdb.sql(statements[0]).create_view(source.name, replace=True)
+        self._duckdb.sql(statements[0]).create(source.name)
+        self._duckdb.execute(f"DROP TABLE {quoted(table)}")
 
     def _query(self, view: CatalogView) -> str:
         query = self._queries.get(view.name) or query_of(view)

@@ -19,7 +19,7 @@ VIEWS = {
     "WHERE place <= 2",
     "places": "SELECT name, customer, total, rank() OVER (PARTITION BY name ORDER BY total DESC) AS place FROM "
     f"(SELECT r.name, o.customer, sum(amount) AS total FROM {JOINED} GROUP BY r.name, o.customer)",
-    "by_state": "SELECT state, count(*) AS n, max(at) AS latest FROM states GROUP BY state",
+    "by_state": "SELECT state, count(*) AS n, max(step) AS latest FROM states GROUP BY state",
     "open": "SELECT s.customer, c.region FROM states s JOIN customers c ON s.customer = c.id WHERE s.state = 'open'",
 }
 REGIONS = 8
@@ -40,10 +40,10 @@ def pipeline(place: Path) -> sw.Pipeline:
         place / "states",
         format="json",
         discovery=often,
-        schema="customer bigint, state string, at bigint, op string",
+        schema="customer bigint, state string, step bigint, op string",
         materialize=True,
         key="customer",
-        order_by="at",
+        order_by="step",
         deleted="op = 'D'",
     )
     made.table("customers", place / "customers", format="csv", discovery=often, schema="id bigint, region bigint")

@@ -91,7 +91,7 @@ class _Shop:
             {
                 "customer": chance.randrange(CUSTOMERS),
                 "state": chance.choice(["open", "closed", "new"]),
-                "at": chance.randrange(self._files + 5),
+                "step": chance.randrange(self._files + 5),
                 "op": chance.choice("UUUD"),
             }
             for _ in range(ORDERS_A_FILE)
