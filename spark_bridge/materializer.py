@@ -183,6 +183,7 @@ class Materializer:
             RunFailedError: Spark failed, or rows lack columns that a view needs; the message names the view.
         """
         times = WorkTimes(self._clock)
+        self._tier.begin_epoch()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
         done = self._recorded.run_epoch(
