@@ -85,7 +85,7 @@ class Settings:
         recovery: the reaction to failures.
         retention: the epochs that stay readable.
         join_memory_bytes: memory of the run for rows of joins and below window functions, in which an epoch looks its
-            keys up; rows beyond it are looked up in the root.  0 keeps none.
+            keys up: the hottest rows for each byte.  Others are looked up in the root.  0 keeps none.
         durability: the losses that a committed epoch survives on a local root: `"power_loss"` syncs its files to the
             disk before it is acknowledged, `"process"` leaves that to the system, so that a power cut may damage the
             root.  A root in an object store survives both.

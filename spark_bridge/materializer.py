@@ -25,7 +25,7 @@ from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.leaf_queries import LeafQueries
-from spark_bridge.changes.memory_tier import MemoryTier
+from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
@@ -187,6 +187,7 @@ class Materializer:
             RunFailedError: Spark failed, or rows lack columns that a view needs; the message names the view.
         """
         times = WorkTimes(self._clock)
+        self._tier.begin_epoch()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
         done = self._recorded.run_epoch(
@@ -213,6 +214,11 @@ class Materializer:
         """All views that readers see."""
         rows = {**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows}
         return self._recorded.shown({name: each for name, each in rows.items() if is_view(name)})
+
+    @property
+    def in_memory(self) -> dict[str, KeptSize]:
+        """Path below the root → the size of the rows of a hidden view that are kept in memory, see `MemoryTier`."""
+        return self._tier.sizes
 
     @property
     def backfilling(self) -> dict[str, float]:

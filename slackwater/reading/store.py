@@ -316,9 +316,12 @@ class Store:
 
         `names` are the hidden views with these rows, and `used_by` the views that they belong to: views with the same
         rows share them.  `bytes` is the size of its files, without those of its indices.
+
+        `rows_in_memory` and `bytes_in_memory` are the rows that the run keeps in its memory: all of them, or 0.  They
+        are null if no pipeline runs on this root.  A run tells them every few seconds.
         """
         state = self._latest()
-        return hidden_view_table(state, _catalog(state), self._root)
+        return hidden_view_table(state, _catalog(state), self._root, self.owner())
 
     def view_costs(self, epochs: int = 100) -> dict[str, ViewCost]:
         """Name of a view, or of a hidden view, → what an epoch has cost it, over the last epochs.

@@ -19,7 +19,7 @@ from slackwater.backfill.backfill_input import view_history
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
 from slackwater.running.spark_application import SparkApplication
-from slackwater.status.run_status import BackfillStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History
@@ -76,6 +76,11 @@ class Attempt:
     def backfills(self) -> Mapping[str, BackfillStatus]:
         """The backfills."""
         return {} if self._loop is None else dict(self._loop.backfills)
+
+    @property
+    def in_memory(self) -> Mapping[str, RowsInMemory]:
+        """The rows of hidden views in memory."""
+        return {} if self._loop is None else self._loop.in_memory
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
         """See `MaterializerLoop.add_view`; the attempt runs."""

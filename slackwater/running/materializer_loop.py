@@ -19,7 +19,7 @@ from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.commands.retry import has_not_failed
 from slackwater.running.loop_thread import Turn
-from slackwater.status.run_status import BackfillStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.work_times import WorkTimes
@@ -30,6 +30,7 @@ from state.tables.stored_rows import declared_name, hidden, is_view
 
 if TYPE_CHECKING:
     from spark_bridge.analysis.declaration import Declaration
+    from spark_bridge.changes.memory_tier import KeptSize
     from spark_bridge.hand_over.epoch_rows import EpochViews
     from spark_bridge.views.view import ShownView
 
@@ -91,6 +92,9 @@ class ViewMaterializer(Protocol):
 
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]: ...
+
+    @property
+    def in_memory(self) -> Mapping[str, KeptSize]: ...
 
 
 @dataclass(frozen=True)
@@ -166,6 +170,7 @@ class MaterializerLoop:
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
+        self.in_memory: Mapping[str, RowsInMemory] = {}
 
     def turn(self) -> Turn:
         """Takes one epoch to the views, or a piece of history to a backfill."""
@@ -356,7 +361,7 @@ class MaterializerLoop:
         }
 
     def _look_at_views(self) -> None:
-        """Updates the status of the views."""
+        """Updates the status of the views, and of the rows in memory."""
         self._must_look, self._looked_s = False, self._clock.monotonic()
         shown = [] if self._materializer is None else self._materializer.shown()
         declared = {name: ViewStatus(plan.view_class) for name, plan in self._plans.items()}
@@ -365,6 +370,8 @@ class MaterializerLoop:
         }
         maintained = {each.name: ViewStatus(each.view_class, each.rows, each.behind_s) for each in shown}
         self.views = declared | failed | maintained
+        kept = {} if self._materializer is None else self._materializer.in_memory
+        self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
 
     @property
     def _is_catching_up(self) -> bool:

@@ -56,6 +56,7 @@ class Run:
             },
             views=self._control.views,
             backfills=self._control.backfills,
+            in_memory=self._control.in_memory,
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,

@@ -29,7 +29,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import BackfillStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.application.java import prepare_java
@@ -146,6 +146,12 @@ class RunControl:
         """The backfills, now or at the end of the last attempt."""
         with self.news:
             return self._backfills if self._attempt is None else self._attempt.backfills
+
+    @property
+    def in_memory(self) -> Mapping[str, RowsInMemory]:
+        """The rows of hidden views in memory; none between two attempts."""
+        with self.news:
+            return {} if self._attempt is None else self._attempt.in_memory
 
     def join(self) -> None:
         """Returns when the run is over."""

@@ -3,7 +3,7 @@
 Data flow: `slackwater.running` makes a `RunStatus` from the states of an attempt → `RunStatus.to_json` → `owner.json` →
 `RunStatus.of_json` in other processes.
 
-    run_status.py     RunStatus and RunReport, with their parts: sources, views, backfills, epochs, edges
+    run_status.py     RunStatus and RunReport, with their parts: sources, views, backfills, epochs, rows in memory
     startup_steps.py  the duration of each step of a start
     trace.py          the trace of one committed epoch
     text.py           numbers in words, values of JSON

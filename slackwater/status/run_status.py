@@ -115,6 +115,19 @@ class ViewStatus:
 
 
 @dataclass(frozen=True)
+class RowsInMemory:
+    """The rows of a hidden view that are in the memory of a run, or that it reads into it.
+
+    Args:
+        rows: their number.
+        bytes: their size, with the orders by which they are found; estimated until they are read.
+    """
+
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class EpochStatus:
     """An epoch between its barrier and its commit: its phase, and the seconds since the phase began."""
 
@@ -175,6 +188,7 @@ class RunStatus:
         sources: the sources by name.
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
+        in_memory: the rows of hidden views in memory, by the path of the dataset below the root.
         spark: the state of the Spark application; empty if no run reports it.
         message: the present waiting or recovery, in words; empty without one.
         caught_up: every object of a listing that began after the start is finished and committed.
@@ -194,6 +208,7 @@ class RunStatus:
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
     views: Mapping[str, ViewStatus] = field(default_factory=dict)
     backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
+    in_memory: Mapping[str, RowsInMemory] = field(default_factory=dict)
     spark: Literal["starting", "ready", ""] = "starting"
     message: str = ""
     caught_up: bool = False

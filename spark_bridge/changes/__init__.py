@@ -9,7 +9,7 @@
     leaf_queries                    what joins and windows compute, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key
-             └─ memory_tier, kept_rows      those that are kept in this process
+             └─ memory_tier, kept_rows      those that are kept in this process, the hottest ones
 
 `Changes` is the face that a grouping follows, whatever its rows are.
 

@@ -42,10 +42,27 @@ class KeptRows:
         return sum(run.nbytes for run in self._runs)
 
     @property
+    def num_rows(self) -> int:
+        """Their number, without dead rows."""
+        return self._all_rows - self._dead
+
+    @property
+    def row_bytes(self) -> float:
+        """The bytes that a row takes, dead or not."""
+        return self.nbytes / max(1, self._all_rows)
+
+    @property
     def dead_share(self) -> float:
         """The share of rows that have left and still take memory, from 0 to 1."""
-        rows = sum(run.rows.num_rows for run in self._runs)
-        return float(sum(run.dead for run in self._runs) / max(1, rows))
+        return self._dead / max(1, self._all_rows)
+
+    @property
+    def _all_rows(self) -> int:
+        return sum(run.rows.num_rows for run in self._runs)
+
+    @property
+    def _dead(self) -> int:
+        return sum(run.dead for run in self._runs)
 
     def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The rows with these keys, in any order.

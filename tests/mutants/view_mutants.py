@@ -13,6 +13,7 @@ _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
 _PAIRS = "spark_bridge/changes/joined_rows.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
+_TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
@@ -351,6 +352,30 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/kept_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "cold rows take the place of hot ones in memory",
+        _TIER,
+        (("use.heat_per_byte < _HOTTER * coldest", "use.heat_per_byte > _HOTTER * coldest"),),
+        shown_by=f"{_KEPT}::test_hot_rows_take_the_place_of_cold_ones",
+    ),
+    Mutant(
+        "rows in memory change places without an end",
+        _TIER,
+        (("_HOTTER = 2", "_HOTTER = 0"),),
+        shown_by=f"{_KEPT}::test_rows_that_are_equally_hot_do_not_change_places",
+    ),
+    Mutant(
+        "rows in memory leave before the others have paid for their reading",
+        _TIER,
+        (("if not use.has_paid:", "if False:"),),
+        shown_by=f"{_KEPT}::test_rows_come_only_after_look_ups_as_long_as_their_reading",
+    ),
+    Mutant(
+        "rows that leave the memory and come again have the changes of the epoch twice",
+        "spark_bridge/changes/change_set.py",
+        (("self.follower, self._taken = follower, None", "self.follower = follower"),),
+        shown_by=f"{_KEPT}::test_rows_that_leave_and_come_within_an_epoch_have_its_changes_once",
     ),
     Mutant(
         "a window sees the rows before and after as one",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _UNFINISHED: Final = ("waiting", "reading")
 _SHOWN_QUARANTINED = 10
-_HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes")
+_HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
 _VIEW_COLUMNS = ("name", "class", "state", "rows", "version", "path")
 
 

@@ -30,6 +30,8 @@ function kept(hidden) {
     { title: "reads", cell: (each) => each.reads.join(", ") },
     { title: "rows", numeric: true, cell: (each) => count(each.rows) },
     { title: "size", numeric: true, cell: (each) => bytes(each.bytes) },
+    { title: "rows in memory", numeric: true, cell: (each) => count(each.rows_in_memory) },
+    { title: "memory", numeric: true, cell: (each) => bytes(each.bytes_in_memory) },
   ];
   return el("div", { class: "kept" },
     el("p", { class: "hint" }, "Kept for joins, windows and groups within:"),

@@ -17,9 +17,10 @@ from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
-from slackwater.status.run_status import BackfillStatus, ViewStatus
+from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.changes.memory_tier import KeptSize
 from spark_bridge.hand_over.epoch_rows import EpochViews, Stopped
 from spark_bridge.views.view import ShownView
 from state.clock import ManualClock
@@ -45,6 +46,7 @@ class ScriptedMaterializer:
         self.has_news = False
         self.backfilling: dict[str, float] = {}
         self.blocked: dict[str, tuple[str, ...]] = {}
+        self.in_memory: dict[str, KeptSize] = {}
         self.known: Mapping[str, CatalogView] = {}
         self.error: ViewError | None = None
         self.stopped: dict[str, Stopped] = {}
@@ -257,6 +259,17 @@ def test_the_last_status_has_the_rows_of_the_last_epoch_however_soon_it_comes() 
     looped.epochs = [epoch(3, stops=True)]
     assert looped.loop.turn() is Turn.OVER
     assert looped.loop.views == {"v": ViewStatus("append", 9)}
+
+
+def test_the_rows_in_memory_are_told_with_the_views() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS)]
+    looped.turns()
+    assert looped.loop.in_memory == {}
+    looped.materializer.in_memory = {"views/v.1-2.lance": KeptSize(7, 300)}
+    looped.epochs = [epoch(3, stops=True)]
+    assert looped.loop.turn() is Turn.OVER
+    assert looped.loop.in_memory == {"views/v.1-2.lance": RowsInMemory(7, 300)}
 
 
 def test_a_turn_waits_for_an_epoch_only_without_history() -> None:

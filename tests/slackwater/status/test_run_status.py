@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from actors.protocol.run_state import CommittedEpoch
 from slackwater.status.run_status import (
@@ -10,6 +11,7 @@ from slackwater.status.run_status import (
     EdgeStatus,
     EpochStatus,
     MessageStatus,
+    RowsInMemory,
     RunStatus,
     SourceStatus,
     ViewStatus,
@@ -24,6 +26,7 @@ STATUS = RunStatus(
     sources={"s": SourceStatus(rows=5, listed_at=START, rows_per_s=2.5, messages=MessageStatus("https://sqs/q", 2))},
     views={"v": ViewStatus("full", rows=7, behind_s=1.5)},
     backfills={"late": BackfillStatus(0.25, ("s3://raw/a",))},
+    in_memory={"views/v.1-5.lance": RowsInMemory(7, 300)},
     in_flight=(EpochStatus(123456789012345679, "spark", 0.5),),
     recent=(CommittedEpoch(1, START, EpochCounts(rows=5), EpochSeconds(spark=0.25), 0.01, {"s": 0.5}),),
     edges=(EdgeStatus("fetch", "merger", "bytes", 10.0, 5, 100),),
@@ -40,4 +43,6 @@ def test_what_another_version_says_is_read_as_far_as_it_is_understood() -> None:
     newer = {**document, "mood": "calm", "sources": {"s": {**document["sources"]["s"], "colour": "blue"}}}
     del newer["scaling"]
     assert RunStatus.of_json(newer) == STATUS
+    del document["in_memory"]
+    assert RunStatus.of_json(document) == replace(STATUS, in_memory={})
     assert RunStatus.of_json({**document, "sources": "all of them"}) is None

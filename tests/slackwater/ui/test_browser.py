@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from slackwater.status.run_status import RowsInMemory
 from slackwater.ui.gate import AccessToken
 from state.location import Location
 from state.tables.catalog import put_source
 from state.tables.records import CatalogSource
 from tests.slackwater.reading.bad_records import BIG, quarantine
 from tests.slackwater.reading.failed_views import fail_view, read_view
+from tests.slackwater.reading.hidden_rows import hide_rows
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, write_root
 from tests.slackwater.ui.hostile_root import LINK, RUN_ME, SCRIPT, write_hostile_root
 from tests.slackwater.ui.living_root import busy_status, commit_epochs, running
@@ -124,6 +127,20 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         fail_view(written.root, "late", None)
         page.wait_for_selector("#view-list [data-failed=late]")
         assert "It has no rows." in (page.text_content("#view-list [data-failed=late]") or "")
+
+
+def test_hidden_views_show_their_rows_in_the_memory_of_the_run(written: WrittenRoot, browser: Browser) -> None:
+    status = busy_status(written.epochs[-1])
+    path = hide_rows(written.root)
+    with served(written.root.url) as server, opened(browser, server.url) as page:
+        drawn(page)
+        titles = page.locator("#view-list .kept thead th").all_text_contents()
+        assert titles[-2:] == ["rows in memory", "memory"]
+        cells = page.locator("#view-list .kept tbody tr").locator("th, td")
+        assert cells.all_text_contents()[-2:] == ["–", "–"], "no run is there"
+        with running(written.root, replace(status, in_memory={path: RowsInMemory(3, 2048)})):
+            page.wait_for_selector("#view-list .kept td:text('2.0 KiB')")
+            assert cells.all_text_contents()[-2:] == ["3", "2.0 KiB"]
 
 
 def test_the_browser_itself_refuses_markup_and_other_scripts(quiet: ServedPage, browser: Browser) -> None:

@@ -15,6 +15,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes import hot_keys, rows_before
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.views import derived_views
+from state.tables.stored_rows import is_hidden_view
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -133,6 +134,9 @@ def test_sides_in_memory_are_not_looked_up_in_the_root(
             assert asked, "the first ones are"
             asked.clear()
     assert not asked
+    in_memory = graph.materializer.in_memory
+    assert in_memory.keys() == {each.path for name, each in graph.views.items() if is_hidden_view(name)}
+    assert sum(size.rows for size in in_memory.values()) > 0
     graph.materializer.close()
 
 

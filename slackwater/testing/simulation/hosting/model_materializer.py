@@ -36,6 +36,7 @@ from state.tables.stored_rows import is_view
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
+    from spark_bridge.changes.memory_tier import KeptSize
     from spark_bridge.views.view import ShownView, View
 
 _TIDY = 0.2
@@ -172,6 +173,10 @@ class ModelMaterializer:
     @property
     def blocked(self) -> dict[str, tuple[str, ...]]:
         return self._backfills.blocked
+
+    @property
+    def in_memory(self) -> dict[str, KeptSize]:
+        return {}
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
