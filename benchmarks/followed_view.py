@@ -1,15 +1,17 @@
-"""One view over one source in a local session, without files: its first rows, and then epochs."""
+"""Views over one source each in a local session, without files: the first rows, and then epochs in turns."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from statistics import median
 from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
+from benchmarks.result import Number, Row, Target
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.materializer import Materializer
@@ -17,6 +19,9 @@ from state.location import Location
 from state.tables.records import ViewVersion
 
 NEW_ROWS = 1_000
+WARM_EPOCHS = 5
+COLUMNS = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
+"""Of `compared`."""
 SOURCE = "t"
 
 
@@ -74,3 +79,29 @@ class FollowedView:
         self.materializer.tidy()
         self.tidied_s.append(time.perf_counter() - ended)
         return ended - started
+
+
+def follow_in_turns(views: Mapping[str, FollowedView], epochs: int) -> None:
+    """Runs so many epochs of each view, and some before that are not measured."""
+    for _ in range(WARM_EPOCHS + epochs):
+        for view in views.values():
+            view.turn()
+
+
+def compared(views: Mapping[str, FollowedView], by_spark: float, by_duckdb: float, target: Target) -> tuple[Row, ...]:
+    """A row for each view.
+
+    Args:
+        views: name → view, after `follow_in_turns`; the first one has a target.
+        by_spark: seconds in which Spark computes the first view from all rows.
+        by_duckdb: the same of DuckDB.
+        target: of an epoch of the first view.
+    """
+    rows = list[Row]()
+    for name, view in views.items():
+        seconds = sorted(view.seconds[WARM_EPOCHS:])
+        times = median(seconds), seconds[int(0.95 * len(seconds))], view.first_s
+        anew = () if rows else (Number(by_spark, "s"), Number(by_duckdb, "s"))
+        numbers = (*(Number(each, "s") for each in times), *(anew or (None, None)))
+        rows.append(Row(name, numbers, times[0] / by_spark, None if rows else target))
+    return tuple(rows)

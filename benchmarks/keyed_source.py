@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from statistics import median
 
 import duckdb
 import numpy as np
@@ -23,8 +22,8 @@ from pyspark.sql import SparkSession
 
 from actors.sources.row_key import RowKey
 from benchmarks.command import run_benchmark
-from benchmarks.followed_view import NEW_ROWS, SOURCE, FollowedView
-from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.followed_view import COLUMNS, NEW_ROWS, SOURCE, FollowedView, compared, follow_in_turns
+from benchmarks.result import Result, Table, Target
 from benchmarks.view_life import measure_life
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.current_rows import current_rows
@@ -52,7 +51,7 @@ CASES: Mapping[str, tuple[Mapping[str, RowKey], int]] = {
     "the same, nothing in memory": ({SOURCE: KEY}, 0),
     "all rows, grouped": ({}, 0),
 }
-WARM_EPOCHS, ROWS_A_CUSTOMER, DELETED = 5, 10, 0.05
+ROWS_A_CUSTOMER, DELETED = 10, 0.05
 
 
 class Versions:
@@ -116,27 +115,12 @@ def measure(options: argparse.Namespace) -> Result:
             make = Versions(options.keys).rows
             followed[name] = FollowedView(spark, root, GROUPED, make, options.keys, memory_bytes, keys)
             stack.callback(followed[name].materializer.close)
-        for _ in range(WARM_EPOCHS + options.epochs):
-            for view in followed.values():
-                view.turn()
-        by_spark, by_duckdb = anew_s(spark, followed[IN_MEMORY])
-        rows = []
-        for name, view in followed.items():
-            seconds = sorted(view.seconds[WARM_EPOCHS:])
-            is_first = name == IN_MEMORY
-            numbers = (
-                Number(median(seconds), "s"),
-                Number(seconds[int(0.95 * len(seconds))], "s"),
-                Number(view.first_s, "s"),
-                Number(by_spark, "s") if is_first else None,
-                Number(by_duckdb, "s") if is_first else None,
-            )
-            rows.append(Row(name, numbers, median(seconds) / by_spark, Target(0.3, "s") if is_first else None))
+        follow_in_turns(followed, options.epochs)
+        rows = compared(followed, *anew_s(spark, followed[IN_MEMORY]), Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the grouped view over a source with a key")
     spark.stop()
-    columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
     caption = f"An epoch of {NEW_ROWS:,} new versions of {options.keys:,} keys, 5 % of them deletions"
-    return Result((Table(columns, tuple(rows), "of anew by Spark", caption), life))
+    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life))
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from statistics import median
 
 import duckdb
 import numpy as np
@@ -22,8 +21,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.command import run_benchmark
-from benchmarks.followed_view import NEW_ROWS, FollowedView
-from benchmarks.result import Number, Result, Row, Table, Target
+from benchmarks.followed_view import COLUMNS, NEW_ROWS, FollowedView, compared, follow_in_turns
+from benchmarks.result import Result, Table, Target
 from benchmarks.view_life import measure_life
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.session.local_session import start_local_session
@@ -43,7 +42,7 @@ CASES: Mapping[str, tuple[str, int]] = {
     "the same, nothing in memory": (TOP, 0),
     "a running sum of each key": (RUNNING, 512 << 20),
 }
-ROWS_A_KEY, WARM_EPOCHS = 10, 5
+ROWS_A_KEY = 10
 
 
 class Scores:
@@ -91,29 +90,14 @@ def measure(options: argparse.Namespace) -> Result:
             make = Scores(options.rows // ROWS_A_KEY).rows
             followed[name] = FollowedView(spark, root, query, make, options.rows, memory_bytes)
             stack.callback(followed[name].materializer.close)
-        for _ in range(WARM_EPOCHS + options.epochs):
-            for view in followed.values():
-                view.turn()
-        by_spark, by_duckdb = anew_s(spark, followed[IN_MEMORY])
-        rows = []
-        for name, view in followed.items():
-            seconds = sorted(view.seconds[WARM_EPOCHS:])
-            is_top = name == IN_MEMORY
-            numbers = (
-                Number(median(seconds), "s"),
-                Number(seconds[int(0.95 * len(seconds))], "s"),
-                Number(view.first_s, "s"),
-                Number(by_spark, "s") if is_top else None,
-                Number(by_duckdb, "s") if is_top else None,
-            )
-            rows.append(Row(name, numbers, median(seconds) / by_spark, Target(0.3, "s") if is_top else None))
+        follow_in_turns(followed, options.epochs)
+        rows = compared(followed, *anew_s(spark, followed[IN_MEMORY]), Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the three largest rows")
     spark.stop()
-    columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
     caption = (
         f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.rows:,} rows of {options.rows // ROWS_A_KEY:,} keys"
     )
-    return Result((Table(columns, tuple(rows), "of anew by Spark", caption), life))
+    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life))
 
 
 def main() -> None:
