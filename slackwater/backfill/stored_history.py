@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import accumulate
 
 import pyarrow as pa
 
@@ -16,6 +17,7 @@ from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
 
 _SAMPLE_ROWS = 1_000
+_REST = 1.5
 
 
 class StoredHistory:
@@ -47,6 +49,8 @@ class StoredHistory:
             for each in row.dataset.get_fragments()
         ]
         self._at = HistoryPosition((each.rows for _, each in self._fragments), progress)
+        sizes = [each.rows * self._row[source].nbytes for source, each in self._fragments]
+        self._bytes_from = [*accumulate(reversed(sizes), initial=0)][::-1]
 
     @property
     def fraction(self) -> float:
@@ -59,7 +63,9 @@ class StoredHistory:
         return ()
 
     def take(self, nbytes: int) -> HistoryPiece | None:
-        """See `History.take`."""
+        """See `History.take`.  A small rest comes with the last piece: it would touch all groups once more."""
+        if self._bytes_left <= _REST * nbytes:
+            nbytes = self._bytes_left
         parts: dict[str, list[FragmentRows]] = {}
         taken = dict.fromkeys(self._row, 0)
         while not self._at.is_at_end and (left := nbytes - sum(taken.values())) > 0:
@@ -74,6 +80,14 @@ class StoredHistory:
                 self._at.go_to_next_part()
         rows = {source: replace(self._row[source], parts=each, nbytes=taken[source]) for source, each in parts.items()}
         return HistoryPiece(rows, sum(taken.values()), self._at.to_json()) if rows else None
+
+    @property
+    def _bytes_left(self) -> int:
+        """Size of the rows behind the position, in bytes."""
+        if self._at.is_at_end:
+            return 0
+        source, _ = self._fragments[self._at.part]
+        return self._bytes_from[self._at.part] - self._at.row * self._row[source].nbytes
 
     def close(self) -> None:
         """Nothing is open: Spark's tasks read the rows."""
