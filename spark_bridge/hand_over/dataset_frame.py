@@ -99,17 +99,18 @@ def rows_of_dataset(
     return LeafRows.of_frame(_frame(spark, location, dataset.version, shares, schema, wanted)), rows
 
 
-def rows_of_span(spark: SparkSession, span: StoredSpan) -> LeafRows:
+def rows_of_span(spark: SparkSession, span: StoredSpan, parallelism: int) -> LeafRows:
     """Consecutive stored rows, in their order: each core gets one task, since many tasks repeat groups.
 
     Args:
         spark: the session; its workers need `pylance`.
         span: the rows.  This process reads few at once.
+        parallelism: number of tasks that the session runs at once.
     """
     schema, wanted = _schema(span.dataset, span.columns), WantedRows(span.source)
     if span.nbytes <= FEW_BYTES and (few := _few_of_span(span, schema, wanted)) is not None:
         return LeafRows.of_table(spark, few)
-    tasks = max(1, min(span.nbytes // _SPAN_TASK_BYTES, int(spark.sparkContext.defaultParallelism)))
+    tasks = max(1, min(span.nbytes // _SPAN_TASK_BYTES, parallelism))
     shares = [_Scan.of(parts) for parts in _shares(span.parts, tasks)]
     return LeafRows.of_frame(_frame(spark, span.location, span.dataset.version, shares, schema, wanted))
 

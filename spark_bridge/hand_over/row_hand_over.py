@@ -76,7 +76,7 @@ class RowHandOver:
         frames, blocks = dict[str, LeafRows](), list[Block]()
         for source, rows in piece.rows.items():
             if isinstance(rows, StoredSpan):
-                frames[source] = rows_of_span(self._spark, rows)
+                frames[source] = rows_of_span(self._spark, rows, self.parallelism)
             else:
                 blocks.append(self._put_block(source, rows))
                 frames[source] = rows_of_blocks(self._spark, self._schema(source), blocks[-1:])

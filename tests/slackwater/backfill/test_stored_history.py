@@ -49,7 +49,7 @@ def read(piece: HistoryPiece) -> list[dict[str, object]]:
     """The rows of a piece, as they are read without Spark."""
     span = piece.rows["s"]
     assert isinstance(span, StoredSpan)
-    few = rows_of_span(None, span).few
+    few = rows_of_span(None, span, 1).few
     assert few is not None
     found: list[dict[str, object]] = few.to_pylist()
     return found

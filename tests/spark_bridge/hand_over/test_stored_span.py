@@ -17,7 +17,7 @@ from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.hand_over import dataset_frame
+from spark_bridge.hand_over import dataset_frame, row_hand_over
 from spark_bridge.hand_over.dataset_frame import rows_of_span
 from spark_bridge.hand_over.history import FragmentRows, StoredSpan
 from spark_bridge.materializer import Materializer
@@ -78,13 +78,13 @@ def test_a_span_begins_and_ends_within_fragments_and_has_no_deleted_row(
     local_spark: SparkSession, tmp_path: Path, many: bool
 ) -> None:
     parts = FragmentRows(0, 6, 2), FragmentRows(1, 0, 8), FragmentRows(2, 0, 3)
-    one = span(tmp_path, *parts)
+    one = span(tmp_path, *parts, nbytes=100)
     schema = pa.schema([("n", pa.int64()), FILE_FIELD])
     if many:
         with as_if_many():
-            found = table_of_frame(rows_of_span(local_spark, one).frame, schema)
+            found = table_of_frame(rows_of_span(local_spark, one, 3).frame, schema)
     else:
-        few = rows_of_span(local_spark, one).few
+        few = rows_of_span(local_spark, one, 1).few
         assert few is not None
         found = few
     # The rows 0 and 7 are gone from the first fragment, so six rows are before the row 8.
@@ -105,7 +105,7 @@ def test_rows_that_were_taken_for_few_and_are_many_are_read_by_tasks(
 ) -> None:
     one = span(tmp_path, FragmentRows(1, 0, 8))
     monkeypatch.setattr(dataset_frame, "FEW_BYTES", 10)
-    rows = rows_of_span(local_spark, one)
+    rows = rows_of_span(local_spark, one, 1)
     assert rows.few is None
     assert rows.frame.count() == 8
 
@@ -140,6 +140,7 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     version, root = stored(tmp_path), Location(str(tmp_path))
+    monkeypatch.setattr(row_hand_over, "rows_of_span", lambda spark, one, _: rows_of_span(spark, one, 3))
     monkeypatch.setattr(backfill, "_LEAST_BYTES", 1)
     monkeypatch.setattr(backfill, "_MOST_BYTES", 60)
 
