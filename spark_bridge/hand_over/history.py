@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import lance
 import pyarrow as pa
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.location import Location
+
+if TYPE_CHECKING:
+    import lance
 
 
 class FragmentRows(NamedTuple):
