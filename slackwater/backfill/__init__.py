@@ -1,6 +1,6 @@
 """The history of a backfill: the rows that were ingested before the view was declared.
 
-    view_history ──┬── all sources materialized ──→ StoredHistory: stored rows, fragment by fragment
+    view_history ──┬── all sources materialized ──→ StoredHistory: ranges of stored rows, not read yet
                    └── otherwise ─────────────────→ LedgerHistory: the files again, as the ledger has them
 
 Both give pieces of about the wanted size, each with the position after it (`position`).  The materializer adds the

@@ -18,11 +18,14 @@ from actors.settings import FetchSettings
 from slackwater.backfill.position import HistoryPosition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
+from spark_bridge.hand_over.history import HistoryPiece
 from state.tables.fingerprint import path_fingerprint
 from state.tables.stored_rows import FILE_FIELD
 
 _FILES_AHEAD = 3
+_SLICE_BYTES = 128 << 10
+# The rows of a piece are in this process.
+_MOST_BYTES = 64 << 20
 _LOST = (ObjectVanished, ObjectChanged, UnreadableFile)
 
 
@@ -74,8 +77,15 @@ class LedgerHistory:
 
     def take(self, nbytes: int) -> HistoryPiece | None:
         """See `History.take`.  It skips a lost file and adds it to `missing`."""
-        tables = gathered(self._pieces, nbytes)
-        return HistoryPiece(tables, self._at.to_json()) if tables else None
+        tables: dict[str, list[pa.Table]] = {}
+        taken = 0
+        while taken < min(nbytes, _MOST_BYTES) and (piece := next(self._pieces, None)) is not None:
+            source, table = piece
+            if table.num_rows:
+                tables.setdefault(source, []).append(table)
+                taken += table.nbytes
+        rows = {source: pa.concat_tables(each) for source, each in tables.items()}
+        return HistoryPiece(rows, taken, self._at.to_json()) if rows else None
 
     def close(self) -> None:
         """Stops reading."""
@@ -106,7 +116,8 @@ class LedgerHistory:
     def _pieces_of(self, opened: _Opened) -> Iterator[tuple[str, pa.Table]]:
         rows, last = opened.first.result()
         while True:
-            step = slice_rows(rows.table.nbytes, rows.num_rows)
+            # Small slices, so that a piece can be small.
+            step = max(1, _SLICE_BYTES * rows.num_rows // max(1, rows.table.nbytes))
             for start in range(rows.first_row, min(rows.end_row, opened.file.rows), step):
                 known = rows.between(start, min(start + step, opened.file.rows))
                 self._at.go_to(known.end_row)

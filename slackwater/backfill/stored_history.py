@@ -1,22 +1,23 @@
-"""The history of a backfill, read from the stored rows of its sources."""
+"""The history of a backfill, in the stored rows of its sources."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import accumulate
 
-import lance
 import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.hand_over.history import HistoryPiece, gathered, slice_rows
+from spark_bridge.hand_over.history import FragmentRows, HistoryPiece, StoredSpan
 from state.lance.lance_access import open_dataset
 from state.location import Location
-from state.tables.fingerprint import path_fingerprints
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
 
-_BATCH_ROWS = 65_536
+_SAMPLE_ROWS = 1_000
+_REST = 1.5
 
 
 class StoredHistory:
@@ -38,13 +39,18 @@ class StoredHistory:
         columns: Mapping[str, frozenset[str]],
         progress: str | None,
     ) -> None:
-        self._datasets = {
-            source: open_dataset(root.child(each.path), each.version) for source, each in sorted(stored.items())
+        self._row = {
+            source: _one_row(root, source, each, schemas[source], columns[source])
+            for source, each in sorted(stored.items())
         }
-        self._fields = {source: _fields(schemas[source], columns[source]) for source in self._datasets}
-        self._fragments = [(source, each) for source, data in self._datasets.items() for each in data.get_fragments()]
-        self._at = HistoryPosition((each.count_rows() for _, each in self._fragments), progress)
-        self._pieces = self._read()
+        self._fragments = [
+            (source, FragmentRows(each.fragment_id, 0, each.count_rows()))
+            for source, row in self._row.items()
+            for each in row.dataset.get_fragments()
+        ]
+        self._at = HistoryPosition((each.rows for _, each in self._fragments), progress)
+        sizes = [each.rows * self._row[source].nbytes for source, each in self._fragments]
+        self._bytes_from = [*accumulate(reversed(sizes), initial=0)][::-1]
 
     @property
     def fraction(self) -> float:
@@ -57,52 +63,43 @@ class StoredHistory:
         return ()
 
     def take(self, nbytes: int) -> HistoryPiece | None:
-        """See `History.take`."""
-        tables = gathered(self._pieces, nbytes)
-        return HistoryPiece(tables, self._at.to_json()) if tables else None
+        """See `History.take`.  A small rest comes with the last piece: it would touch all groups once more."""
+        if self._bytes_left <= _REST * nbytes:
+            nbytes = self._bytes_left
+        parts: dict[str, list[FragmentRows]] = {}
+        taken = dict.fromkeys(self._row, 0)
+        while not self._at.is_at_end and (left := nbytes - sum(taken.values())) > 0:
+            source, fragment = self._fragments[self._at.part]
+            row_bytes = self._row[source].nbytes
+            count = min(-(-left // row_bytes), fragment.rows - self._at.row)
+            if count:
+                parts.setdefault(source, []).append(FragmentRows(fragment.number, self._at.row, count))
+                taken[source] += count * row_bytes
+                self._at.go_to(self._at.row + count)
+            if self._at.row == fragment.rows:
+                self._at.go_to_next_part()
+        rows = {source: replace(self._row[source], parts=each, nbytes=taken[source]) for source, each in parts.items()}
+        return HistoryPiece(rows, sum(taken.values()), self._at.to_json()) if rows else None
+
+    @property
+    def _bytes_left(self) -> int:
+        """Size of the rows behind the position, in bytes."""
+        if self._at.is_at_end:
+            return 0
+        source, _ = self._fragments[self._at.part]
+        return self._bytes_from[self._at.part] - self._at.row * self._row[source].nbytes
 
     def close(self) -> None:
-        """Stops reading."""
-        self._pieces.close()
-
-    def _read(self) -> Generator[tuple[str, pa.Table]]:
-        """Yields source and rows; the position is then after these rows."""
-        while not self._at.is_at_end:
-            source, fragment = self._fragments[self._at.part]
-            for batch in self._batches(source, fragment):
-                rows = self._with_all_columns(source, pa.Table.from_batches([batch]))
-                step = slice_rows(rows.nbytes, rows.num_rows)
-                for start in range(0, rows.num_rows, step):
-                    part = rows.slice(start, step)
-                    self._at.go_to(self._at.row + part.num_rows)
-                    yield source, part
-            self._at.go_to_next_part()
-
-    def _batches(self, source: str, fragment: lance.LanceFragment) -> Generator[pa.RecordBatch]:
-        names = [each.name for each in self._fields[source] if each.name in self._datasets[source].schema.names]
-        if FILE_FIELD in self._fields[source]:
-            names.append(PATH_COLUMN)
-        scanner = fragment.scanner(columns=names, offset=self._at.row, batch_size=_BATCH_ROWS)
-        yield from scanner.to_batches()
-
-    def _with_all_columns(self, source: str, rows: pa.Table) -> pa.Table:
-        """The rows with all used columns: a missing column is null, and the path of a file gives its fingerprint."""
-        columns = []
-        for field in self._fields[source]:
-            if field == FILE_FIELD:
-                columns.append(_fingerprints(source, rows[PATH_COLUMN]))
-            elif field.name in rows.column_names:
-                columns.append(rows[field.name])
-            else:
-                columns.append(pa.nulls(rows.num_rows, field.type))
-        return pa.Table.from_arrays(columns, schema=pa.schema(self._fields[source]))
+        """Nothing is open: Spark's tasks read the rows."""
 
 
-def _fields(schema: pa.Schema, used: frozenset[str]) -> list[pa.Field]:
-    schema = schema.append(FILE_FIELD)
-    return [schema.field(name) for name in columns_to_read(schema, [used])]
-
-
-def _fingerprints(source: str, paths: pa.ChunkedArray) -> pa.Array:
-    encoded = paths.combine_chunks().dictionary_encode()
-    return pa.array(path_fingerprints(source, encoded.dictionary), FILE_FIELD.type).take(encoded.indices)
+def _one_row(root: Location, source: str, stored: ViewVersion, schema: pa.Schema, used: frozenset[str]) -> StoredSpan:
+    """The span of one row of a source, without its place."""
+    location = root.child(stored.path)
+    dataset = open_dataset(location, stored.version)
+    names = columns_to_read(schema.append(FILE_FIELD), [used])
+    # A dataset gets a column with the first rows that have it; a column that it lacks is null.
+    there = [name for name in names if name in (*dataset.schema.names, FILE_FIELD.name)] or [ROW_COLUMN]
+    read = [PATH_COLUMN if name == FILE_FIELD.name else name for name in there]
+    sample = dataset.to_table(columns=read, limit=_SAMPLE_ROWS)
+    return StoredSpan(source, location, dataset, there, (), max(1, sample.nbytes // max(1, sample.num_rows)))

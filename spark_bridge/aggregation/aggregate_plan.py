@@ -149,10 +149,10 @@ class AggregatePlan:
         """The buffers, without the grouping."""
         return self._merge.buffer_columns
 
-    def touched_by(self, leaves: Leaves, one_partition: bool) -> Touched:
+    def touched_by(self, leaves: Leaves, tasks: int) -> Touched:
         """The groups and DISTINCT values of these rows."""
         rows = self._over(self._rows, leaves)
-        pairs = [each.pairs_of(rows, one_partition) for each in self._sets]
+        pairs = [each.pairs_of(rows, tasks) for each in self._sets]
         if not self._grouping:
             groups = _one_group()
         elif self._sets and self._sets[0].has_all_rows:
@@ -160,15 +160,15 @@ class AggregatePlan:
         else:
             if self._groups is None:
                 self._groups = PartialAggregation(self._catalyst, self._rows, self._grouping, [])
-            groups = self._keyed(self._groups.run(rows, one_partition))
+            groups = self._keyed(self._groups.run(rows, tasks))
         return Touched(groups, pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)]))
 
-    def changed_partials(self, leaves: Leaves, one_partition: bool, counts: Counts) -> ChangedPartials:
+    def changed_partials(self, leaves: Leaves, tasks: int, counts: Counts) -> ChangedPartials:
         """The partials of the rows that leave, and of those that come, by one job, and one for each distinct set.
 
         Args:
             leaves: both, with their weights in `WEIGHT_FIELD`.
-            one_partition: whether one task computes all.
+            tasks: see `PartialAggregation.run`.
             counts: called once, if there are distinct sets.
         """
         if self._changed is None:
@@ -177,10 +177,10 @@ class AggregatePlan:
             self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._over_rows())
         plan, aggregation = self._changed
         rows = self._over(plan, leaves)
-        both = aggregation.run(rows, one_partition)
+        both = aggregation.run(rows, tasks)
         weights, groups = both.column(len(self._grouping)), both.remove_column(len(self._grouping))
         gone, new = ([self._keyed(groups.filter(pc.equal(weights, weight)))] for weight in (-1, 1))
-        pairs = [each.changes_of(plan, rows, one_partition) for each in self._sets]
+        pairs = [each.changes_of(plan, rows, tasks) for each in self._sets]
         keys = pa.concat_arrays([pa.array([], pa.string()), *(each.keys for each in pairs)])
         before = counts(keys) if pairs else pa.array([], pa.int64())
         # As with rows: first those leave that leave, and with them a whole group maybe; then others come.
@@ -211,14 +211,12 @@ class AggregatePlan:
                     found.setdefault(leaf, {})[name] = values
         return found
 
-    def partials_of(
-        self, leaves: Leaves, one_partition: bool, counts: Counts, only: pa.Table | None = None
-    ) -> EpochPartials:
+    def partials_of(self, leaves: Leaves, tasks: int, counts: Counts, only: pa.Table | None = None) -> EpochPartials:
         """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
 
         Args:
             leaves: the new rows.
-            one_partition: whether one task computes all.
+            tasks: see `PartialAggregation.run`.
             counts: called once for each set.
             only: the groups whose rows count, as in `Touched.groups`; None for all.
         """
@@ -228,11 +226,11 @@ class AggregatePlan:
         groups: pa.Table | None = None
         parts: list[pa.Table] = []
         if self._plain is not None:
-            groups = self._keyed(self._plain.run(rows, one_partition))
+            groups = self._keyed(self._plain.run(rows, tasks))
             parts.append(groups)
         distinct = [_COUNTED_VALUES.empty_table()]
         for each in self._sets:
-            found = each.pairs_of(rows, one_partition)
+            found = each.pairs_of(rows, tasks)
             before = counts(found.keys)
             is_new = pc.equal(before, 0)
             values = pa.table([found.keys, pc.add(before, found.rows)], schema=_COUNTED_VALUES)

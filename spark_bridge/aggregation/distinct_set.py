@@ -121,25 +121,25 @@ class DistinctSet:
             [CallOverRows(call, output[first_value:], None, names) for call, names in self._calls],
         )
 
-    def pairs_of(self, rows: RowsOver, one_partition: bool) -> CountedPairs:
+    def pairs_of(self, rows: RowsOver, tasks: int) -> CountedPairs:
         """The distinct pairs of new rows."""
-        found = self._run(self._filtered, self._pairs, rows, one_partition)
+        found = self._run(self._filtered, self._pairs, rows, tasks)
         if not self._counts:
             return CountedPairs(found, _texts(found), pa.repeat(1, found.num_rows))
         pairs = found.remove_column(found.num_columns - 1)
         return CountedPairs(pairs, _texts(pairs), found.columns[-1].combine_chunks())
 
-    def changes_of(self, weighted: Plan, rows: RowsOver, one_partition: bool) -> ChangedPairs:
+    def changes_of(self, weighted: Plan, rows: RowsOver, tasks: int) -> ChangedPairs:
         """The distinct pairs of rows that leave or come.
 
         Args:
             weighted: a plan of the rows with empty leaves, with their weights, -1 or 1, in the last column.
             rows: the rows, over a plan with the output of that one.
-            one_partition: whether one task computes all.
+            tasks: see `PartialAggregation.run`.
         """
         if self._changed is None:
             self._changed = self._pair_aggregation(weighted, self._catalyst.items(weighted.output())[-1:])
-        found = self._run(*self._changed, rows, one_partition)
+        found = self._run(*self._changed, rows, tasks)
         pairs = found.select(range(found.num_columns - 2))
         weights, counts = found.columns[-2:]
         of_both = {"gone": pc.less(weights, 0), "new": pc.greater(weights, 0)}
@@ -150,10 +150,10 @@ class DistinctSet:
         gone, new = (sums.column(name).combine_chunks() for name in ("gone_sum", "new_sum"))
         return ChangedPairs(pairs.take(first), keys, gone, new)
 
-    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: RowsOver, one_partition: bool) -> pa.Table:
+    def _run(self, filtered: Plan | None, pairs: PartialAggregation, rows: RowsOver, tasks: int) -> pa.Table:
         if filtered is not None:
             rows = rows.under(lambda plan: self._catalyst.with_children(filtered, [plan]))
-        return pairs.run(rows, one_partition)
+        return pairs.run(rows, tasks)
 
     def _pair_aggregation(self, rows: Plan, more: Sequence[Expression]) -> tuple[Plan | None, PartialAggregation]:
         """The filter, if there is one, and the aggregation: pairs, further values, and, if counted, their rows."""
@@ -179,7 +179,7 @@ class DistinctSet:
             return self._partials.schema.empty_table()
         leaf = LeafRows.of_table(self._catalyst.spark, pairs)
         rows = RowsOver(leaf.few, lambda: self._catalyst.leaf(self._pair_output, leaf.frame))
-        return self._partials.run(rows, one_partition=True)
+        return self._partials.run(rows, tasks=1)
 
 
 def _texts(pairs: pa.Table) -> pa.Array:

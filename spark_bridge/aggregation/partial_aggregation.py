@@ -63,15 +63,19 @@ class PhysicalAggregation:
         """The grouping, then the attributes of the functions' buffers."""
         return self._catalyst.items(self._partial.output())
 
-    def run(self, rows: PhysicalPlan, one_partition: bool) -> Any:
+    def run(self, rows: PhysicalPlan, tasks: int) -> Any:
         """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
 
         Args:
             rows: a plan with the attributes of the first one.
-            one_partition: whether the rows are in one partition, so that one step is enough.
+            tasks: the number of tasks of the second step; 1 if one step is enough, as the rows are in one partition.
         """
         plan = self._catalyst.with_children(self._partial, [rows])
-        if not one_partition:
+        if tasks > 1:
+            grouping = self._together.groupingExpressions()
+            if grouping.size():
+                # Spark itself would shuffle into one partition, as the session's settings have it.
+                plan = self._catalyst.shuffled(grouping, tasks, plan)
             plan = self._catalyst.with_children(self._together, [plan])
         return self._catalyst.rows_of_physical(plan)
 
@@ -139,20 +143,20 @@ class PartialAggregation:
     def _compiled(self) -> CompiledRows | None:
         return CompiledRows.of(self._catalyst, self._projection)
 
-    def run(self, rows: RowsOver, one_partition: bool) -> pa.Table:
+    def run(self, rows: RowsOver, tasks: int) -> pa.Table:
         """Runs the job over new rows.
 
         Args:
             rows: the new rows, over a plan with the output of the first one.
-            one_partition: whether one task computes all, without a shuffle.
+            tasks: the number of tasks that share the groups, after a shuffle; 1 for one task without a shuffle.
         """
         if rows.few is not None and self._compiled is not None:
             scan = self._compiled.scan(rows.few, self._projection.output())
-            return self._table(self._aggregation.run(scan, one_partition=True))
+            return self._table(self._aggregation.run(scan, tasks=1))
         plan = self._catalyst.with_children(self._projection, [rows.plan])
-        if one_partition:
+        if tasks == 1:
             plan = self._catalyst.one_partition(plan)
-        return self._table(self._aggregation.run(self._catalyst.physical_plan(plan), one_partition))
+        return self._table(self._aggregation.run(self._catalyst.physical_plan(plan), tasks))
 
     def _table(self, groups: Any) -> pa.Table:
         return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)

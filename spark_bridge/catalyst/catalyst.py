@@ -469,6 +469,12 @@ class Catalyst:
         """The columns of a plan's result, as an Arrow schema."""
         return arrow_schema(self.struct_type(plan))
 
+    def shuffled(self, keys: Any, partitions: int, rows: PhysicalPlan) -> PhysicalPlan:
+        """The rows in so many partitions, those with equal keys (a Seq) in one."""
+        partitioning = self._jvm.org.apache.spark.sql.catalyst.plans.physical.HashPartitioning(keys, partitions)
+        origin = self.singleton("execution.exchange.ENSURE_REQUIREMENTS")
+        return self.execution.exchange.ShuffleExchangeExec(partitioning, rows, origin, self.none())
+
     def physical_plan(self, plan: Plan) -> PhysicalPlan:
         """The physical plan of an analysed plan, before Spark prepares it for execution."""
         self._set_active(self._session)

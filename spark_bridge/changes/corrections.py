@@ -150,7 +150,7 @@ class CorrectedRows:
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
             # A dataset gets a column with the first rows that have it; a column that it lacks is null.
             there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
-            wanted = WantedRows(files, values.get(source, {}), fragments)
+            wanted = WantedRows(source, files, values.get(source, {}), fragments)
             frames[source], rows = rows_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
             count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)

@@ -14,7 +14,8 @@ from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Side
-from spark_bridge.hand_over.dataset_frame import TASKS_A_CORE, WantedRows, rows_of_dataset
+from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
+from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -10,18 +11,28 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.catalyst.arrow_frames import spark_schema
-from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
+from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
+from spark_bridge.hand_over.history import FragmentRows, StoredSpan
 from state.lance.lance_access import lance_options
 from state.location import Location
+from state.tables import fingerprint
+from state.tables.fingerprint import path_fingerprint
 from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
+# Spark's workers do not have this project installed.
+for _module in (fingerprint, sys.modules[__name__]):
+    cloudpickle.register_pickle_by_value(_module)
+
 _IN_THE_DRIVER_ROWS = 20_000
-TASKS_A_CORE = 4
 # An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
+# Below this size a further task costs more than it saves.
+_SPAN_TASK_BYTES = 4 << 20
 
 Wanted = Mapping[str, pa.Array]
 """Column → its values, null among them, in the rows that are wanted; a column that the dataset lacks says nothing."""
@@ -32,12 +43,14 @@ class WantedRows:
     """Which rows of a dataset are read; all of them by default.
 
     Args:
-        files: path → fingerprint of each file whose rows are read; None for all files.
+        source: the source of which they are; None for the rows of a view.
+        files: paths of the files whose rows are read; None for all files.
         values: of the rows that are read.
         fragments: the numbers of the fragments that have rows of these files; None if it is not known.
     """
 
-    files: Mapping[str, bytes] | None = None
+    source: str | None = None
+    files: Collection[str] | None = None
     values: Wanted = field(default_factory=dict)
     fragments: Collection[int] | None = None
 
@@ -67,11 +80,10 @@ def rows_of_dataset(
         spark: the session; its workers need `pylance`.
         location: of the dataset.
         dataset: at the version to read.
-        columns: the columns to read, in this order; `__sw_file` may be the last if files are wanted.
+        columns: the columns to read, in this order; `__sw_file` may be the last.
         wanted: which rows.
     """
-    fields = [FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns]
-    schema = pa.schema(fields)
+    schema = _schema(dataset, columns)
     if wanted.fragments is not None and not wanted.fragments:
         return LeafRows.of_table(spark, schema.empty_table()), 0
     rows = int(dataset.count_rows())
@@ -83,15 +95,87 @@ def rows_of_dataset(
     fragments = every if wanted.fragments is None else sorted(wanted.fragments)
     at_once = max(rows // _TASK_ROWS, TASKS_A_CORE * int(spark.sparkContext.defaultParallelism))
     tasks = min(len(fragments), at_once)
-    shares = [fragments[start::tasks] for start in range(tasks)]
-    read = _reader(location, dataset.version, shares, schema, wanted)
-    frame = spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema))
-    return LeafRows.of_frame(frame), rows
+    shares = [_Scan(fragments[start::tasks]) for start in range(tasks)]
+    return LeafRows.of_frame(_frame(spark, location, dataset.version, shares, schema, wanted)), rows
 
 
-def _reader(
-    location: Location, version: int, shares: list[list[int]], schema: pa.Schema, wanted: WantedRows
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def rows_of_span(spark: SparkSession, span: StoredSpan, parallelism: int) -> LeafRows:
+    """Consecutive stored rows, in their order: each core gets one task, since many tasks repeat groups.
+
+    Args:
+        spark: the session; its workers need `pylance`.
+        span: the rows.  This process reads few at once.
+        parallelism: number of tasks that the session runs at once.
+    """
+    schema, wanted = _schema(span.dataset, span.columns), WantedRows(span.source)
+    if span.nbytes <= FEW_BYTES and (few := _few_of_span(span, schema, wanted)) is not None:
+        return LeafRows.of_table(spark, few)
+    tasks = max(1, min(span.nbytes // _SPAN_TASK_BYTES, parallelism))
+    shares = [_Scan.of(parts) for parts in _shares(span.parts, tasks)]
+    return LeafRows.of_frame(_frame(spark, span.location, span.dataset.version, shares, schema, wanted))
+
+
+def _shares(parts: Sequence[FragmentRows], tasks: int) -> list[list[FragmentRows]]:
+    """The rows in as many equal shares, or fewer, in their order."""
+    size = -(-sum(each.rows for each in parts) // tasks)
+    shares: list[list[FragmentRows]] = [[]]
+    left = size
+    for number, first, rows in parts:
+        end = first + rows
+        while first < end:
+            if not left:
+                shares.append([])
+                left = size
+            taken = min(left, end - first)
+            shares[-1].append(FragmentRows(number, first, taken))
+            first, left = first + taken, left - taken
+    return shares
+
+
+def _few_of_span(span: StoredSpan, schema: pa.Schema, wanted: WantedRows) -> pa.Table | None:
+    """The rows; None if they turn out to be many."""
+    batches, nbytes = list[pa.RecordBatch](), 0
+    for batch in _scan(span.dataset, schema, wanted, _Scan.of(span.parts)):
+        batches.append(batch)
+        nbytes += batch.nbytes
+        if nbytes > FEW_BYTES:
+            return None
+    return pa.Table.from_batches(batches, None if batches else schema).cast(schema)
+
+
+def _schema(dataset: lance.LanceDataset, columns: Sequence[str]) -> pa.Schema:
+    return pa.schema([FILE_FIELD if name == FILE_FIELD.name else dataset.schema.field(name) for name in columns])
+
+
+@dataclass(frozen=True)
+class _Scan:
+    """Rows that are read at once.
+
+    Args:
+        fragments: their numbers; None for all of the dataset.
+        first: the number of rows that are left out before them.
+        rows: the number of rows; None for all.
+    """
+
+    fragments: Collection[int] | None
+    first: int | None = None
+    rows: int | None = None
+
+    @classmethod
+    def of(cls, parts: Sequence[FragmentRows]) -> _Scan:
+        """Consecutive rows: only the first fragment can begin before them, and only the last one end behind them."""
+        return cls([each.number for each in parts], parts[0].first, sum(each.rows for each in parts))
+
+
+def _frame(
+    spark: SparkSession,
+    location: Location,
+    version: int,
+    shares: Sequence[_Scan],
+    schema: pa.Schema,
+    wanted: WantedRows,
+) -> DataFrame:
+    """A DataFrame with a task for each share."""
     uri, options = location.lance_uri, lance_options(location)
 
     def read(tasks: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -100,31 +184,33 @@ def _reader(
         opened: Any = lance.dataset(uri, version=version, storage_options=options)
         for batch in tasks:
             for task in batch.column(0).to_pylist():
-                fragments = [opened.get_fragment(each) for each in shares[task]]
-                for read_batch in _scan(opened, schema, wanted, fragments=fragments).to_batches():
-                    yield _with_file(read_batch, schema, wanted.files)
+                yield from _scan(opened, schema, wanted, shares[task])
 
-    return read
+    tasks = len(shares)
+    return spark.range(0, tasks, 1, numPartitions=tasks).mapInArrow(read, spark_schema(schema))
 
 
 def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:
     """One row more than this process reads tells that tasks must read them."""
-    fragments = wanted.fragments and [dataset.get_fragment(each) for each in sorted(wanted.fragments)]
-    scan = _scan(dataset, schema, wanted, limit=_IN_THE_DRIVER_ROWS + 1, fragments=fragments)
-    batches = [_with_file(batch, schema, wanted.files) for batch in scan.to_batches()]
+    fragments = wanted.fragments and sorted(wanted.fragments)
+    batches = [*_scan(dataset, schema, wanted, _Scan(fragments, None, _IN_THE_DRIVER_ROWS + 1))]
     return pa.Table.from_batches(batches, None if batches else schema)
 
 
-def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, **options: Any) -> Any:
+def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, scan: _Scan) -> Iterator[pa.RecordBatch]:
     # Stored rows of a source name their file by its path, rows of a view by its fingerprint.
-    columns = [PATH_COLUMN if wanted.files is not None and name == FILE_FIELD.name else name for name in schema.names]
-    return dataset.scanner(columns=columns, filter=wanted.condition(dataset.schema), **options)
-
-
-def _with_file(batch: pa.RecordBatch, schema: pa.Schema, files: Mapping[str, bytes] | None) -> pa.RecordBatch:
-    """The rows with the fingerprint of their file in place of the path."""
-    if files is None or FILE_FIELD.name not in schema.names:
-        return batch
-    at = pc.index_in(batch.column(batch.num_columns - 1), value_set=pa.array(list(files), pa.string()))
-    fingerprints = pa.array(list(files.values()), FILE_FIELD.type).take(at)
-    return pa.RecordBatch.from_arrays([*batch.columns[:-1], fingerprints], names=schema.names)
+    source = wanted.source if schema.names[-1:] == [FILE_FIELD.name] else None
+    scanner = dataset.scanner(
+        columns=schema.names if source is None else [*schema.names[:-1], PATH_COLUMN],
+        filter=wanted.condition(dataset.schema),
+        fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
+        offset=scan.first,
+        limit=scan.rows,
+    )
+    for batch in scanner.to_batches():
+        if source is None:
+            yield batch
+            continue
+        paths = batch.column(batch.num_columns - 1).dictionary_encode()
+        files = pa.array([path_fingerprint(source, each) for each in paths.dictionary.to_pylist()], FILE_FIELD.type)
+        yield pa.RecordBatch.from_arrays([*batch.columns[:-1], files.take(paths.indices)], names=schema.names)

@@ -12,7 +12,9 @@ from state.tables.records import CatalogView, ViewVersion
 if TYPE_CHECKING:
     from spark_bridge.catalyst.leaves import Leaves
 
-_ONE_PARTITION_BYTES = 4 << 20
+_ONE_TASK_BYTES = 4 << 20
+_SHUFFLED_BYTES = 16 << 20
+TASKS_A_CORE = 4
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,14 @@ class EpochRows:
     counts: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def one_partition(self) -> bool:
-        """Whether one task is faster than several tasks and a shuffle: 0.06 s against 0.24 s for a hundred rows."""
-        return self.parallelism == 1 or self.nbytes <= _ONE_PARTITION_BYTES
+    def tasks(self) -> int:
+        """The number of tasks that share the groups of the rows, after a shuffle.
+
+        It is 1 if one task alone is faster, without a shuffle: 0.06 s against 0.24 s for a hundred rows.
+        """
+        if self.parallelism == 1 or self.nbytes <= _ONE_TASK_BYTES:
+            return 1
+        return max(2, min(TASKS_A_CORE * self.parallelism, self.nbytes // _SHUFFLED_BYTES))
 
 
 @dataclass(frozen=True)

@@ -1,17 +1,57 @@
-"""The history of a backfill: the rows ingested before the view was declared, in pieces."""
+"""The history of a backfill: the rows ingested before the view was declared, in pieces.
+
+A piece of stored rows only says where they are: Spark's tasks read them.  Rows of files come as tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pyarrow as pa
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
+from state.location import Location
 
-_SLICE_BYTES = 128 << 10
+if TYPE_CHECKING:
+    import lance
+
+
+class FragmentRows(NamedTuple):
+    """Consecutive rows of a fragment that are not deleted.
+
+    Args:
+        number: of the fragment.
+        first: the number of rows before them.
+        rows: the number of rows.
+    """
+
+    number: int
+    first: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class StoredSpan:
+    """Consecutive stored rows of a source, which are not read yet.
+
+    Args:
+        source: the source, which names their files.
+        location: of the dataset.
+        dataset: at the version to read.
+        columns: those to read, in this order; `__sw_file` may be the last.
+        parts: the rows, in their order.
+        nbytes: their size as Arrow, in bytes; an estimate.
+    """
+
+    source: str
+    location: Location
+    dataset: lance.LanceDataset
+    columns: Sequence[str]
+    parts: Sequence[FragmentRows]
+    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -19,11 +59,13 @@ class HistoryPiece:
     """The next rows of a history.
 
     Args:
-        tables: source → rows, with the columns that the view uses.
+        rows: source → rows, with the columns that the view uses.
+        nbytes: their size as Arrow, in bytes; an estimate for stored rows.
         progress: the position after these rows, as JSON.
     """
 
-    tables: Mapping[str, Sequence[pa.Table]]
+    rows: Mapping[str, StoredSpan | pa.Table]
+    nbytes: int
     progress: str
 
 
@@ -53,24 +95,6 @@ PutBlock = Callable[[str, pa.Table], Block]
 """(source, rows) -> a block with them; the caller holds it until Spark has computed."""
 OpenHistory = Callable[[ViewPlan, int, "str | None"], "History | None"]
 """(plan, epoch, progress) -> the history of a view up to an epoch; None until that epoch is committed."""
-
-
-def slice_rows(nbytes: int, num_rows: int) -> int:
-    """The number of rows in a slice of a large table: small, so that a piece can be small."""
-    return max(1, _SLICE_BYTES * num_rows // max(1, nbytes))
-
-
-def gathered(pieces: Iterator[tuple[str, pa.Table]], nbytes: int) -> dict[str, list[pa.Table]]:
-    """Source → its next rows, about `nbytes` for all sources together; empty at the end."""
-    tables: dict[str, list[pa.Table]] = {}
-    taken = 0
-    for source, table in pieces:
-        if table.num_rows:
-            tables.setdefault(source, []).append(table)
-            taken += table.nbytes
-        if taken >= nbytes:
-            break
-    return tables
 
 
 def no_history(plan: ViewPlan, epoch: int, progress: str | None) -> History | None:

@@ -12,9 +12,11 @@ from actors.protocol.blocks import Block
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
+from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.hand_over.blocks import rows_of_blocks
+from spark_bridge.hand_over.dataset_frame import rows_of_span
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.hand_over.history import HistoryPiece, PutBlock
+from spark_bridge.hand_over.history import HistoryPiece, PutBlock, StoredSpan
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.tables.stored_rows import FILE_FIELD
 
@@ -71,16 +73,14 @@ class RowHandOver:
 
     def piece(self, epoch: int, piece: HistoryPiece) -> EpochRows:
         """The rows of a piece of history, with the time of this epoch."""
-        blocks = {source: self._put_block(source, pa.concat_tables(each)) for source, each in piece.tables.items()}
-        return EpochRows(
-            frames={
-                source: rows_of_blocks(self._spark, self._schema(source), [each]) for source, each in blocks.items()
-            },
-            nbytes=sum(each.nbytes for each in blocks.values()),
-            parallelism=self.parallelism,
-            time_us=epoch_time_us(epoch),
-            keep_alive=tuple(blocks.values()),
-        )
+        frames, blocks = dict[str, LeafRows](), list[Block]()
+        for source, rows in piece.rows.items():
+            if isinstance(rows, StoredSpan):
+                frames[source] = rows_of_span(self._spark, rows, self.parallelism)
+            else:
+                blocks.append(self._put_block(source, rows))
+                frames[source] = rows_of_blocks(self._spark, self._schema(source), blocks[-1:])
+        return EpochRows(frames, piece.nbytes, self.parallelism, epoch_time_us(epoch), tuple(blocks))
 
     def _schema(self, source: str) -> pa.Schema:
         """The schema with every column that a block may have."""

@@ -125,7 +125,7 @@ class AggregateView:
     def _exchange(self, rows: Changes) -> None:
         both = rows.both(self._view, weighted=True)
         self._view.timestamps.set_time(both.time_us)
-        changed = self._plan.changed_partials(both.frames, both.one_partition, self._counts)
+        changed = self._plan.changed_partials(both.frames, both.tasks, self._counts)
         gone, new = changed.gone, changed.new
         keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
         if len(keys) == 0:
@@ -143,14 +143,12 @@ class AggregateView:
     def _anew(self, rows: Changes, groups: pa.Table) -> EpochPartials:
         """The partials of groups, from all of their rows."""
         every = rows.all(self._view, self._plan.values_of(groups))
-        return self._plan.partials_of(
-            every.frames, every.one_partition, lambda keys: pa.repeat(0, len(keys)), only=groups
-        )
+        return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
 
     def _compute_again(self, rows: Changes) -> None:
         assert self._table is not None
         both = rows.both(self._view, weighted=False)
-        touched = self._plan.touched_by(both.frames, both.one_partition)
+        touched = self._plan.touched_by(both.frames, both.tasks)
         if touched.groups.num_rows == 0:
             return
         partials = self._anew(rows, touched.groups)
@@ -190,7 +188,7 @@ class AggregateView:
 
     def _partials(self, rows: EpochRows) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)
-        return self._plan.partials_of(rows.frames, rows.one_partition, self._counts)
+        return self._plan.partials_of(rows.frames, rows.tasks, self._counts)
 
     def _counts(self, keys: pa.Array) -> pa.Array:
         """See `spark_bridge.aggregation.aggregate_plan.Counts`."""

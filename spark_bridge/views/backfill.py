@@ -15,9 +15,10 @@ from state.tables.stored_rows import next_name
 if TYPE_CHECKING:
     from spark_bridge.views.view import View
 
-_FIRST_BYTES = 1 << 20
-# Each piece has fixed costs, so tiny pieces do not pay.
-_LEAST_BYTES, _MOST_BYTES = 256 << 10, 64 << 20
+_FIRST_BYTES_A_S = 4 << 20
+# Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
+_LEAST_BYTES, _MOST_BYTES = 256 << 10, 256 << 20
+_GROWTH = 8
 
 
 class Backfill:
@@ -45,7 +46,8 @@ class Backfill:
         self._missing: tuple[str, ...] = tuple(recorded.get("missing", ()))
         self._progress: str | None = recorded.get("history")
         self._history: History | None = None
-        self._bytes = _FIRST_BYTES
+        self._bytes_a_s: float = _FIRST_BYTES_A_S
+        self._most_bytes = _MOST_BYTES
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -69,13 +71,18 @@ class Backfill:
         """Whether a piece of history can be taken."""
         return self.version is not None and not self.is_complete and not self.is_blocked
 
-    def next_piece(self, open_history: OpenHistory) -> HistoryPiece | None:
-        """The next rows; None if no rows are available now, and None at the end of the history."""
+    def next_piece(self, open_history: OpenHistory, seconds: float) -> HistoryPiece | None:
+        """The next rows; None if no rows are available now, and None at the end of the history.
+
+        Args:
+            open_history: see `OpenHistory`.
+            seconds: the wanted duration of the piece.
+        """
         if self._history is None:
             self._history = open_history(self.plan, self.pinned_epoch, self._progress)
             if self._history is None:
                 return None
-        piece = self._history.take(self._bytes)
+        piece = self._history.take(int(min(self._most_bytes, max(_LEAST_BYTES, self._bytes_a_s * seconds))))
         if self.is_blocked:
             # The recorded position must stay before a file that may come back.
             return None
@@ -88,19 +95,19 @@ class Backfill:
         self.pinned_epoch = epoch - 1
         self.on_version(version)
 
-    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: float, limit_s: float) -> None:
-        """Notes that a piece is in the view, and chooses the size of the next one.
+    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: float) -> None:
+        """Notes that a piece is in the view.
 
         Args:
             piece: the piece.
             version: of the view with the piece.
             seconds: duration of the piece.
-            limit_s: wanted duration of the next piece, in seconds.
         """
         self._progress = piece.progress
         self.on_version(version)
-        factor = min(8.0, max(0.25, limit_s / max(seconds, 1e-3)))
-        self._bytes = int(min(_MOST_BYTES, max(_LEAST_BYTES, self._bytes * factor)))
+        self._bytes_a_s = piece.nbytes / max(seconds, 1e-3)
+        # The next rows may take longer: a filter may have left none of these.
+        self._most_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, _GROWTH * piece.nbytes))
 
     def on_version(self, version: ViewVersion) -> None:
         """Notes a new version of the view."""

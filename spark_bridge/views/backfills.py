@@ -171,7 +171,8 @@ class Backfills:
     def take_piece(self, backfill: Backfill) -> bool:
         """Adds a piece of history to a view.  Returns whether the next epoch has to record it."""
         started = self._clock.monotonic()
-        piece = backfill.next_piece(self._open_history)
+        is_alone = started >= self._rows_came_s + _ALONE_AFTER_S
+        piece = backfill.next_piece(self._open_history, _PIECE_ALONE_S if is_alone else _PIECE_S)
         if piece is None:
             if backfill.is_blocked:
                 _log.warning(
@@ -182,9 +183,7 @@ class Backfills:
                 )  # fmt: skip
             return backfill.is_complete
         version = backfill.view.apply(self._take_rows(backfill.pinned_epoch, piece))
-        now = self._clock.monotonic()
-        is_alone = now >= self._rows_came_s + _ALONE_AFTER_S
-        backfill.on_piece(piece, version, now - started, _PIECE_ALONE_S if is_alone else _PIECE_S)
+        backfill.on_piece(piece, version, self._clock.monotonic() - started)
         return True
 
     def tidy(self) -> bool:

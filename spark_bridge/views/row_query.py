@@ -45,7 +45,7 @@ class RowQuery:
         few = None
         if over.few is not None and self._compiled is not None:
             few = partial(self._compiled.table, over.few, self.schema)
-        return Result(self.schema, rows.nbytes, partial(self._frame, over, rows.one_partition), few)
+        return Result(self.schema, rows.nbytes, partial(self._frame, over, rows.tasks == 1), few)
 
     def _frame(self, over: RowsOver, one_partition: bool) -> DataFrame:
         return self._catalyst.frame(self._catalyst.one_partition(over.plan) if one_partition else over.plan)

@@ -85,6 +85,18 @@ VIEW_MUTANTS = (
         shown_by=f"{_SUBTRACTED}::test_only_the_rows_of_the_groups_that_are_computed_again_are_read[g]",
     ),
     Mutant(
+        "a piece of stored history begins with its first fragment",
+        "spark_bridge/hand_over/dataset_frame.py",
+        (("parts[0].first, sum(", "0, sum("),),
+        shown_by="tests/spark_bridge/hand_over/test_stored_span.py",
+    ),
+    Mutant(
+        "the groups of many rows are not put together after the shuffle",
+        "spark_bridge/aggregation/partial_aggregation.py",
+        (("            plan = self._catalyst.with_children(self._together, [plan])\n", ""),),
+        shown_by="tests/spark_bridge/hand_over/test_stored_span.py",
+    ),
+    Mutant(
         "the fragments that a correction took rows from are not read",
         "spark_bridge/changes/corrections.py",
         (("if after.get(number, _GONE) != deleted}", "if number < 0}"),),

@@ -12,6 +12,7 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -23,40 +24,23 @@ from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
 from state.store.restored_views import restored_views
-from state.tables.records import CatalogView
-from tests.spark_bridge.corrected_view import CorrectedView, Files, with_file
+from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import stored_versions
+from tests.spark_bridge.corrected_view import CorrectedView, Files
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.same_rows import difference
 from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 IDLE: Files = {}
 _SETTLED_S, _POLL_S = 120.0, 0.02
+_PIECE_BYTES = 100
 
 
-class FilesOfEpoch:
-    """A history: a file is a piece, see `spark_bridge.hand_over.history.History`."""
-
-    missing: tuple[str, ...] = ()
-
-    def __init__(self, files: Files, columns: Mapping[str, frozenset[str]], progress: str | None) -> None:
-        self._files = sorted(file for file in files if file[0] in columns)
-        self._rows, self._columns, self._taken = files, columns, int(progress or 0)
-
-    @property
-    def fraction(self) -> float:
-        return self._taken / max(1, len(self._files))
+class SmallPieces(StoredHistory):
+    """The history of stored rows, three rows or so at a time."""
 
     def take(self, nbytes: int) -> HistoryPiece | None:
-        if self._taken == len(self._files):
-            return None
-        source, path = file = self._files[self._taken]
-        self._taken += 1
-        rows = with_file(source, path, self._rows[file])
-        names = [name for name in rows.column_names if name in self._columns[source]]
-        return HistoryPiece({source: [rows.select(names)]}, str(self._taken))
-
-    def close(self) -> None:
-        pass
+        return super().take(_PIECE_BYTES)
 
 
 class ViewGraph(CorrectedView):
@@ -79,7 +63,7 @@ class ViewGraph(CorrectedView):
         self.definitions, self.keys = list(definitions), keys
         self.plans: Mapping[str, ViewPlan] = {}
         self._term = 1
-        self._files_at: dict[int, Files] = {}
+        self._stored_at: dict[int, dict[str, ViewVersion]] = {}
         self._known: dict[str, CatalogView] = {}
         super().__init__(spark, root, definitions[-1], sources, schema)
 
@@ -113,7 +97,7 @@ class ViewGraph(CorrectedView):
     def correct(self, new: Files, replaced: Mapping[tuple[str, str], pa.Table | None] = IDLE) -> EpochViews:
         self._known = dict(self.catalog)
         done = super().correct(new, replaced)
-        self._files_at[self.epoch] = self.files
+        self._stored_at[self.epoch] = stored_versions(self.views)
         return self.after(done)
 
     def after(self, done: EpochViews) -> EpochViews:
@@ -168,8 +152,9 @@ class ViewGraph(CorrectedView):
         """Source → the rows that views see of it."""
         return self.rows
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> FilesOfEpoch:
-        return FilesOfEpoch(self._files_at[epoch], plan.columns, progress)
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> SmallPieces:
+        stored = {source: each for source, each in self._stored_at[epoch].items() if source in plan.sources}
+        return SmallPieces(self.root, stored, self.schemas, plan.columns, progress)
 
     def _declare(self, materializer: Materializer) -> None:
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}

@@ -10,18 +10,23 @@ from unittest.mock import patch
 
 from spark_bridge.catalyst import arrow_frames, leaves
 from spark_bridge.changes import memory_tier, parents
+from spark_bridge.hand_over import dataset_frame
+from spark_bridge.hand_over.epoch_rows import EpochRows
 
 
 @contextmanager
 def as_if_many() -> Iterator[None]:
     """Rows go to Spark as if they were many: by a file, in plans made anew, and in shuffles of many tasks."""
     with ExitStack() as ways:
-        for module, name, value in (
+        for owner, name, value in (
             (arrow_frames, "_BY_CALL_BYTES", 0),
             (leaves, "FEW_BYTES", -1),
+            (dataset_frame, "FEW_BYTES", -1),
+            (dataset_frame, "_SPAN_TASK_BYTES", 1),
+            (EpochRows, "tasks", 3),
             (parents, "_PARTITION_BYTES", 1),
         ):
-            ways.enter_context(patch.object(module, name, value))
+            ways.enter_context(patch.object(owner, name, value))
         yield
 
 

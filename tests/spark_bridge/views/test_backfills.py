@@ -48,7 +48,7 @@ class Rows:
         piece = self._rows.slice(self._at, 7)
         self.missing += [f"file {each}" for each in self._lost if self._at <= each < self._at + piece.num_rows]
         self._at += piece.num_rows
-        return HistoryPiece({"t": [piece]}, json.dumps(self._at)) if piece.num_rows else None
+        return HistoryPiece({"t": piece}, piece.nbytes, json.dumps(self._at)) if piece.num_rows else None
 
     def close(self) -> None:
         pass

@@ -18,7 +18,7 @@ from spark_bridge.datasets import view_table
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.view_graph import FilesOfEpoch, ViewGraph, follow_in_all_ways, random_epoch
+from tests.spark_bridge.view_graph import SmallPieces, ViewGraph, follow_in_all_ways, random_epoch
 
 SOURCES = ("t", "u")
 BY_K = ViewDefinition("by_k", "SELECT t.k, count(*) AS n, sum(u.i) AS s FROM t JOIN u USING (g) GROUP BY t.k")
@@ -121,7 +121,7 @@ def test_each_view_waits_for_the_missing_files_of_common_rows(
     graph.correct({(source, "a"): random_rows(random.Random(1), 5) for source in SOURCES})
     graph.declare([TOTAL, BY_K, MOST])
     graph.correct({})
-    monkeypatch.setattr(FilesOfEpoch, "missing", ("file:///gone",))
+    monkeypatch.setattr(SmallPieces, "missing", ("file:///gone",))
     for _ in range(2):
         graph.materializer.backfill()
     assert graph.materializer.blocked == dict.fromkeys(("by_k", "most"), ("file:///gone",))

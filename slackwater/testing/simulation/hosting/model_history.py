@@ -33,8 +33,8 @@ class ModelHistory:
             return None
         span = self._spans[self._taken]
         self._taken += 1
-        tables: Any = {span.file[0]: [span]}
-        return HistoryPiece(tables, json.dumps(self._taken))
+        rows: Any = {span.file[0]: [span]}
+        return HistoryPiece(rows, 1, json.dumps(self._taken))
 
     def close(self) -> None:
         pass

@@ -326,7 +326,7 @@ def _plan_of(view: ModelView) -> ViewPlan:
 
 
 def _rows_of_piece(epoch: int, piece: HistoryPiece) -> EpochRows:
-    return _rows(piece.tables)
+    return _rows(piece.rows)
 
 
 def _rows(spans: Mapping[str, Any]) -> EpochRows:
