@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
+from spark_bridge.hand_over import dataset_frame
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
@@ -19,6 +21,8 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 BY_KIND = "SELECT amount % 3 AS kind, count(*) AS n, max(user) AS last FROM events GROUP BY amount % 3"
 LARGE = "SELECT user, amount FROM events WHERE amount > 3"
+_MANY = 400_000
+"""Rows that are too many for the run itself to read."""
 
 
 def pipeline(tmp_path: Path, *views: tuple[str, str], **options: Any) -> sw.Pipeline:
@@ -136,3 +140,33 @@ def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> 
     assert sw.open(tmp_path / "root").snapshot().view("large").count_rows() == sum(
         row["amount"] > 3 for row in events(0) + events(50)
     )
+
+
+def test_the_tasks_of_the_executors_read_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[int] = []
+    made = dataset_frame._frame
+
+    def counted(*arguments: Any) -> Any:
+        shares.append(len(arguments[3]))
+        return made(*arguments)
+
+    monkeypatch.setattr(dataset_frame, "_frame", counted)
+    rows = pa.table({"user": [number % 1_000 for number in range(_MANY)], "amount": pa.array(range(_MANY), pa.int64())})
+    (tmp_path / "in").mkdir()
+    for number in range(4):
+        pq.write_table(rows.slice(number * _MANY // 4, _MANY // 4), tmp_path / "in" / f"{number}.parquet")
+    stored = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
+    stored.source("events", tmp_path / "in", format="parquet", discovery=FAST, materialize=True)
+    stored.view("all", "SELECT count(*) AS n FROM events")
+    stored.run(until="caught_up")
+    stored.view("totals", TOTALS)
+    stored.view("large", LARGE)
+    stored.run(until="caught_up")
+    assert shares, "no task read anything"
+    snapshot = sw.open(tmp_path / "root").snapshot()
+    assert snapshot.view("large").count_rows() == _MANY - 4
+    totals = snapshot.view("totals").to_arrow()
+    expected = rows.group_by("user").aggregate([("amount", "count"), ("amount", "sum")])
+    assert {(row["user"], row["n"], row["total"]) for row in totals.to_pylist()} == {
+        (row["user"], row["amount_count"], row["amount_sum"]) for row in expected.to_pylist()
+    }
