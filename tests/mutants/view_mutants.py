@@ -300,7 +300,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "of equal rows all leave",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/changes/equal_rows.py",
         (("numbered(present) >= numbers[present]", "numbers[present] == 0"),),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
@@ -372,7 +372,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "values that change beside a window stay",
-        "spark_bridge/changes/touched_rows.py",
+        "spark_bridge/changes/equal_rows.py",
         (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
