@@ -399,7 +399,7 @@ VIEW_MUTANTS = (
         "the first rows of a limit are all rows once they were",
         "spark_bridge/changes/limited_rows.py",
         (("before.are_all and after.num_rows <= most", "before.are_all"),),
-        shown_by=f"{_LIMITS}::test_a_limit_is_sparks_answer_at_every_epoch[largest]",
+        shown_by=f"{_LIMITS}::test_a_limit_that_had_all_rows_may_have_others_later",
     ),
     Mutant(
         "rows that others have are recorded as they were first",

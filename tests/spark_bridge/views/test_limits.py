@@ -118,11 +118,11 @@ def with_numbers(*numbers: int) -> pa.Table:
 
 
 class Numbers:
-    """The view of the five largest of the numbers from 1 to 20, of which each is in a file of its own."""
+    """The view of the five largest of the numbers from 1 on, of which each is in a file of its own."""
 
-    def __init__(self, spark: SparkSession, root: Path) -> None:
+    def __init__(self, spark: SparkSession, root: Path, most: int = 20) -> None:
         self.graph = ViewGraph(spark, root, [LARGEST])
-        self.graph.correct({("t", f"{number}"): with_numbers(number) for number in range(1, 21)})
+        self.graph.correct({("t", f"{number}"): with_numbers(number) for number in range(1, most + 1)})
 
     def leave(self, *numbers: int) -> None:
         """An epoch in which these numbers leave."""
@@ -157,6 +157,17 @@ def test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left(
         assert made == ["limit 1"], "that has brought as many spare ones again"
         view.leave(10, 9)
         assert made == ["limit 1"] * 2
+        view.graph.materializer.close()
+
+
+def test_a_limit_that_had_all_rows_may_have_others_later(local_spark: SparkSession, tmp_path: Path) -> None:
+    with scans() as made:
+        view = Numbers(local_spark, tmp_path, most=3)
+        view.come(*range(4, 21))
+        view.leave(1, 2, 20, 19, 18)
+        assert len(made) == 1, "17 to 11 are left of ten"
+        view.leave(17, 16, 15)
+        assert len(made) == 2
         view.graph.materializer.close()
 
 
