@@ -84,7 +84,7 @@ class LimitedRows:
         return First(after.slice(0, most), before.are_all and after.num_rows <= most)
 
     def _in_order(self, limit: LimitPlan, rows: pa.Table, last: pa.Table | None) -> pa.Table:
-        """Rows in their order, without those behind this one; with all of them if there is none."""
+        """Rows in their order, without those behind this one if there is one; one more than are kept, at most."""
         among = rows if last is None else pa.concat_tables([rows, last])
         count(WorkCost(given=among.num_rows))
         numbers = pa.array(np.arange(among.num_rows), POSITION_FIELD.type)
@@ -94,7 +94,7 @@ class LimitedRows:
         if last is not None:
             # Of rows that tie the last one has the highest number: it is behind its equals.
             positions = positions.slice(0, pc.index(positions, rows.num_rows).as_py())
-        return rows.take(positions)
+        return rows.take(positions.slice(0, _most(limit) + 1))
 
     def _computed(self, limit: LimitPlan, parent: Parent, version: ViewVersion) -> First:
         """The first rows at a version, of all rows."""

@@ -224,6 +224,19 @@ def test_an_epoch_gives_spark_the_kept_rows_and_the_changed_ones(local_spark: Sp
     graph.materializer.close()
 
 
+def test_groups_above_a_limit_are_computed_again_from_the_kept_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+    greatest = ViewDefinition("v", f"SELECT k, max(i) AS m, count(*) AS n FROM ({LARGEST.query}) GROUP BY k")
+    graph = ViewGraph(local_spark, tmp_path, [greatest])
+    with scans() as made:
+        graph.correct({("t", f"{number}"): with_numbers(number) for number in range(1, 21)})
+        made.clear()
+        for number in (20, 19, 18):
+            graph.correct({}, {("t", f"{number}"): None})
+            graph.check()
+        assert not made
+    graph.materializer.close()
+
+
 def test_two_limits_share_the_rows_below_them(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random("two limits")
     other = ViewDefinition("w", "SELECT k, i, x FROM t ORDER BY x LIMIT 3")
