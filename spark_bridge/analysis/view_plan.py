@@ -105,8 +105,8 @@ class ViewPlan:
             over.append("the rows whose values change")
         if "order" in touched:
             met += (
-                f"one Spark job that puts {rows} in order among the first ones, kept in memory with spare ones; "
-                "a job over all rows at a start, and when more of the first ones than the spare ones have left; "
+                f"one Spark job that orders {rows}, with the first rows, which are kept in memory beside spare ones; "
+                "a job over all rows at a start, and when the spare ones have left; "
             )
             over.append("the first rows that come and leave")
         return met, " and ".join(over)

@@ -283,4 +283,4 @@ def test_a_python_function_in_an_order_is_refused_and_below_it_is_maintained(loc
 def test_explain_tells_what_is_kept_and_when_all_rows_are_read(local_spark: SparkSession) -> None:
     text = analyse(local_spark, ViewDefinition("v", LIMITS["offset"][1]), {"t": SCHEMA}, ["t"]).explain()
     assert "limit 1, the first 4 rows in an order after 3 others, of v.1" in text
-    assert "kept in memory with spare ones; a job over all rows at a start, and when more" in text
+    assert "kept in memory beside spare ones; a job over all rows at a start, and when the spare ones have left" in text
