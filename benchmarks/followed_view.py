@@ -88,20 +88,21 @@ def follow_in_turns(views: Mapping[str, FollowedView], epochs: int) -> None:
             view.turn()
 
 
-def compared(views: Mapping[str, FollowedView], by_spark: float, by_duckdb: float, target: Target) -> tuple[Row, ...]:
+def compared(
+    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float]], target: Target
+) -> tuple[Row, ...]:
     """A row for each view.
 
     Args:
-        views: name → view, after `follow_in_turns`; the first one has a target.
-        by_spark: seconds in which Spark computes the first view from all rows.
-        by_duckdb: the same of DuckDB.
-        target: of an epoch of the first view.
+        views: name → view, after `follow_in_turns`.
+        anew: name → seconds in which Spark and DuckDB compute the view from all rows; the first view has some.
+        target: of an epoch of those.
     """
-    rows = list[Row]()
+    first, rows = next(iter(views)), list[Row]()
     for name, view in views.items():
         seconds = sorted(view.seconds[WARM_EPOCHS:])
-        times = median(seconds), seconds[int(0.95 * len(seconds))], view.first_s
-        anew = () if rows else (Number(by_spark, "s"), Number(by_duckdb, "s"))
-        numbers = (*(Number(each, "s") for each in times), *(anew or (None, None)))
-        rows.append(Row(name, numbers, times[0] / by_spark, None if rows else target))
+        times = median(seconds), seconds[int(0.95 * len(seconds))], view.first_s, *anew.get(name, (None, None))
+        numbers = tuple(None if each is None else Number(each, "s") for each in times)
+        by_spark, _ = anew.get(name, anew[first])
+        rows.append(Row(name, numbers, median(seconds) / by_spark, target if name in anew else None))
     return tuple(rows)

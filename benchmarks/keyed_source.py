@@ -116,7 +116,7 @@ def measure(options: argparse.Namespace) -> Result:
             followed[name] = FollowedView(spark, root, GROUPED, make, options.keys, memory_bytes, keys)
             stack.callback(followed[name].materializer.close)
         follow_in_turns(followed, options.epochs)
-        rows = compared(followed, *anew_s(spark, followed[IN_MEMORY]), Target(0.3, "s"))
+        rows = compared(followed, {IN_MEMORY: anew_s(spark, followed[IN_MEMORY])}, Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the grouped view over a source with a key")
     spark.stop()
     caption = f"An epoch of {NEW_ROWS:,} new versions of {options.keys:,} keys, 5 % of them deletions"

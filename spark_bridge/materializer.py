@@ -24,6 +24,7 @@ from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
+from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
@@ -99,7 +100,7 @@ class Materializer:
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
-        self._queries = LeafQueries(self._catalyst)
+        self._queries, self._first = LeafQueries(self._catalyst), FirstRows()
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(root, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
@@ -330,7 +331,7 @@ class Materializer:
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
-        of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries)
+        of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries, self._first)
         return ParentRows(of_epoch, self._rows.parallelism, time_us)
 
     def _log(self, version: ViewVersion) -> ChangeLog:

@@ -23,13 +23,13 @@ from spark_bridge.analysis.full_analysis import (
     views_read,
 )
 from spark_bridge.analysis.inner_views import InnerCut, InnerView
-from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, refuse, refuse_operator
+from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, has_python, refuse, refuse_operator
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.window_form import windows_of
+from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, is_attribute, parts_of, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys
@@ -120,7 +120,7 @@ class _Analysis:
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         try:
-            plan = self._with_total_windows(plan)
+            plan = self._with_total_orders(plan)
             if has_join(self._catalyst, plan):
                 plan = without_constant_sides(self._catalyst, with_narrow_sides(self._catalyst, plan), self._leaves)
             self._require_own_leaves(plan)
@@ -142,8 +142,8 @@ class _Analysis:
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
         return replace(planned, views=tuple(views), inner=tuple(inner.values()))
 
-    def _with_total_windows(self, plan: Plan) -> Plan:
-        """The plan with total orders in its windows, and without columns that nothing uses; or the same plan.
+    def _with_total_orders(self, plan: Plan) -> Plan:
+        """The plan with total orders in windows and limits, and without columns that nothing uses; or the same plan.
 
         Raises:
             NotIncrementalError: a window function gives any answer.
@@ -153,8 +153,10 @@ class _Analysis:
             self._check.check(window)
             for function in self._catalyst.items(window.windowExpressions()):
                 require_order(self._catalyst, self._name, function)
+        if not windows and not has_limit(self._catalyst, plan):
+            return plan
         # Ties are told apart by all columns, also by those that nothing else uses: the orders come first.
-        return self._catalyst.prune_columns(TotalOrder(self._catalyst, self._name).of(plan)) if windows else plan
+        return self._catalyst.prune_columns(TotalOrder(self._catalyst, self._name).of(plan))
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
         """The plan of a hidden view.
@@ -195,15 +197,10 @@ class _Analysis:
 
     def _has_python(self, plan: Plan) -> bool:
         """Whether a plan calls a Python function, whose code its text does not tell."""
-        expressions = [
-            each for part in parts_of(self._catalyst, plan) for each in self._catalyst.items(part.expressions())
-        ]
-        while expressions:
-            expression = expressions.pop()
-            if simple_name(expression).startswith("Python"):
-                return True
-            expressions += self._catalyst.items(expression.children())
-        return False
+        return any(
+            has_python(self._catalyst, self._catalyst.items(part.expressions()))
+            for part in parts_of(self._catalyst, plan)
+        )
 
     def _plan_of(
         self,
@@ -286,8 +283,8 @@ class _Analysis:
             advice = (
                 "the groups of rows that change are computed again later"
                 if of_groups
-                else "rows of joins and windows leave by their values, which would be others later; take the time "
-                "below the join or the window"
+                else "rows of joins, windows and limits leave by their values, which would be others later; take the "
+                "time below them"
             )
             raise refuse(self._name, "the time of an epoch", advice)
 
@@ -432,12 +429,14 @@ _OF_ROWS = {
     "groups": "a grouping whose groups",
     "sides": "a join whose rows",
     "keys": "a window whose rows",
+    "order": "a limit whose rows",
     "parts": "a union whose rows",
 }
 _INNER_TEXTS = {
     "groups": "the groups within",
     "sides": "the rows that it joins",
     "keys": "the rows of each key",
+    "order": "the rows that it takes the first of",
     "parts": "the rows of sources beside others",
 }
 

@@ -1,6 +1,7 @@
-"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, and windows over the rows of each key.
+"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, windows over the rows of each key, limits.
 
-The rows that they are computed of are stored, as hidden views: the sides of a join, and the rows below a window.
+The rows that they are computed of are stored, as hidden views: the sides of a join, and the rows below a window or a
+limit.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ its sides exchanged.
 
 LEFT, RIGHT = "left", "right"
 ROWS = "rows"
+
+POSITION_FIELD = pa.field("__sw_position", pa.int64())
+"""The number of a row among those that are put in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,4 +133,53 @@ class WindowPlan:
         return f"{self.name} of {self.rows} is {self.identity}"
 
 
-ComputedLeaf = JoinPlan | WindowPlan
+@dataclass(frozen=True, eq=False)
+class LimitPlan:
+    """The first rows in an order: an `ORDER BY` with a `LIMIT`, and perhaps an `OFFSET`.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows below it; it has the same columns.
+        names: of its columns.
+        skipped: the number of first rows that are left out.
+        end: the number of first rows, with those that are left out.
+        identity: a text, equal for limits that compute the same.
+        plan: the numbers of rows, in the order of the rows; of rows that tie, the least number comes first.  Its leaf
+            has the rows, with the numbers in `__sw_position`, the last column.
+        whole: the rows of a leaf in their order.
+        leaves: id of the first attribute of either leaf → `ROWS`.
+    """
+
+    name: str
+    rows: str
+    names: list[str]
+    skipped: int
+    end: int
+    identity: str
+    plan: Plan = field(repr=False)
+    whole: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows below it."""
+        return (self.rows,)
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        after = f" after {self.skipped:,} others" if self.skipped else ""
+        return f"the first {self.end - self.skipped:,} rows in an order{after}"
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "order"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which view, for an identity."""
+        return f"{self.name} of {self.rows} is rows {self.skipped} to {self.end} of {self.identity}"
+
+
+ComputedLeaf = JoinPlan | WindowPlan | LimitPlan

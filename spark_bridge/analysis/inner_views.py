@@ -19,6 +19,11 @@
                        and         Project            the columns of the rows, and the hash of their PARTITION BY
                                      rows
 
+    GlobalLimit                    Project            the columns under the names that the query uses
+      Sort           ──→             a leaf           the first rows, which nobody stores: see `LimitPlan`
+        rows         and         Project              the columns of the rows
+                                   rows
+
     Union                          Union
       rows of a        ──→           a leaf           rows of sources, if groups or joined rows stand beside them
       a leaf           and           a leaf
@@ -37,13 +42,23 @@ from itertools import chain, count
 from typing import Literal
 
 from spark_bridge.analysis.aggregate_calls import can_name_groups
-from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, ROWS, ComputedLeaf, JoinKind, JoinPlan, WindowPlan
-from spark_bridge.analysis.operators import ExpressionCheck, refuse
-from spark_bridge.analysis.window_form import WindowForm, is_by_key, with_weight
+from spark_bridge.analysis.computed_leaves import (
+    LEFT,
+    POSITION_FIELD,
+    RIGHT,
+    ROWS,
+    ComputedLeaf,
+    JoinKind,
+    JoinPlan,
+    LimitPlan,
+    WindowPlan,
+)
+from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
+from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.identity.plan_text import identity_text
-from state.tables.stored_rows import JOIN_FIELD, inner_name
+from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
 _NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
 """The parts of Spark's names that are no words: signs, and the number of a column, which differs between sessions."""
@@ -61,8 +76,8 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 """Spark's type of a join -> what its rows are, and its name for people."""
 
 
-InnerRows = Literal["groups", "sides", "keys", "parts"]
-"""The rows of a hidden view: groups, those of one side of a join, below a window, or of one part of a union."""
+InnerRows = Literal["groups", "sides", "keys", "order", "parts"]
+"""The rows of a hidden view: groups, those of a side of a join, below a window or a limit, or of a part of a union."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +100,7 @@ class InnerCut:
 
     Attributes:
         views: those that were cut out, each after those that it reads.
-        computed: name of a leaf → the join or the window that it stands for.
+        computed: name of a leaf → the join, the window or the limit that it stands for.
         leaves: id of a leaf's first attribute → the source, the parent, the hidden view or the computed leaf.
 
     Args:
@@ -117,7 +132,7 @@ class InnerCut:
             plan: analysed, with empty leaves.
 
         Raises:
-            NotIncrementalError: a join cannot be maintained.
+            NotIncrementalError: a join, a window or a limit cannot be maintained.
         """
         match simple_name(plan):
             case "Project" | "Filter":
@@ -133,6 +148,8 @@ class InnerCut:
             return plan
         if is_by_key(self._catalyst, plan):
             return self._window(plan)
+        if is_limit(plan):
+            return self._limit(plan)
         plan = self._catalyst.with_children(plan, [self._cut(child) for child in children])
         match simple_name(plan):
             case "Aggregate":
@@ -240,10 +257,7 @@ class InnerCut:
         if form.has_python:
             raise refuse(self._view, "a Python function over a window", "take one of Spark's functions")
         columns = catalyst.items(plan.output())
-        for each in columns:
-            if not can_name_groups(catalyst, each):
-                kind = catalyst.data_type(each).simpleString()
-                raise refuse(self._view, f"a window beside {each.name()} of type {kind}", "take its entries")
+        self._require_values(columns, "a window")
         below = self._cut(form.below)
         inner = self._inner(below, [catalyst.alias(catalyst.hash_of(form.keys), JOIN_FIELD.name)], "keys")
         kept = catalyst.items(inner.plan.output())[:-1]
@@ -252,7 +266,7 @@ class InnerCut:
             for column, each in zip(catalyst.items(below.output()), kept, strict=True)
         }
         names = _unique_names(str(each.name()) for each in columns)
-        leaf, apart = with_weight(catalyst, kept), catalyst.local_relation(catalyst.seq(kept)).newInstance()
+        leaf, apart = leaf_with(catalyst, kept, WEIGHT_FIELD), catalyst.local_relation(catalyst.seq(kept)).newInstance()
         touched = form.touched(leaf, self._renamed(below, leaf), names)
         whole = form.whole(apart, self._renamed(below, apart), names)
         leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, apart)}
@@ -272,6 +286,47 @@ class InnerCut:
         rows = catalyst.local_relation(whole.output()).newInstance()
         self.leaves[attribute_id(rows.output().apply(0))] = window.name
         return self._as(plan, rows)
+
+    def _limit(self, plan: Plan) -> Plan:
+        """The first rows in an order as a leaf, under the projections of the query."""
+        catalyst, form = self._catalyst, LimitForm(self._catalyst, self._view, plan)
+        self._check.check(form.sort)
+        if has_python(catalyst, form.order):
+            raise refuse(self._view, "a Python function in the ORDER BY of a limit", "make it a column below the limit")
+        self._require_values(catalyst.items(form.below.output()), "a limit")
+        below = self._cut(form.below)
+        inner = self._inner(below, [], "order")
+        kept = catalyst.items(inner.plan.output())
+        names = [str(each.name()) for each in kept]
+        leaf = leaf_with(catalyst, kept, POSITION_FIELD)
+        apart = catalyst.local_relation(catalyst.seq(kept)).newInstance()
+        positions = form.positions(leaf, self._renamed(below, leaf))
+        leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, apart)}
+        limit = LimitPlan(
+            name=f"limit {1 + len(self.computed)}",
+            rows=inner.name,
+            names=names,
+            skipped=form.skipped,
+            end=form.end,
+            identity=identity_text(catalyst, positions, dict.fromkeys(leaves, inner.name), "", []),
+            plan=positions,
+            whole=form.whole(apart, self._renamed(below, apart), names),
+            leaves=leaves,
+        )
+        self.computed[limit.name] = limit
+        rows = catalyst.local_relation(limit.whole.output()).newInstance()
+        self.leaves[attribute_id(rows.output().apply(0))] = limit.name
+        first = self._as(below, rows)
+        for each in reversed(form.projections):
+            first = catalyst.with_children(each, [first])
+        return first
+
+    def _require_values(self, columns: Iterable[Expression], what: str) -> None:
+        """Refuses columns of rows that leave by their values, if equal values cannot be found."""
+        for each in columns:
+            if not can_name_groups(self._catalyst, each):
+                kind = self._catalyst.data_type(each).simpleString()
+                raise refuse(self._view, f"{what} beside {each.name()} of type {kind}", "take its entries")
 
     def _over_leaves(
         self, plan: Plan, sides: Mapping[str, Plan], inner: Mapping[str, InnerView]

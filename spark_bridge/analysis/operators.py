@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
@@ -57,6 +58,17 @@ def takes_row_of_order(expression: Expression) -> bool:
 def window_arguments(catalyst: Catalyst, expression: Expression) -> list[Expression]:
     """The arguments of the aggregate function of a window expression."""
     return catalyst.items(expression.windowFunction().aggregateFunction().children())
+
+
+def has_python(catalyst: Catalyst, expressions: Sequence[Expression]) -> bool:
+    """Whether one of these expressions calls a Python function."""
+    left = [*expressions]
+    while left:
+        expression = left.pop()
+        if simple_name(expression).startswith("Python"):
+            return True
+        left += catalyst.items(expression.children())
+    return False
 
 
 def refuse(view: str, what: str, advice: str) -> NotIncrementalError:

@@ -43,10 +43,10 @@ class ViewPlan:
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source, the parent or the computed leaf.
-        computed: name → join or window, of those whose rows its plan reads; the views with the rows that they are
-            computed of are among its parents.
+        computed: name → join, window or limit, of those whose rows its plan reads; the views with the rows that they
+            are computed of are among its parents.
         inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins and the
-            rows below its windows; each after those that it reads.
+            rows below its windows and limits; each after those that it reads.
     """
 
     name: str
@@ -103,6 +103,12 @@ class ViewPlan:
         if "keys" in touched:
             met += f"a look-up of all rows with the keys of {rows}; one Spark job over them, before and after; "
             over.append("the rows whose values change")
+        if "order" in touched:
+            met += (
+                f"one Spark job that orders {rows}, with the first rows, which are kept in memory beside spare ones; "
+                "a job over all rows at a start, and when the spare ones have left; "
+            )
+            over.append("the first rows that come and leave")
         return met, " and ".join(over)
 
     def explain(self) -> str:

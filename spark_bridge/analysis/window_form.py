@@ -1,6 +1,7 @@
-"""Windows with a PARTITION BY in the form in which they are maintained: over the rows of each key, in a total order.
+"""Windows with a PARTITION BY, and limits with an ORDER BY, in the form in which they are maintained: in a total order.
 
-The rows are sorted by all of their columns below each window, so that a sum of floats too is the same each time.
+A window is over the rows of each key.  Its rows are sorted by all of their columns below it, so that a sum of floats
+too is the same each time.
 """
 
 from __future__ import annotations
@@ -9,14 +10,27 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from spark_bridge.analysis.operators import refuse, refuse_operator
 from spark_bridge.analysis.total_order import TotalOrder, function_name
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
-from state.tables.stored_rows import WEIGHT_FIELD
+
+_MOST_FIRST_ROWS = 10_000
+_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})
 
 
 def windows_of(catalyst: Catalyst, plan: Plan) -> list[Plan]:
     """The windows in a plan."""
     return [part for part in parts_of(catalyst, plan) if simple_name(part) == "Window"]
+
+
+def has_limit(catalyst: Catalyst, plan: Plan) -> bool:
+    """Whether a plan has a limit or an offset."""
+    return any(map(is_limit, parts_of(catalyst, plan)))
+
+
+def is_limit(plan: Plan) -> bool:
+    """Whether an operator is a limit or an offset."""
+    return simple_name(plan) in _LIMITS
 
 
 def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:
@@ -98,7 +112,89 @@ class WindowForm:
         return [str(each.canonicalized().toString()) for each in self._catalyst.items(window.partitionSpec())]
 
 
-def with_weight(catalyst: Catalyst, columns: Sequence[Expression]) -> Plan:
-    """An empty leaf with fresh columns, and the weight of a row at the end."""
+class LimitForm:
+    """Limits and offsets over sorted rows, with projections between them.
+
+    Attributes:
+        projections: those between, from the top down.
+        order: that of the rows.
+        below: the plan below the sort.
+        skipped: the number of first rows that are left out.
+        end: the number of first rows, with those that are left out.
+        sort: the operator that sorts the rows.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view, for messages.
+        top: the upper limit or offset.
+
+    Raises:
+        NotIncrementalError: the rows have no order, or are too many.
+    """
+
+    def __init__(self, catalyst: Catalyst, view: str, top: Plan) -> None:
+        self._catalyst, self._view = catalyst, view
+        self.projections, limits, part = list[Plan](), list[Plan](), top
+        while simple_name(part) == "Project" or is_limit(part):
+            (limits if is_limit(part) else self.projections).append(part)
+            part = part.child()
+        if simple_name(part) != "Sort" or not getattr(part, "global")():
+            raise refuse_operator(view, top)
+        self.sort: Plan = part
+        self.order: list[Expression] = catalyst.items(part.order())
+        self.below: Plan = part.child()
+        self.skipped, end = 0, None
+        for each in reversed(limits):
+            match simple_name(each):
+                case "Offset":
+                    self.skipped += self._number(each.offsetExpr())
+                case "GlobalLimit":
+                    later = self.skipped + self._number(each.limitExpr())
+                    end = later if end is None else min(end, later)
+        if end is None:
+            raise refuse_operator(view, top)
+        if end > _MOST_FIRST_ROWS:
+            raise refuse(
+                view,
+                f"a limit to the first {end:,} rows",
+                f"up to {_MOST_FIRST_ROWS:,} are kept, with those of an OFFSET; number the rows of each key by "
+                "row_number() OVER (PARTITION BY ...), or filter by a value",
+            )
+        self.skipped, self.end = min(self.skipped, end), end
+
+    def positions(self, leaf: Plan, rows: Sequence[Expression]) -> Plan:
+        """The numbers of rows, in the order of the rows; of rows that tie, the least number comes first.
+
+        Args:
+            leaf: the rows, with their numbers in the last column.
+            rows: its columns, without the number, under the names and ids that the order uses.
+        """
+        catalyst = self._catalyst
+        number = catalyst.items(leaf.output())[-1]
+        order = [*self.order, catalyst.ascending(number)]
+        in_order = catalyst.sort(order, catalyst.project([*rows, number], leaf), of_partitions=True)
+        return catalyst.analyse(catalyst.project([number], in_order))
+
+    def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
+        """All rows in their order, as tasks compute them.
+
+        Args:
+            leaf: the rows.
+            rows: its columns, under the names and ids that the order uses.
+            names: of the columns of the result.
+        """
+        catalyst = self._catalyst
+        in_order = catalyst.sort(self.order, catalyst.project(rows, leaf))
+        columns = catalyst.items(in_order.output())
+        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), in_order))
+
+    def _number(self, expression: Expression) -> int:
+        if simple_name(expression) != "Literal":
+            raise refuse(self._view, f"a limit of {expression.sql()} rows", "write a number")
+        return int(expression.value())
+
+
+def leaf_with(catalyst: Catalyst, columns: Sequence[Expression], last: pa.Field) -> Plan:
+    """An empty leaf with fresh columns, and a further one at the end."""
     fresh = catalyst.items(catalyst.local_relation(catalyst.seq(columns)).newInstance().output())
-    return catalyst.local_relation(catalyst.seq([*fresh, *catalyst.attributes(pa.schema([WEIGHT_FIELD]))]))
+    return catalyst.local_relation(catalyst.seq([*fresh, *catalyst.attributes(pa.schema([last]))]))

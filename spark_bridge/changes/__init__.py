@@ -1,4 +1,4 @@
-"""The rows that an epoch changes: those of corrected files, of other views, of joins and of windows.
+"""The rows that an epoch changes: those of corrected files, of other views, of joins, windows and limits.
 
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
@@ -6,7 +6,8 @@
     joined_rows                     the changed rows of a join: changed rows, and their partners of before and after
     └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
     touched_rows                    the changed rows of a window: all rows of the keys that are touched, computed twice
-    leaf_queries                    what joins and windows compute, made once
+    limited_rows ── first_rows      the changed rows of a limit: the first rows, kept with spare ones, before and after
+    leaf_queries                    what joins, windows and limits compute, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key
              └─ memory_tier, kept_rows      those that are kept in this process, the hottest ones

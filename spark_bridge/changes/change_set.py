@@ -38,12 +38,14 @@ class ChangeSet:
             as those with these keys in the rows before.
         new: the rows that come, with the same columns.
         before: the rows before the changes; None without a handle on them.
+        begun: the recorded version of these rows; None if it is not known.
     """
 
     keys: pa.Array
     gone: pa.Table | None
     new: pa.Table
     before: lance.LanceDataset | None = None
+    begun: int | None = None
 
     def then(self, later: ChangeSet) -> ChangeSet:
         """These changes and later ones as one."""
@@ -51,7 +53,8 @@ class ChangeSet:
         if self.gone is not None and later.gone is not None and self._has_keys_of_new_rows:
             gone = pa.concat_tables([self.gone, _without(later.gone, self.keys)])
         keys = pa.concat_arrays([self.keys, later.keys]).unique()
-        return ChangeSet(keys, gone, pa.concat_tables([_without(self.new, later.keys), later.new]), self.before)
+        new = pa.concat_tables([_without(self.new, later.keys), later.new])
+        return replace(self, keys=keys, gone=gone, new=new)
 
     @property
     def _has_keys_of_new_rows(self) -> bool:
@@ -140,6 +143,14 @@ class Parent:
         """Whether its rows have that key: rows of a source that is not materialized, which never leave, have none."""
         is_of_files = self.key_column == FILE_FIELD.name
         return not is_of_files or any(FILE_FIELD.name in columns for columns in self.plan.columns.values())
+
+    @property
+    def version_before(self) -> ViewVersion:
+        """The version of its rows before the changes."""
+        if self.begun is not None or self.changes is None:
+            return self.begun or self.version
+        assert self.changes.begun is not None, "changes of a row-by-row view tell the version before"
+        return replace(self.version, version=self.changes.begun)
 
     def since(self, begun: ViewVersion, changes: ChangeSet | None) -> Parent:
         """The same view, with all changes since a version."""

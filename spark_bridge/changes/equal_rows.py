@@ -7,6 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from state.tables.group_key import group_keys
+from state.tables.stored_rows import WEIGHT_FIELD
 
 Kinds = npt.NDArray[np.int64]
 """For each row a number from 0 on, the same for equal rows."""
@@ -26,3 +27,22 @@ def numbered(kinds: Kinds) -> Kinds:
     numbers = np.empty(len(order), np.int64)
     numbers[order] = np.arange(len(order)) - np.searchsorted(in_order, in_order, "left")
     return numbers
+
+
+def without(rows: pa.Table, gone: pa.Table) -> pa.Table:
+    """Rows without others, as far as these are among them; a row that is there twice leaves once for each of these."""
+    kinds = kinds_of(pa.concat_tables([gone, rows]))
+    leaving, present = kinds[: gone.num_rows], kinds[gone.num_rows :]
+    numbers = np.bincount(leaving, minlength=int(kinds.max(initial=-1)) + 1)
+    return rows.filter(pa.array(numbered(present) >= numbers[present]))
+
+
+def different(rows: pa.Table) -> pa.Table:
+    """The rows without those that leave and come again, one for one.
+
+    Args:
+        rows: with their weights, -1 or 1, in the last column.
+    """
+    weights, kinds = rows.column(WEIGHT_FIELD.name).to_numpy(), kinds_of(rows.drop_columns(WEIGHT_FIELD.name))
+    net = np.bincount(kinds, weights).astype(np.int64)
+    return rows.filter(pa.array(numbered(kinds * 2 + (weights > 0)) < net[kinds] * weights))

@@ -1,4 +1,4 @@
-"""The queries of computed leaves: the conditions of joins, and windows, each made once for all epochs."""
+"""The queries of computed leaves: the conditions of joins, windows, and orders of limits, each made once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeafQueries:
         self._made: WeakKeyDictionary[ComputedLeaf, CompiledRows | PlannedOnce] = WeakKeyDictionary()
 
     def of(self, leaf: ComputedLeaf) -> CompiledRows | PlannedOnce:
-        """The condition of a join over rows that meet, or a window over rows with weights."""
+        """The condition of a join over rows that meet, a window over rows with weights, or an order of rows."""
         with self._lock:
             if leaf not in self._made:
                 plan = leaf.condition if isinstance(leaf, JoinPlan) else leaf.plan

@@ -11,11 +11,12 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan
+from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan, LimitPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.joined_rows import JoinedRows
+from spark_bridge.changes.limited_rows import LimitedRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.touched_rows import TouchedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
@@ -36,7 +37,7 @@ class ParentRows:
 
     def __init__(self, parents: Parents, parallelism: int, time_us: int) -> None:
         self._parents = parents
-        self._joined, self._touched = JoinedRows(parents), TouchedRows(parents)
+        self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:
@@ -66,7 +67,7 @@ class ParentRows:
             nbytes += size
         for name in plan.parents:
             if name not in plan.columns:
-                continue  # it is a side of a join, or below a window
+                continue  # it is a side of a join, or below a window or a limit
             parent = self._parents.by_name[name]
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
@@ -96,12 +97,16 @@ class ParentRows:
         """The rows of a computed leaf that leave and those that come, with their weights at the end."""
         if isinstance(leaf, JoinPlan):
             return self._joined.changed(leaf, columns)
+        if isinstance(leaf, LimitPlan):
+            return self._limited.changed(leaf, columns)
         return self._touched.changed(leaf, columns)
 
     def _all(self, leaf: ComputedLeaf, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
         """All rows of a computed leaf, or at least those with these values, and the size of what they are made of."""
         if isinstance(leaf, JoinPlan):
             return self._joined.all(leaf, columns, values)
+        if isinstance(leaf, LimitPlan):
+            return self._limited.all(leaf, columns)
         return self._touched.all(leaf, columns, values)
 
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:

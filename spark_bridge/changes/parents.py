@@ -11,6 +11,7 @@ from actors.formats.limits import row_bytes
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Side
@@ -20,6 +21,7 @@ from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
+from state.tables.records import ViewVersion
 
 _PARTITION_BYTES = 16 << 20
 
@@ -33,7 +35,8 @@ class Parents:
         root: the directory of the pipeline.
         by_name: name → parent, of all views that are read.
         before: finds their rows before the changes.
-        queries: of the joins and windows over them.
+        queries: of the joins, windows and limits over them.
+        first: the first rows of the limits.
     """
 
     catalyst: Catalyst
@@ -41,6 +44,7 @@ class Parents:
     by_name: Mapping[str, Parent]
     before: RowsBefore
     queries: LeafQueries
+    first: FirstRows
 
     def are_changed(self, names: Iterable[str]) -> bool:
         """Whether one of these has changes."""
@@ -67,7 +71,10 @@ class Parents:
             columns: those to read, in this order.
             wanted: rows that are not may be left out.
         """
-        version = self.by_name[name].version
+        return self.all_at(self.by_name[name].version, columns, wanted)
+
+    def all_at(self, version: ViewVersion, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
+        """The stored rows of a view at another version.  Arguments and result as for `all`."""
         location = self.root.child(version.path)
         dataset = open_dataset(location, version.version)
         found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from spark_bridge.analysis.computed_leaves import ROWS, WindowPlan
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.change_set import with_weights
-from spark_bridge.changes.equal_rows import kinds_of, numbered
+from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
@@ -48,7 +48,7 @@ class TouchedRows:
         count(WorkCost(given=touched.num_rows))
         note_hottest(touched, np.arange(touched.num_rows), sorted(window.key))
         computed = self._parents.queries.of(window).table(touched, window.schema)
-        return _different(computed.select([*columns, WEIGHT_FIELD.name]))
+        return different(computed.select([*columns, WEIGHT_FIELD.name]))
 
     def all(self, window: WindowPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
         """All rows, or at least those with these values, and the size of the rows that they are made of, in bytes.
@@ -65,14 +65,3 @@ class TouchedRows:
         catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, window.whole, window.leaves, {ROWS: rows}))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
-
-
-def _different(rows: pa.Table) -> pa.Table:
-    """The rows without those that leave and come again, one for one.
-
-    Args:
-        rows: with their weights, -1 or 1, in the last column.
-    """
-    weights, kinds = rows.column(WEIGHT_FIELD.name).to_numpy(), kinds_of(rows.drop_columns(WEIGHT_FIELD.name))
-    net = np.bincount(kinds, weights).astype(np.int64)
-    return rows.filter(pa.array(numbered(kinds * 2 + (weights > 0)) < net[kinds] * weights))

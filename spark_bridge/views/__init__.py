@@ -4,7 +4,7 @@
     incremental_views  append_view, aggregate_view    each epoch's rows and corrections
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, aggregate_view   the changes of other views
-                       weighted_rows                  the changes of joins
+                       weighted_rows                  the changes of joins, windows and limits
     full_views         full_view                      recomputed from all stored rows, in a thread
     shared_views                                      hidden views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources

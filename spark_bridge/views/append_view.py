@@ -70,9 +70,9 @@ class AppendView(RowView):
             for condition in conditions:
                 self._table.delete_where(condition)
             return super().apply(rows)
-        new = self._query.over(rows).table()
+        new, begun = self._query.over(rows).table(), self._table.version
         self._table.exchange_where(conditions, new)
         # The file, by which rows leave, comes first.
         names = [*([FILE_FIELD.name] if self._has_files else []), *self._plan.schema.names]
-        self.changes.note(ChangeSet(files, None, new.select(names), before))
+        self.changes.note(ChangeSet(files, None, new.select(names), before, begun))
         return self._version()

@@ -36,7 +36,8 @@ class DerivedRows(RowView):
         new = self._query.over(rows.new(self._plan)).table()
         if self.changes.is_kept:
             names = [ORIGIN_FIELD.name, *self._plan.schema.names]
-            before = self._snapshot()
-            self.changes.note(ChangeSet(origins, self._table.rows_of(origins, names), new.select(names), before))
+            before, begun = self._snapshot(), self._table.version
+            gone = self._table.rows_of(origins, names)
+            self.changes.note(ChangeSet(origins, gone, new.select(names), before, begun))
         self._table.exchange(origins, new)
         return self._version()

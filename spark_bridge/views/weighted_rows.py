@@ -1,17 +1,16 @@
-"""A row-by-row view over joins: its rows come and leave by their values."""
+"""A row-by-row view over joins, windows or limits: its rows come and leave by their values."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.changes.equal_rows import kinds_of, numbered
+from spark_bridge.changes.equal_rows import without
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
@@ -54,20 +53,12 @@ class WeightedRows(RowView):
         gone, new = changed.filter(is_gone), changed.filter(pc.invert(is_gone))
         if not changed.num_rows:
             return self._version()
-        before = self._snapshot() if self.changes.is_kept else None
+        before, begun = self._snapshot() if self.changes.is_kept else None, self._table.version
         hashes = pc.unique(gone.column(0).combine_chunks())
         stored = self._table.rows_of(hashes, self._names)
         is_touched = pc.is_in(new.column(0), value_set=hashes)
-        left = _without(pa.concat_tables([stored, new.filter(is_touched)]), gone)
+        left = without(pa.concat_tables([stored, new.filter(is_touched)]), gone)
         present = pa.concat_tables([left, new.filter(pc.invert(is_touched))])
         self._table.exchange(hashes, present.select([*self._names[1:], self._names[0]]))
-        self.changes.note(ChangeSet(hashes, stored, present, before))
+        self.changes.note(ChangeSet(hashes, stored, present, before, begun))
         return self._version()
-
-
-def _without(rows: pa.Table, gone: pa.Table) -> pa.Table:
-    """Rows without others that are among them; a row that is there twice leaves once."""
-    kinds = kinds_of(pa.concat_tables([gone, rows]))
-    leaving, present = kinds[: gone.num_rows], kinds[gone.num_rows :]
-    numbers = np.bincount(leaving, minlength=int(kinds.max(initial=-1)) + 1)
-    return rows.filter(pa.array(numbered(present) >= numbers[present]))

@@ -17,6 +17,7 @@ _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/change
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
+_LIMITS = "tests/spark_bridge/views/test_limits.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
@@ -313,7 +314,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "of equal rows all leave",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/changes/equal_rows.py",
         (("numbered(present) >= numbers[present]", "numbers[present] == 0"),),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
@@ -409,9 +410,33 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "values that change beside a window stay",
-        "spark_bridge/changes/touched_rows.py",
+        "spark_bridge/changes/equal_rows.py",
         (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "a limit takes new rows that come after rows which are not kept",
+        "spark_bridge/changes/limited_rows.py",
+        (("None if before.are_all else", "None if before.rows is not None else"),),
+        shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
+    ),
+    Mutant(
+        "a limit shows fewer rows when the spare ones have left",
+        "spark_bridge/changes/limited_rows.py",
+        (("after.num_rows < max(1, limit.end)", "after.num_rows < 1"),),
+        shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
+    ),
+    Mutant(
+        "the first rows of a limit are taken for those of any version",
+        "spark_bridge/changes/first_rows.py",
+        (("if (path, number) == (version.path, version.version)", "if path == version.path"),),
+        shown_by=f"{_LIMITS}::test_kept_rows_of_another_version_are_not_used",
+    ),
+    Mutant(
+        "the first rows of a limit are all rows once they were",
+        "spark_bridge/changes/limited_rows.py",
+        (("before.are_all and after.num_rows <= most", "before.are_all"),),
+        shown_by=f"{_LIMITS}::test_a_limit_that_had_all_rows_may_have_others_later",
     ),
     Mutant(
         "rows that others have are recorded as they were first",

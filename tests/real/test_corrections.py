@@ -91,7 +91,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
     for number in range(4):
         write(tmp_path / "in", f"{number}.parquet", parquet(events(90 + 5 * number)))
     pipeline = declared(tmp_path)
-    pipeline.view("top", "SELECT user, amount FROM events ORDER BY amount DESC LIMIT 2", on_full="allow")
+    pipeline.view("top", "SELECT user, amount FROM events ORDER BY amount DESC LIMIT 2")
     with pipeline.start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
         store = sw.open(root)
@@ -112,7 +112,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
             run.forget("x.parquet")
         assert run.wait(until="caught_up", timeout_s=60)
         assert statuses(store, "1.parquet") == ["forgotten"], "it is not read again by itself"
-        assert store.snapshot().view("top").to_arrow()["amount"].to_pylist() == [519.0, 518.0]
+        assert sorted(store.snapshot().view("top").to_arrow()["amount"].to_pylist()) == [518.0, 519.0]
         assert run.reingest("1.parquet") == 1
         eventually(lambda: statuses(store, "1.parquet") == ["done"])
         run.drop_view("top")

@@ -15,10 +15,13 @@ from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
-LARGEST = "SELECT user, amount FROM events ORDER BY amount DESC LIMIT 3"
+LARGEST = (
+    "SELECT user, amount FROM (SELECT user, amount, row_number() OVER (ORDER BY amount DESC) AS place FROM events) "
+    "WHERE place <= 3"
+)
 NAMED = (
     "SELECT name, count(*) AS n, sum(amount) AS total FROM events JOIN users USING (user) GROUP BY name "
-    "ORDER BY name LIMIT 1000"
+    "ORDER BY name LIMIT 1000000"
 )
 
 

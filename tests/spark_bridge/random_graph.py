@@ -1,7 +1,7 @@
 """Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
 
 A query may group within itself, also below a row-by-row one, may join two views, or one with itself, and may have
-windows over either.
+windows or limits over either.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ _WINDOWED = [
     "SELECT k, n, s, min(lo) OVER (PARTITION BY k) AS lo, max(hi) OVER (PARTITION BY k ORDER BY n "
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS hi, c FROM {}",
     "SELECT k, first_value(n) OVER (PARTITION BY k ORDER BY c) AS n, s, lo, hi, c FROM {}",
+    "SELECT k, n, s, lo, hi, c FROM {} ORDER BY s DESC, n LIMIT 5",
+    "SELECT k, n, s, lo, hi, c FROM {} ORDER BY lo NULLS LAST, k LIMIT 6 OFFSET 2",
 ]
 _FEWEST = 2
 _ROWS = "SELECT k, CAST(1 AS bigint) AS n, i AS s, CAST(g AS bigint) AS lo, i AS hi, i % 5 AS c FROM t"

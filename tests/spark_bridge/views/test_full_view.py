@@ -78,7 +78,8 @@ def test_a_replacement_of_equal_size_makes_it_stale_and_a_take_over_does_not(
 
 def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark: SparkSession, tmp_path: Path) -> None:
     query = (
-        "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k ORDER BY k LIMIT 9"
+        "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k ORDER BY k "
+        "LIMIT 99999"
     )
     view = full_view(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
     assert content(tmp_path, view.refresh(1, {})) == []
@@ -91,7 +92,7 @@ def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_pat
 
     def v(t: DataFrame) -> DataFrame:
         best = t.groupBy("k").agg(F.max("n").alias("n"))
-        return best.agg(F.sum(double("n")).alias("s"), F.count("*").alias("c")).orderBy("s").limit(1)
+        return best.agg(F.sum(double("n")).alias("s"), F.count("*").alias("c")).orderBy("s").limit(99_999)
 
     view = full_view(local_spark, tmp_path, ViewDefinition("v", function=v, on_full="allow"))
     for start in (0, 15_000):
