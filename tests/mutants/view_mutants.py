@@ -20,6 +20,7 @@ _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answ
 _LIMITS = "tests/spark_bridge/views/test_limits.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
+_KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
@@ -514,5 +515,23 @@ VIEW_MUTANTS = (
         "spark_bridge/views/incremental_views.py",
         (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),
         shown_by=f"{_SHARED}::test_a_view_is_dropped_after_its_rows_were_tidied",
+    ),
+    Mutant(
+        "of rows of one time and one file the first one counts",
+        "actors/sources/row_key.py",
+        (("for name in (*self.order_by, PATH, ROW))", "for name in (*self.order_by, PATH))"),),
+        shown_by=f"{_KEYED}::test_a_view_sees_the_last_row_of_each_key_at_every_epoch[grouped]",
+    ),
+    Mutant(
+        "a deleted record keeps its last row",
+        "actors/sources/row_key.py",
+        (("return is_last if self.deleted is None else", "return is_last if True else"),),
+        shown_by=f"{_KEYED}::test_a_view_sees_the_last_row_of_each_key_at_every_epoch[grouped]",
+    ),
+    Mutant(
+        "a row without a key is a row",
+        "actors/reading/file_columns.py",
+        (("return with_values(rows, self._required) if self._required else rows", "return rows"),),
+        shown_by="tests/actors/reading/test_required_values.py::test_more_of_them_than_allowed_end_the_file[3]",
     ),
 )
