@@ -30,6 +30,7 @@ from actors.schemas.metadata_columns import row_positions
 from actors.settings import MIB, ReadLimits
 
 _BEFORE, _AFTER, _SOURCE = "before", "after", "source"
+_PAYLOAD = "payload"
 _OF_ENVELOPE = "__"
 _OF_SOURCE = f"{_OF_ENVELOPE}{_SOURCE}_"
 
@@ -50,10 +51,13 @@ class DebeziumReader:
         types = dict(zip(envelope.names, envelope.types, strict=True))
         rows = [pa.schema(list(types[name])) for name in (_AFTER, _BEFORE) if _is_struct(types.get(name))]
         if not rows:
-            raise UnreadableFile(
-                "no line has Debezium's envelope, an object in `before` or `after`; if the lines are the rows "
-                'themselves, read them with format="json"'
-            )
+            if _PAYLOAD in types:
+                remedy = (
+                    "it is within `payload`: let the connector write it without (value.converter.schemas.enable=false)"
+                )
+            else:
+                remedy = 'if the lines are the rows themselves, read them with format="json"'
+            raise UnreadableFile(f"no line has Debezium's envelope, an object in `before` or `after`; {remedy}")
         source = list(types[_SOURCE]) if _is_struct(types.get(_SOURCE)) else []
         fields = [field.with_name(_OF_SOURCE + field.name) for field in source if not kinds.is_nested(field.type)]
         fields += [

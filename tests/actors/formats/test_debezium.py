@@ -56,6 +56,13 @@ def test_lines_without_the_envelope_are_refused_with_the_format_that_reads_them(
         DebeziumReader().infer_schema(open_written(tmp_path, _lines({"id": 1})))
 
 
+def test_an_envelope_with_its_schema_is_refused_with_the_setting_of_the_connector(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match=r"value\.converter\.schemas\.enable=false"):
+        DebeziumReader().infer_schema(
+            open_written(tmp_path, _lines({"schema": {"type": "struct"}, "payload": _CREATED}))
+        )
+
+
 def test_a_source_with_a_key_leaves_out_deletions(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
     pipeline.source("orders", tmp_path, format="debezium", key="id", order_by="__source_lsn")
