@@ -117,11 +117,3 @@ def test_a_key_that_a_source_does_not_have_is_refused(place: Path) -> None:
     pipeline.view("current", "SELECT id FROM orders")
     with pytest.raises(sw.SchemaError, match="source orders: key names the column order_id, which it does not have"):
         pipeline.run(until="caught_up")
-
-
-def test_a_condition_that_is_none_is_refused(place: Path) -> None:
-    pipeline = sw.Pipeline("shop", place / "root", settings=ONE_FETCHER)
-    pipeline.source("orders", place / "orders", format="parquet", schema=_ORDERS, key="id", deleted="operation = 'D'")
-    pipeline.view("current", "SELECT id FROM orders")
-    with pytest.raises(sw.ViewError, match=r"source 'orders': deleted=.* is no condition over its columns"):
-        pipeline.run(until="caught_up")

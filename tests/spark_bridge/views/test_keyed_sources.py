@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.sources.row_key import RowKey
+from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
+from state.errors import ViewError
 from tests.cases import few
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.keyed_graph import ORIGIN, KeyedGraph, with_origin
@@ -82,7 +84,7 @@ def follow(graph: ViewGraph, chance: random.Random, epochs: int = 4) -> None:
         graph.check()
 
 
-@pytest.mark.parametrize("name", few(VIEWS, "grouped", "left"))
+@pytest.mark.parametrize("name", few(VIEWS, "grouped"))
 def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -108,3 +110,25 @@ def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
         graph.correct({}, dict.fromkeys(graph.files))
         graph.check()
     graph.materializer.close()
+
+
+@pytest.mark.parametrize("deleted", ["operation = 'D'", "op", "op = "])
+def test_a_condition_that_is_none_is_refused(local_spark: SparkSession, deleted: str) -> None:
+    view = ViewDefinition("v", "SELECT id FROM orders")
+    with pytest.raises(ViewError, match=r"source 'orders': deleted=.* is no condition over its columns"):
+        analyse(local_spark, view, SCHEMAS, keys={"orders": RowKey(("id",), deleted=deleted)})
+
+
+def test_explain_tells_which_rows_a_view_sees(local_spark: SparkSession) -> None:
+    plan = analyse(local_spark, ViewDefinition("v", VIEWS["grouped"][1]), SCHEMAS, keys={"orders": KEY})
+    assert (
+        "of orders it sees the last row of each id and part by at and file, without those where op = 'D'" in plan.reason
+    )
+
+
+def test_views_of_one_source_keep_its_rows_once(local_spark: SparkSession) -> None:
+    plans = [
+        analyse(local_spark, ViewDefinition(name, VIEWS[name][1]), SCHEMAS, keys={"orders": KEY})
+        for name in ("grouped", "window", "rows")
+    ]
+    assert len({plan.inner[0].content for plan in plans}) == 1 and plans[0].inner[0].content

@@ -76,7 +76,7 @@ def scans(spare: int = 1) -> Iterator[list[str]]:
         yield made
 
 
-@pytest.mark.parametrize("name", few(LIMITS, "nulls", "of a join", "grouped"))
+@pytest.mark.parametrize("name", few(LIMITS, "grouped"))
 def test_a_limit_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"limit {name}")
     view_class, query = LIMITS[name]
@@ -86,7 +86,7 @@ def test_a_limit_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_
         follow_in_all_ways(graph, chance)
 
 
-@pytest.mark.parametrize("name", few(["largest", "ties", "grouped", "of a join"], "ties"))
+@pytest.mark.parametrize("name", few(["largest", "ties", "grouped", "of a join"]))
 def test_a_limit_over_rows_that_were_there_before(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"late {name}")
     total = ViewDefinition("total", "SELECT g, count(*) AS n FROM u GROUP BY g")
@@ -102,7 +102,7 @@ def test_a_limit_over_rows_that_were_there_before(local_spark: SparkSession, tmp
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("name", few(["largest", "offset", "grouped", "of a join"], "offset"))
+@pytest.mark.parametrize("name", few(["largest", "offset", "grouped", "of a join"]))
 def test_a_limit_over_rows_that_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"apart {name}")
     view = FollowedView(local_spark, tmp_path, ViewDefinition("v", LIMITS[name][1]), {"t": SCHEMA, "u": SCHEMA})
@@ -237,6 +237,7 @@ def test_groups_above_a_limit_are_computed_again_from_the_kept_rows(local_spark:
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_two_limits_share_the_rows_below_them(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random("two limits")
     other = ViewDefinition("w", "SELECT k, i, x FROM t ORDER BY x LIMIT 3")
