@@ -329,7 +329,7 @@ VIEW_MUTANTS = (
         "changes of several epochs begin at the rows of now",
         "spark_bridge/views/derived_views.py",
         (("parents[name].since(self.begun[name],", "parents[name].since(parents[name].version,"),),
-        shown_by=f"{_ADDED_LATER}[joined_again]",
+        shown_by=f"{_ADDED_LATER}[grouped]",
     ),
     Mutant(
         "a hidden view over views is no parent",
