@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
 from actors.rows import BadRecord, Rows
+from actors.schemas.metadata_columns import row_positions
 from actors.settings import ReadLimits
 
-MOST_RAW_BYTES = 64 * 1024
-"""Of a bad record, which are kept."""
+_RAW_BYTES = 64 * 1024
 
 
 class Records(Protocol):
@@ -67,13 +70,37 @@ def salvaged(
                 runs += [(middle, end), (start, middle)]
                 continue
             if bad_before + len(bad) == limits.max_bad_records:
-                raise UnreadableFile(
-                    f"more than {limits.max_bad_records} of its records are bad (ReadLimits.max_bad_records), "
-                    f"the last: {reason_of(error)}",
-                    first_row + start + 1,
-                ) from None
-            bad.append(BadRecord(first_row + start, records.raw(start)[:MOST_RAW_BYTES], reason_of(error)))
+                raise too_many_bad(limits.max_bad_records, reason_of(error), first_row + start) from None
+            bad.append(BadRecord(first_row + start, records.raw(start)[:_RAW_BYTES], reason_of(error)))
     return Rows(pa.concat_tables(good) if good else records.parse(0, 0), first_row, tuple(bad))
+
+
+def too_many_bad(most: int, reason: str, row: int) -> UnreadableFile:
+    """The error of a file with more bad records than `most`, of which this row is one, counted from 0."""
+    return UnreadableFile(
+        f"more than {most} of its records are bad (ReadLimits.max_bad_records), the last: {reason}", row + 1
+    )
+
+
+def set_aside(rows: Rows, records: pa.Table, is_bad: npt.NDArray[np.bool_], reason: Callable[[int], str]) -> Rows:
+    """The rows without some of them, which are bad records.
+
+    Args:
+        rows: the rows.
+        records: what is shown of each, in the same order.
+        is_bad: for each row whether it is a bad record.
+        reason: index of a row → why it is one.
+    """
+    positions = row_positions(rows).to_numpy()
+    bad = [
+        BadRecord(int(positions[at]), row_as_json(records, int(at))[:_RAW_BYTES], reason(int(at)))
+        for at in np.flatnonzero(is_bad)
+    ]
+    return replace(
+        rows,
+        table=rows.table.filter(pa.array(~is_bad)),
+        bad=tuple(sorted([*rows.bad, *bad], key=lambda each: each.row)),
+    )
 
 
 def row_as_json(table: pa.Table, index: int) -> bytes:

@@ -11,6 +11,7 @@ from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
 from actors.formats.limits import CpuTime
 from actors.formats.reader import FileReader
+from actors.formats.salvage import too_many_bad
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
@@ -118,12 +119,7 @@ class OpenFile:
             rows = made.complete(piece)
             bad += len(rows.bad)
             if bad > self._most_bad:
-                last = rows.bad[-1]
-                raise UnreadableFile(
-                    f"more than {self._most_bad} of its records are bad (ReadLimits.max_bad_records), the last: "
-                    f"{last.reason}",
-                    last.row + 1,
-                )
+                raise too_many_bad(self._most_bad, rows.bad[-1].reason, rows.bad[-1].row)
             if self._adds_columns and rows.others:
                 new = addable_columns(schema, rows.others, stored=self._source.materialize)
                 if new.names:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.formats.salvage import MOST_RAW_BYTES, row_as_json
-from actors.rows import BadRecord, Rows
-from actors.schemas.metadata_columns import row_positions
+from actors.formats.salvage import set_aside
+from actors.rows import Rows
 
 
 def with_values(rows: Rows, columns: Sequence[str]) -> Rows:
@@ -26,17 +23,9 @@ def with_values(rows: Rows, columns: Sequence[str]) -> Rows:
         return rows
     nulls = {name: np.asarray(pc.is_null(rows.table.column(name))) for name in there}
     lacking = np.logical_or.reduce(list(nulls.values()))
-    positions = np.asarray(row_positions(rows))
-    bad = [
-        BadRecord(
-            int(positions[at]),
-            row_as_json(rows.table, int(at))[:MOST_RAW_BYTES],
-            f"column {next(name for name in there if nulls[name][at])} is null, and the key of the source needs it",
-        )
-        for at in np.flatnonzero(lacking)
-    ]
-    return replace(
-        rows,
-        table=rows.table.filter(pa.array(~lacking)),
-        bad=tuple(sorted([*rows.bad, *bad], key=lambda each: each.row)),
-    )
+
+    def reason(at: int) -> str:
+        lacks = next(name for name in there if nulls[name][at])
+        return f"column {lacks} is null, and the key of the source needs it"
+
+    return set_aside(rows, rows.table, lacking, reason)

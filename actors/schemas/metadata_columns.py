@@ -10,9 +10,9 @@ import pyarrow as pa
 from actors.files import FileVersion
 from actors.rows import Rows
 
-ROW, EPOCH = "_row", "_epoch"
+PATH, ROW, EPOCH = "_path", "_row", "_epoch"
 _TYPES: Mapping[str, pa.DataType] = {
-    "_path": pa.string(),
+    PATH: pa.string(),
     "_size": pa.int64(),
     "_last_modified": pa.timestamp("us", "UTC"),
     "_etag": pa.string(),
@@ -36,7 +36,7 @@ def file_scalars(file: FileVersion, url: str) -> Mapping[str, pa.Scalar]:
     values = (f"{url}/{file.path}", file.size, file.last_modified, file.etag)
     return {
         name: pa.scalar(value, _TYPES[name])
-        for name, value in zip(("_path", "_size", "_last_modified", "_etag"), values, strict=True)
+        for name, value in zip((PATH, "_size", "_last_modified", "_etag"), values, strict=True)
     }
 
 

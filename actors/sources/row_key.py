@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
+from actors.schemas.metadata_columns import PATH, ROW
 from state.errors import SchemaError, SettingsError
 
-PATH, ROW = "_path", "_row"
 METADATA = ("path", "row")
 """The metadata columns of a source with a key: they order the rows that `order_by` does not tell apart."""
 NUMBER = "__sw_number"

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
 from spark_bridge.analysis.columns import columns_to_read
+from spark_bridge.hand_over.dataset_frame import columns_there
 from spark_bridge.hand_over.history import FragmentRows, HistoryPiece, StoredSpan
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
 
 _SAMPLE_ROWS = 1_000
 _REST = 1.5
@@ -97,9 +98,7 @@ def _one_row(root: Location, source: str, stored: ViewVersion, schema: pa.Schema
     """The span of one row of a source, without its place."""
     location = root.child(stored.path)
     dataset = open_dataset(location, stored.version)
-    names = columns_to_read(schema.append(FILE_FIELD), [used])
-    # A dataset gets a column with the first rows that have it; a column that it lacks is null.
-    there = [name for name in names if name in (*dataset.schema.names, FILE_FIELD.name)] or [ROW_COLUMN]
+    there = columns_there(dataset, columns_to_read(schema.append(FILE_FIELD), [used]))
     read = [PATH_COLUMN if name == FILE_FIELD.name else name for name in there]
     sample = dataset.to_table(columns=read, limit=_SAMPLE_ROWS)
     return StoredSpan(source, location, dataset, there, (), max(1, sample.nbytes // max(1, sample.num_rows)))

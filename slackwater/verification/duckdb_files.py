@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.formats.options import Csv, Json, Parquet, Text
-from actors.sources.row_key import PATH, ROW
+from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError

@@ -18,7 +18,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
+from spark_bridge.hand_over.dataset_frame import WantedRows, columns_there, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.lance.lance_access import open_dataset
@@ -26,7 +26,7 @@ from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, ROW_COLUMN, WEIGHT_FIELD
+from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD
 
 _FILES_AT_ONCE = 500
 _GONE = ""
@@ -148,10 +148,8 @@ class CorrectedRows:
             schema = self._schemas[source]
             assert schema is not None, "a source with rows has a schema"
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
-            # A dataset gets a column with the first rows that have it; a column that it lacks is null.
-            there = [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)]
             wanted = WantedRows(source, files, values.get(source, {}), fragments)
-            frames[source], rows = rows_of_dataset(self._spark, location, dataset, there or [ROW_COLUMN], wanted)
+            frames[source], rows = rows_of_dataset(self._spark, location, dataset, columns_there(dataset, used), wanted)
             count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
         return EpochRows(frames, nbytes, self._parallelism, self._time_us)

@@ -22,7 +22,7 @@ from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import fingerprint
 from state.tables.fingerprint import path_fingerprint
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN
+from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
 
 # Spark's workers do not have this project installed.
 for _module in (fingerprint, sys.modules[__name__]):
@@ -69,6 +69,14 @@ def frame_of_dataset(
 ) -> DataFrame:
     """All rows of a dataset, see `rows_of_dataset`."""
     return rows_of_dataset(spark, location, dataset, columns, WantedRows())[0].frame
+
+
+def columns_there(dataset: lance.LanceDataset, used: Sequence[str]) -> list[str]:
+    """The columns of stored rows among those that are used, one at least; `__sw_file` stands for their path.
+
+    A dataset gets a column with the first rows that have it; a column that it lacks is null.
+    """
+    return [name for name in used if name in (*dataset.schema.names, FILE_FIELD.name)] or [ROW_COLUMN]
 
 
 def rows_of_dataset(

@@ -196,3 +196,18 @@ def follow_in_all_ways(graph: ViewGraph, chance: random.Random) -> None:
         graph.check()
         random_epoch(graph, chance)
     graph.materializer.close()
+
+
+def follow_late(spark: SparkSession, root: Path, view: ViewDefinition, chance: random.Random) -> None:
+    """Epochs of a view over `t` and `u` that is declared when these have rows, which tasks compute it from."""
+    total = ViewDefinition("total", "SELECT g, count(*) AS n FROM u GROUP BY g")
+    graph = ViewGraph(spark, root, [total], ("t", "u"))
+    graph.correct({("t", f"{number}"): random_rows(chance, 30) for number in range(3)})
+    graph.correct({("u", f"{number}"): random_rows(chance, 10) for number in range(3)})
+    graph.declare([total, view])
+    with as_if_many():
+        graph.settle()
+    graph.check()
+    for _ in range(4):
+        random_epoch(graph, chance)
+    graph.materializer.close()

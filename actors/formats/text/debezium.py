@@ -20,19 +20,19 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile
-from actors.formats.salvage import MOST_RAW_BYTES, row_as_json
+from actors.formats.salvage import set_aside
 from actors.formats.text.json import JsonReader
 from actors.objects.object_file import ObjectFile
-from actors.rows import BadRecord, Offset, Rows
+from actors.rows import Offset, Rows
 from actors.schemas.conform import Timestamps
 from actors.schemas.merged_schema import merged_schema
-from actors.schemas.metadata_columns import row_positions
 from actors.settings import MIB, ReadLimits
 
 _BEFORE, _AFTER, _SOURCE = "before", "after", "source"
 _PAYLOAD = "payload"
 _OF_ENVELOPE = "__"
 _OF_SOURCE = f"{_OF_ENVELOPE}{_SOURCE}_"
+_NO_ROW = "it has neither `before` nor `after`; a change of a row has one of them, and a truncation is none"
 
 
 class DebeziumReader:
@@ -105,24 +105,9 @@ def _unwrapped(piece: Rows, wanted: pa.Schema) -> Rows:
     is_after = after.is_valid()
     columns = [_column(table, field.name, after, before, is_after) for field in wanted]
     rows = pa.Table.from_arrays(columns, schema=wanted)
-    has_row = np.asarray(pc.or_(is_after, before.is_valid()))
-    if has_row.all():
-        return replace(piece, table=rows, others=())
-    positions = np.asarray(row_positions(piece))
-    bad = [
-        BadRecord(
-            int(positions[at]),
-            row_as_json(table, int(at))[:MOST_RAW_BYTES],
-            "it has neither `before` nor `after`; a change of a row has one of them, and a truncation is none",
-        )
-        for at in np.flatnonzero(~has_row)
-    ]
-    return replace(
-        piece,
-        table=rows.filter(pa.array(has_row)),
-        bad=tuple(sorted([*piece.bad, *bad], key=lambda each: each.row)),
-        others=(),
-    )
+    unwrapped = replace(piece, table=rows, others=())
+    lacks_row = np.asarray(pc.invert(pc.or_(is_after, before.is_valid())))
+    return set_aside(unwrapped, table, lacks_row, lambda _: _NO_ROW) if lacks_row.any() else unwrapped
 
 
 def _column(

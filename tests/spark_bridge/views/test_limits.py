@@ -22,8 +22,7 @@ from state.errors import NotIncrementalError
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.view_graph import ViewGraph, follow_in_all_ways, random_epoch
-from tests.spark_bridge.ways_of_rows import as_if_many
+from tests.spark_bridge.view_graph import ViewGraph, follow_in_all_ways, follow_late
 
 SOURCES = ("t", "u")
 LIMITS: Mapping[str, tuple[str, str]] = {
@@ -89,17 +88,7 @@ def test_a_limit_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_
 @pytest.mark.parametrize("name", few(["largest", "ties", "grouped", "of a join"]))
 def test_a_limit_over_rows_that_were_there_before(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"late {name}")
-    total = ViewDefinition("total", "SELECT g, count(*) AS n FROM u GROUP BY g")
-    graph = ViewGraph(local_spark, tmp_path, [total], SOURCES)
-    graph.correct({("t", f"{number}"): random_rows(chance, 30) for number in range(3)})
-    graph.correct({("u", f"{number}"): random_rows(chance, 10) for number in range(3)})
-    graph.declare([total, ViewDefinition("v", LIMITS[name][1])])
-    with as_if_many():
-        graph.settle()
-    graph.check()
-    for _ in range(4):
-        random_epoch(graph, chance)
-    graph.materializer.close()
+    follow_late(local_spark, tmp_path, ViewDefinition("v", LIMITS[name][1]), chance)
 
 
 @pytest.mark.parametrize("name", few(["largest", "offset", "grouped", "of a join"]))
