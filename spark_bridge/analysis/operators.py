@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.epoch_timestamps import is_epoch_timestamp, is_wall_clock
+from spark_bridge.catalyst.epoch_timestamps import has_epoch_timestamp, is_epoch_timestamp, is_wall_clock
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
@@ -176,6 +176,8 @@ class ExpressionCheck:
 
     def _require_timeless(self, condition: Expression) -> None:
         """Refuses a condition on the time of the epoch: rows would have to come and go as time passes."""
+        if not has_epoch_timestamp(self._catalyst, condition):
+            return
         for child in self._catalyst.items(condition.children()):
             self._require_timeless(child)
         if is_epoch_timestamp(condition):

@@ -26,6 +26,7 @@ _BY_ANOTHER = frozenset({"MaxBy", "MinBy"})
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank", "CumeDist"})
 _OF_POSITION = frozenset({"RowNumber", "NTile", "Lag", "Lead"})
 _AT_AN_END = frozenset({"First", "Last", "NthValue"})
+_WITH_ORDERS = ("PLAN_EXPRESSION", "AGGREGATE_EXPRESSION")
 _Use = Literal["rows", "peers", "ends"]
 
 
@@ -60,6 +61,8 @@ class TotalOrder:
     def _with_expressions(self, plan: Plan) -> Plan:
         """The operator with `max_by`, `min_by` and the plans of subqueries rewritten."""
         catalyst = self._catalyst
+        if not any(catalyst.may_have(plan, pattern) for pattern in _WITH_ORDERS):
+            return plan
         if all(self._expression(each) is each for each in catalyst.items(plan.expressions())):
             return plan
         match simple_name(plan):
@@ -83,6 +86,8 @@ class TotalOrder:
         return [self._expression(each) for each in self._catalyst.items(expressions)]
 
     def _expression(self, expression: Expression) -> Expression:
+        if not self._may_have_order(expression):
+            return expression
         if self._catalyst.is_instance(expression, "catalyst.expressions.SubqueryExpression"):
             plan = expression.plan()
             total_plan = self.of(plan)
@@ -92,6 +97,11 @@ class TotalOrder:
         if not _are_same(total, children):
             expression = expression.withNewChildren(self._catalyst.seq(total))
         return self._by_value_too(expression) if simple_name(expression) in _BY_ANOTHER else expression
+
+    def _may_have_order(self, expression: Expression) -> bool:
+        catalyst = self._catalyst
+        is_by_another = catalyst.has_part(expression, "catalyst.expressions.aggregate.MaxMinBy")
+        return is_by_another or catalyst.may_have(expression, "PLAN_EXPRESSION")
 
     def _by_value_too(self, function: Expression) -> Expression:
         """`max_by` or `min_by` by the pair of the order and the value; a null order is still none."""

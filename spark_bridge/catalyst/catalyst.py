@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import pyarrow as pa
+from py4j.java_gateway import JavaClass
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
@@ -32,7 +33,13 @@ class Catalyst:
         self._session: Any = spark._jsparkSession
         # Each name on the path to a method is a call of its own.
         self._to_seq = self._jvm.PythonUtils.toSeq
+        self._no_elements, self._option = self._to_seq([]), self._jvm.scala.Option
+        self._no_value = self._option.empty()
+        self._pattern_set = self._jvm.org.apache.spark.sql.catalyst.trees.TreePattern
+        self._patterns: dict[str, Any] = {}
         self._classes: dict[str, Any] = {}
+        self._singletons: dict[str, Any] = {}
+        self._has_class: dict[str, Any] = {}
         catalyst = self._jvm.org.apache.spark.sql.catalyst
         self._plans = catalyst.plans.logical
         self.expressions: Any = catalyst.expressions
@@ -57,19 +64,22 @@ class Catalyst:
 
     def seq(self, elements: Iterable[Any]) -> Any:
         """A Scala Seq."""
-        return self._to_seq(list(elements))
+        listed = list(elements)
+        return self._to_seq(listed) if listed else self._no_elements
 
     def none(self) -> Any:
         """Scala's None."""
-        return self._jvm.scala.Option.empty()
+        return self._no_value
 
     def option(self, value: Any | None) -> Any:
         """Scala's Option of a value."""
-        return self._jvm.scala.Option.apply(value)
+        return self._option.apply(value)
 
     def singleton(self, class_name: str) -> Any:
         """A Scala object, named relative to `org.apache.spark.sql`."""
-        return self._class(f"{class_name}$").getField("MODULE$").get(None)
+        if class_name not in self._singletons:
+            self._singletons[class_name] = self._class(f"{class_name}$").getField("MODULE$").get(None)
+        return self._singletons[class_name]
 
     @staticmethod
     def items(seq: Any) -> list[Any]:
@@ -79,6 +89,27 @@ class Catalyst:
     def is_instance(self, java_object: Any, class_name: str) -> bool:
         """Whether a Java object is of a class, named relative to `org.apache.spark.sql`."""
         return bool(self._class(class_name).isInstance(java_object))
+
+    def has_part(self, tree: Plan | Expression, class_name: str) -> bool:
+        """Whether a plan has an operator of a class, or an expression a part: the tree is searched in one call."""
+        if class_name not in self._has_class:
+            is_instance = self._method_of(
+                self._jvm.java.lang.Class.forName("java.lang.Class"),
+                "isInstance",
+                self._jvm.java.lang.Boolean.TYPE,
+                self._jvm.java.lang.Class.forName("java.lang.Object"),
+            )
+            self._has_class[class_name] = self._function(is_instance.bindTo(self._class(class_name)))
+        return bool(tree.exists(self._has_class[class_name]))
+
+    def may_have(self, tree: Plan | Expression, pattern: str) -> bool:
+        """Whether a tree may have a part with one of Spark's patterns, as LITERAL.
+
+        An operator has the patterns of its expressions and of their subqueries.
+        """
+        if pattern not in self._patterns:
+            self._patterns[pattern] = getattr(self._pattern_set, pattern)()
+        return bool(tree.containsPattern(self._patterns[pattern]))
 
     def _class(self, class_name: str) -> Any:
         if class_name not in self._classes:
@@ -387,9 +418,12 @@ class Catalyst:
 
     def _method(self, class_name: str, name: str, result: Any, *arguments: Any) -> Any:
         """A handle on a public method of a class, which is named relative to `org.apache.spark.sql`."""
+        return self._method_of(self._class(class_name), name, result, *arguments)
+
+    def _method_of(self, java_class: Any, name: str, result: Any, *arguments: Any) -> Any:
         invoke = self._jvm.java.lang.invoke
         method_type = invoke.MethodType.methodType(result, *arguments)
-        return invoke.MethodHandles.publicLookup().findVirtual(self._class(class_name), name, method_type)
+        return invoke.MethodHandles.publicLookup().findVirtual(java_class, name, method_type)
 
     def _function(self, method: Any) -> Any:
         """A method of one argument as a Scala function."""
@@ -523,9 +557,15 @@ def attribute_id(named: Expression) -> int:
 
 def is_attribute(expression: Expression) -> bool:
     """Whether an expression is a plain reference to a column."""
-    return bool(expression.getClass().getSimpleName() == "AttributeReference")
+    return simple_name(expression) == "AttributeReference"
 
 
 def simple_name(java_object: Any) -> str:
     """The class of a Java object, without its package."""
-    return str(java_object.getClass().getSimpleName())
+    return str(_simple_name_of(java_object._gateway_client)(java_object))
+
+
+@lru_cache(maxsize=1)
+def _simple_name_of(client: Any) -> Any:
+    """A function from an object to the name of its class: one call in place of three."""
+    return JavaClass("org.apache.commons.lang3.ClassUtils", client).getSimpleName

@@ -22,6 +22,14 @@ def is_epoch_timestamp(expression: Expression) -> bool:
     return simple_name(expression) in _KINDS
 
 
+def has_epoch_timestamp(catalyst: Catalyst, expression: Expression) -> bool:
+    """Whether an expression or a part of it gives the time of its computation."""
+    if not catalyst.may_have(expression, "CURRENT_LIKE"):
+        return False
+    children = catalyst.items(expression.children())
+    return is_epoch_timestamp(expression) or any(has_epoch_timestamp(catalyst, each) for each in children)
+
+
 def is_wall_clock(expression: Expression) -> bool:
     """Whether an expression is a word for a time, as 'now', that Spark reads from the clock when it plans a job."""
     if simple_name(expression) != "Cast" or simple_name(expression.dataType()).rstrip("$") not in _TIMES:
@@ -75,8 +83,14 @@ class EpochTimestamps:
 
     def are_in(self, plan: Plan) -> bool:
         """Whether an analysed plan has such an expression."""
+        if not self._catalyst.may_have(plan, "CURRENT_LIKE"):
+            return False
         parts = parts_of(self._catalyst, plan)
-        return any(self._has_timestamp(each) for part in parts for each in self._catalyst.items(part.expressions()))
+        return any(
+            has_epoch_timestamp(self._catalyst, each)
+            for part in parts
+            for each in self._catalyst.items(part.expressions())
+        )
 
     def put_into(self, plan: Plan) -> Plan:
         """The analysed plan with every such expression replaced by the settable time.
@@ -84,8 +98,10 @@ class EpochTimestamps:
         The plan is row by row below at most one Aggregate; the analysis refuses such an expression above it.
         """
         catalyst = self._catalyst
+        if not catalyst.may_have(plan, "CURRENT_LIKE"):
+            return plan
         children = [self.put_into(child) for child in catalyst.items(plan.children())]
-        if not any(map(self._has_timestamp, catalyst.items(plan.expressions()))):
+        if not any(has_epoch_timestamp(catalyst, each) for each in catalyst.items(plan.expressions())):
             return catalyst.with_children(plan, children) if children else plan
         match simple_name(plan):
             case "Project":
@@ -116,7 +132,3 @@ class EpochTimestamps:
         catalyst = self._catalyst
         time = catalyst.call(catalyst.java_object(self._holder), "get", [catalyst.number(0)], catalyst.timestamp_type)
         return catalyst.cast(time, timestamp.dataType())
-
-    def _has_timestamp(self, expression: Expression) -> bool:
-        children = self._catalyst.items(expression.children())
-        return is_epoch_timestamp(expression) or any(map(self._has_timestamp, children))

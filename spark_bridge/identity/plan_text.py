@@ -75,6 +75,8 @@ def _literals(catalyst: Catalyst, plan: Plan) -> list[str]:
 
 
 def _literals_of(catalyst: Catalyst, expression: Expression) -> list[str]:
+    if not catalyst.may_have(expression, "LITERAL"):
+        return []
     if simple_name(expression) == "Literal":
         return [f"{expression.sql()} {expression.dataType().sql()}"]
     return [text for child in catalyst.items(expression.children()) for text in _literals_of(catalyst, child)]
