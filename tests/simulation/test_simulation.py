@@ -36,8 +36,8 @@ print(digest.hexdigest())
 """
 
 
-def test_two_hundred_seeds_keep_every_promise() -> None:
-    assert [seed for _, failing in failing_seeds(0, 200) for seed in failing] == []
+def test_fifty_seeds_keep_every_promise() -> None:
+    assert [seed for _, failing in failing_seeds(0, 50) for seed in failing] == []
 
 
 @pytest.mark.more

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.cases import few
 from tests.spark_bridge.random_graph_story import EPOCHS_OF_A_STORY, tell_graph
 
+MORE = [pytest.param(seed, EPOCHS_OF_A_STORY, marks=pytest.mark.more) for seed in range(5)]
 
-@pytest.mark.parametrize("seed", few(range(5), 1))
-def test_random_graphs_equal_sparks_answers(local_spark: SparkSession, tmp_path: Path, seed: int) -> None:
-    assert tell_graph(local_spark, tmp_path, seed, EPOCHS_OF_A_STORY) >= EPOCHS_OF_A_STORY
+
+@pytest.mark.parametrize("seed, epochs", [(1, 3), *MORE])
+def test_random_graphs_equal_sparks_answers(local_spark: SparkSession, tmp_path: Path, seed: int, epochs: int) -> None:
+    assert tell_graph(local_spark, tmp_path, seed, epochs) >= epochs

@@ -169,6 +169,7 @@ def test_a_view_that_changes_for_long_has_few_fragments_and_a_short_index(tmp_pa
     assert set(last.values()) == {319}
 
 
+@pytest.mark.more
 def test_a_view_whose_rows_all_change_again_and_again_has_few_dead_rows(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(20_000)))
     chance = random.Random(1)

@@ -28,6 +28,7 @@ from state.store.restored_views import restored_views
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, LINEAGE
+from tests.cases import few
 from tests.spark_bridge.ways_of_rows import as_if_many
 
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -133,9 +134,10 @@ def test_a_worker_without_this_project_reads_a_span(tmp_path: Path, monkeypatch:
     assert (done.stdout.strip(), done.returncode) == ("11", 0), done.stderr
 
 
-@pytest.mark.parametrize(
-    "query", ["SELECT k, count(*) AS rows, sum(n) AS s FROM t GROUP BY k", "SELECT n FROM t WHERE n % 2 = 1"]
-)
+GROUPED = "SELECT k, count(*) AS rows, sum(n) AS s FROM t GROUP BY k"
+
+
+@pytest.mark.parametrize("query", few([GROUPED, "SELECT n FROM t WHERE n % 2 = 1"], GROUPED))
 def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:

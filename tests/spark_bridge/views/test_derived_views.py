@@ -60,7 +60,7 @@ GRAPHS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("over", "aggregate", "SELECT count(*) AS n, sum(s) AS s FROM sums"),
     ),
 }  # fmt: skip
-QUICK = ("deep", "expanded")
+QUICK = ("deep",)
 
 
 def graph_of(name: str) -> list[ViewDefinition]:
@@ -102,7 +102,7 @@ def test_function_reads_views_by_its_parameters(local_spark: SparkSession, tmp_p
     random_epochs(graph, random.Random(3), 3)
 
 
-@pytest.mark.parametrize("at_once", few([True, False], False))
+@pytest.mark.parametrize("at_once", few([True, False]))
 def test_view_that_is_added_later_gets_all_rows(
     local_spark: SparkSession, tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,7 @@ def _forget_in_catalog(graph: ViewGraph, name: str) -> None:
     graph.catalog = {each: view for each, view in graph.catalog.items() if declared_name(each) != name}
 
 
-@pytest.mark.parametrize("name", few(QUERIES, "three", "shared", "over a view", "rows beside groups"))
+@pytest.mark.parametrize("name", few(QUERIES, "three", "over a view", "rows beside groups"))
 def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -165,7 +165,7 @@ def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSes
     graph.check()
 
 
-@pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
+@pytest.mark.parametrize("is_restarted", few([False, True], True), ids=["in a run", "by a restart"])
 @pytest.mark.parametrize(
     "query", [QUERIES["over a view"], "SELECT t.k, total.n FROM t JOIN total ON t.k = total.k"], ids=["groups", "join"]
 )

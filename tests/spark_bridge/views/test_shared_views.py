@@ -17,6 +17,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets import view_table
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.stored_rows import declared_name
+from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import SmallPieces, ViewGraph, follow_in_all_ways, random_epoch
 
@@ -58,6 +59,7 @@ def test_views_over_the_same_sides_have_one_dataset_for_each(local_spark: SparkS
     follow_in_all_ways(graph, random.Random(5))
 
 
+@pytest.mark.more
 def test_sides_over_a_view_are_shared(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, TOTAL, OVER, ABOVE)
     _epochs(graph)
@@ -65,6 +67,7 @@ def test_sides_over_a_view_are_shared(local_spark: SparkSession, tmp_path: Path)
     follow_in_all_ways(graph, random.Random(6))
 
 
+@pytest.mark.more
 def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSession, tmp_path: Path) -> None:
     within = "(SELECT n, count(*) AS c FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n)"
     first = ViewDefinition("first", f"SELECT max(c) AS m FROM {within}")
@@ -91,7 +94,7 @@ def test_a_view_that_comes_later_has_its_sides_at_once(local_spark: SparkSession
 
 
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
-@pytest.mark.parametrize("gone", [0, 1])
+@pytest.mark.parametrize("gone", few([0, 1], 0))
 def test_a_view_that_is_dropped_leaves_the_rows_to_the_other(
     local_spark: SparkSession, tmp_path: Path, gone: int, is_restarted: bool
 ) -> None:
@@ -129,7 +132,7 @@ def test_each_view_waits_for_the_missing_files_of_common_rows(
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("left", [BY_K, MOST], ids=["the first stays", "the second stays"])
+@pytest.mark.parametrize("left", few([BY_K, MOST], "by_k"), ids=["the first stays", "the second stays"])
 def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
     local_spark: SparkSession, tmp_path: Path, left: ViewDefinition
 ) -> None:
@@ -143,7 +146,9 @@ def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("views", [(BY_K, MOST), (TOTAL, OVER, ABOVE)], ids=["of sources", "of a view"])
+@pytest.mark.parametrize(
+    "views", few([(BY_K, MOST), (TOTAL, OVER, ABOVE)], (TOTAL, OVER, ABOVE)), ids=["of sources", "of a view"]
+)
 def test_a_view_is_dropped_after_its_rows_were_tidied(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, views: tuple[ViewDefinition, ...]
 ) -> None:
@@ -177,7 +182,7 @@ def _rows(k: str, i: int) -> pa.Table:
     return pa.table([[k], [1], [i]], schema=FILES_SCHEMA)
 
 
-@pytest.mark.parametrize("failing", [0, 1])
+@pytest.mark.parametrize("failing", few([0, 1], 1))
 def test_a_view_that_fails_leaves_the_rows_to_the_other(
     local_spark: SparkSession, tmp_path: Path, failing: int
 ) -> None:
@@ -220,6 +225,7 @@ def test_views_fail_together_if_their_common_rows_do(local_spark: SparkSession, 
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_roots_that_have_the_rows_twice_have_them_once_after_a_restart(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
