@@ -86,6 +86,11 @@ class LanceStateStore(HeadSwapStore):
         self._indexes = BlockIndexes()
         self._folder = StateFolder(self._indexes, self.fold_sizes)
 
+    @property
+    def location(self) -> Location:
+        """The root."""
+        return self._root
+
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
         """A new store.
