@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
-from state.upkeep.branches import is_branch_tag, require_free, user_tags
 from state.tables.keys import encode_key
+from state.upkeep.branches import is_branch_tag, require_free, user_tags
 
 if TYPE_CHECKING:
     from state.store.store import StateStore
