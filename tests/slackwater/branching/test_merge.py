@@ -105,7 +105,8 @@ def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
 
 
 def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoot) -> None:
-    above, writer = Writer(local.root), with_new_view(local.root)
+    writer = with_new_view(local.root)
+    above = Writer(local.root)
     writer.views["more.2"] = replace(writer.views["late"], name="more.2")
     writer.commit()
     put_view(above.delta, replace(catalog(local.root).views["late"], frozen_epoch=local.epochs[-1]))

@@ -58,6 +58,12 @@ def test_a_clone_and_its_origin_are_changed_apart(where: str, tmp_path: Path, re
             for key in gone:
                 del expected[key]
             table.tidy()
+    for table, expected in zip(tables, held, strict=True):
+        table.update_where({"n": "n + 1"}, "k < 100")
+        expected |= {key: value + 1 for key, value in expected.items() if key < 100}
+        table.add_columns(pa.schema([("more", pa.string())]))
+        table.append(rows_of({99_999: 1}).append_column("more", pa.array(["x"])).select(table.schema.names))
+        expected[99_999] = 1
     for place, table, expected in zip((origin, clone), tables, held, strict=True):
         assert content(table.snapshot()) == expected
         found = table.rows_of(pa.array([f"{key:06}" for key in range(200)]), ["k"])
