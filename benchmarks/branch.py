@@ -59,9 +59,7 @@ class Writer:
 
     def commit(self) -> None:
         delta, self.delta = self.delta.build(), DeltaBuilder()
-        self.store.commit(
-            epoch=self.epoch, delta=delta, views=self.views, counts=EpochCounts(), seconds=EpochSeconds()
-        )
+        self.store.commit(epoch=self.epoch, delta=delta, views=self.views, counts=EpochCounts(), seconds=EpochSeconds())
 
     def add(self, name: str, rows: pa.Table) -> None:
         path = f"views/{name}-{self.epoch}.lance"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,9 +187,36 @@ def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None
     branch = branched(local.root)
     run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "audit", local.epochs[1]))
     assert opened(local.root).tags() == {"audit": local.epochs[1]}
-    assert opened(branch).tags() == {}
+    Writer(local.root).commit()
+    second = branched(local.root, "second")
+    assert opened(branch).tags() == opened(second).tags() == {}
     with pytest.raises(sw.UsageError, match="exists, at epoch"):
         run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "branch/trial", local.epochs[1]))
+
+
+def test_a_view_that_catches_up_is_not_in_a_branch(local: WrittenRoot) -> None:
+    writer = Writer(local.root)
+    writer.add("more", late(1))
+    more = writer.views.pop("more")
+    writer.views["more.next"] = replace(more, name="more.next", pinned_epoch=local.epochs[1])
+    writer.commit()
+    branch = branched(local.root)
+    head = LanceStateStore.open(branch, SystemClock(), read_only=True).head
+    assert sorted(head.views) == ["by_carrier", "late"]
+    assert not branch.child(more.path).path.exists()
+    assert contents(branch) == contents(local.root)
+
+
+def test_the_rest_of_a_branch_that_has_lived_is_not_a_branch_in_the_making(local: WrittenRoot) -> None:
+    branch = branched(local.root)
+    writer = Writer(branch)
+    writer.append("late", late(9))
+    writer.commit()
+    shutil.rmtree(branch.child("state.lance").path)
+    with pytest.raises(sw.UsageError, match="exists, and is not version .* delete the rest of that branch"):
+        branched(local.root)
+    sw.drop_branch(local.root.url, "trial")
+    assert contents(branched(local.root)) == contents(local.root)
 
 
 @pytest.mark.more
