@@ -52,8 +52,8 @@ BRANCH_MUTANTS = (
         (
             (
                 "            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)\n",
-                "            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)\n"
-                "            _clone(dataset_location(self._root), dataset_location(self.location), record.state_version)\n",
+                "            for place in (origin, self.location):\n"
+                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version)\n",
             ),
         ),
         shown_by=_BEGINS,

@@ -213,7 +213,7 @@ def test_the_rest_of_a_branch_that_has_lived_is_not_a_branch_in_the_making(local
     writer.append("late", late(9))
     writer.commit()
     shutil.rmtree(branch.child("state.lance").path)
-    with pytest.raises(sw.UsageError, match="exists, and is not version .* delete the rest of that branch"):
+    with pytest.raises(sw.UsageError, match=r"exists, and is not version .* delete the rest of that branch"):
         branched(local.root)
     sw.drop_branch(local.root.url, "trial")
     assert contents(branched(local.root)) == contents(local.root)
