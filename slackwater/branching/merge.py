@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, replace
 
 from slackwater.branching.branch import branch_of
@@ -114,7 +114,7 @@ class _Merge:
         for name in names:
             self._require_complete(self._there.views[name])
         self._require_readers(names)
-        sources = {source for name in names for source in self._there.views[name].sources}
+        sources = {source for view in self._there.views.values() for source in view.sources if _is_of(view, names)}
         require_same_files(sources, (self._store, self._here, None), (self._branch, self._there, self._record))
         views = {each: view for each, view in self._store.head.views.items() if declared_name(each) not in names}
         taken = {each: view for each, view in self._record.views.items() if declared_name(each) in names}
@@ -137,43 +137,50 @@ class _Merge:
             raise ViewNotFoundError(
                 f"{self._branch.location} has no view {unknown[0]!r}; its views are: {', '.join(sorted(shown)) or '-'}"
             )
-        names = {name for name in shown if self._differs(name) and (wanted is None or name in wanted)}
-        while more := {name for name in shown - names if names.intersection(self._there.views[name].views)}:
+        declared = {name for name in shown if not self._is_left(self._there.views[name])}
+        names = {name for name in (declared if wanted is None else wanted) if self._differs(name)}
+        while more := shown.intersection(_readers(self._there, names)) - names:
             names |= more
-        for name in names:
-            if missing := sorted(each for each in self._there.views[name].views if each not in names | self._same()):
-                raise UsageError(f"view {name!r} reads {missing[0]!r}, which the root does not have so: merge it, too")
+        for view in self._there.views.values():
+            missing = sorted(each for each in view.views if each not in names and self._differs(each))
+            if missing and _is_of(view, names):
+                raise UsageError(
+                    f"view {declared_name(view.name)!r} reads {missing[0]!r}, which the root does not have so: merge "
+                    "it, too"
+                )
         return names
 
-    def _same(self) -> set[str]:
-        return {name for name in self._there.views if not self._differs(name)}
-
     def _differs(self, name: str) -> bool:
-        here = self._here.views.get(name)
-        return here is None or here.frozen_epoch is not None or here.identity != self._there.views[name].identity
+        here, there = self._here.views.get(name), self._there.views[name]
+        if here is None or here.identity != there.identity:
+            return True
+        return here.frozen_epoch is not None and there.frozen_epoch is None
+
+    def _is_left(self, view: CatalogView) -> bool:
+        """True for a view that the branch does not declare any more."""
+        return view.frozen_epoch is not None and view.error is None
 
     def _require_complete(self, view: CatalogView) -> None:
         """Refuses a view that does not have all rows of its epoch."""
         reason = None
         if view.error is not None:
             reason = f"has failed in the branch ({view.error}): correct it there first"
-        elif view.frozen_epoch is not None:
+        elif self._is_left(view):
             reason = "is not maintained in the branch: declare it there, and run the branch"
         elif view.view_class == "full":
             reason = "is recomputed as a whole: a run of the root with its definition does that once"
         elif any(declared_name(each) == view.name for each, at in self._record.views.items() if at.pinned_epoch):
             reason = "is not complete in the branch: run the branch until it has caught up"
         if reason is not None:
-            raise UsageError(f"view {view.name!r} {reason}")
+            raise UsageError(f"view {view.name!r} {reason}; `--view` takes others without it")
 
-    def _require_readers(self, names: Collection[str]) -> None:
+    def _require_readers(self, names: Set[str]) -> None:
         """Refuses to replace a view under others that stay."""
-        for view in self._here.views.values():
-            read = sorted(set(names).intersection(view.views))
-            if read and is_view(view.name) and view.name not in names and view.frozen_epoch is None:
+        for name in sorted(_readers(self._here, names) - names):
+            if self._here.views[name].frozen_epoch is None:
                 raise UsageError(
-                    f"view {view.name!r} of the root reads {read[0]!r}, which the branch replaces, and the branch "
-                    f"does not maintain it: declare {view.name!r} in the branch, too, or drop it in the root"
+                    f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
+                    f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
                 )
 
     def _copy(self, view: ViewVersion) -> ViewVersion:
@@ -201,7 +208,7 @@ class _Merge:
             self._bytes += nbytes
         return self._copied[path]
 
-    def _definitions(self, names: Collection[str]) -> DeltaBuilder:
+    def _definitions(self, names: Set[str]) -> DeltaBuilder:
         """The changes of the catalog."""
         delta = DeltaBuilder()
         for each in self._here.views:
@@ -211,3 +218,13 @@ class _Merge:
             if declared_name(each) in names and not is_stored_rows(each):
                 put_view(delta, replace(view, created_epoch=self._epoch))
         return delta
+
+
+def _is_of(view: CatalogView, names: Set[str]) -> bool:
+    """True for one of these views, and for a hidden view of one."""
+    return declared_name(view.name) in names
+
+
+def _readers(catalog: Catalog, names: Set[str]) -> set[str]:
+    """The views that read one of these, by themselves or by their hidden views."""
+    return {declared_name(view.name) for view in catalog.views.values() if names.intersection(view.views)}

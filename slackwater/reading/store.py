@@ -516,8 +516,8 @@ class Store:
         record = None if number is None else state.epoch(number)
         if record is None:
             is_past = not isinstance(wanted, int) or wanted < latest
-            above = root_above(self._root)
-            elsewhere = f"; it is a branch: epochs before its first one are at {above}" if is_past and above else ""
+            above = root_above(self._root) if is_past and state.is_branch else None
+            elsewhere = f"; it is a branch: epochs before its first one are at {above}" if above else ""
             raise (EpochExpiredError if is_past else EpochNotFoundError)(
                 f"{missing} at {self._root}: {_extent(state)}{elsewhere}"
             )

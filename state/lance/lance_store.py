@@ -91,6 +91,11 @@ class LanceStateStore(HeadSwapStore):
         """The root."""
         return self._root
 
+    @property
+    def is_branch(self) -> bool:
+        """Whether the root is a branch, see `state.lance.branch_files`."""
+        return bool(self._dataset.base_paths())
+
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
         """A new store.

@@ -57,6 +57,9 @@ def test_a_branch_begins_with_an_epoch_and_copies_no_rows(written: WrittenRoot) 
     head = LanceStateStore.open(branch, SystemClock(), read_only=True).head
     tagged = open_dataset(branch.child(head.views["late"].path), "committed")
     assert tagged.count_rows() == 2, "for plain readers of Lance"
+    with pytest.raises(sw.EpochExpiredError) as raised:
+        opened(written.root).snapshot(written.epochs[0] - 1)
+    assert "it is a branch" not in str(raised.value)
     [row] = opened(written.root).branches().to_pylist()
     assert row == {"branch": "trial", "epoch": third, "latest_epoch": third, "state": "ready", "url": branch.url}
     with pytest.raises(sw.EpochExpiredError, match=r"epochs before its first one are at .*"):

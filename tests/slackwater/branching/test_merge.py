@@ -155,7 +155,9 @@ def test_views_that_are_not_whole_are_not_taken(local: WrittenRoot, definition: 
     writer.add("more", late(1), **definition)
     writer.commit()
     with pytest.raises(sw.UsageError, match=f"view 'more' {reason}"):
-        merged(local)
+        merged(local, "more")
+    if "not maintained" in reason:
+        assert merged(local).views == (), "it is not a view of the branch any more"
     with pytest.raises(sw.ViewNotFoundError, match="its views are: by_carrier, late, more"):
         merged(local, "nothing")
 
@@ -178,8 +180,32 @@ def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None
     writer = Writer(branched(local.root, epoch=local.epochs[-1]))
     writer.add("late", late(5), identity="another plan")
     writer.commit()
-    with pytest.raises(sw.UsageError, match="view 'mine' of the root reads 'late', which the branch replaces"):
+    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
         merged(local)
+
+
+@pytest.mark.more
+def test_a_view_is_read_by_hidden_views_too(local: WrittenRoot) -> None:
+    reads = {"visible": {"late": ("day",)}}
+    above = Writer(local.root)
+    above.add("mine", late(6), visible={"mine.1": ()})
+    above.add("mine.1", late(6), **reads)
+    above.commit()
+    writer = Writer(branched(local.root))
+    writer.add("late", late(5), identity="another plan")
+    writer.add("mine", late(7), visible={"mine.1": ()})
+    writer.add("mine.1", late(7), **reads)
+    writer.commit()
+    assert merged(local).views == ("late", "mine")
+    assert contents(local.root)["mine"] == sorted(map(repr, late(7).to_pylist()))
+
+
+def test_an_empty_view_is_taken(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("more", late())
+    writer.commit()
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["more"] == []
 
 
 @pytest.mark.more
