@@ -50,7 +50,7 @@ class BranchFiles:
     """
 
     def __init__(self, root: Location, name: str, clock: Clock) -> None:
-        self._root, self._name, self._clock = root, name, clock
+        self._root, self._clock = root, clock
         self.location = branch_location(root, name)
 
     @property
