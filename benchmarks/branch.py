@@ -9,6 +9,7 @@ The root has a grouped view in the form that the materializer gives it, with an 
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import tempfile
 import time
@@ -154,6 +155,7 @@ def places() -> Iterator[list[tuple[Location, str]]]:
 
 
 def measure(options: argparse.Namespace) -> Result:
+    os.environ.setdefault("LANCE_MEM_POOL_SIZE", str(2 << 30))  # an index of ten million texts is made at once
     rows: list[Row] = []
     with places() as each:
         for root, where in each:
