@@ -157,6 +157,7 @@ def test_a_branch_of_a_branch_is_a_branch(local: WrittenRoot) -> None:
     sw.drop_branch(local.root.url, "trial")
 
 
+@pytest.mark.more
 def test_a_branch_that_was_deleted_by_other_means_is_let_go(local: WrittenRoot) -> None:
     branch = branched(local.root)
     shutil.rmtree(branch.path)
@@ -186,6 +187,7 @@ def test_names_that_exist_or_are_no_names_are_refused(local: WrittenRoot) -> Non
     assert opened(local.root).branches()["branch"].to_pylist() == ["trial"]
 
 
+@pytest.mark.more
 def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None:
     branch = branched(local.root)
     run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "audit", local.epochs[1]))
@@ -197,6 +199,7 @@ def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None
         run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "branch/trial", local.epochs[1]))
 
 
+@pytest.mark.more
 def test_a_view_that_catches_up_is_not_in_a_branch(local: WrittenRoot) -> None:
     writer = Writer(local.root)
     writer.add("more", late(1))
@@ -210,6 +213,7 @@ def test_a_view_that_catches_up_is_not_in_a_branch(local: WrittenRoot) -> None:
     assert contents(branch) == contents(local.root)
 
 
+@pytest.mark.more
 def test_the_rest_of_a_branch_that_has_lived_is_not_a_branch_in_the_making(local: WrittenRoot) -> None:
     branch = branched(local.root)
     writer = Writer(branch)

@@ -95,6 +95,7 @@ def test_a_view_with_another_definition_takes_the_place_of_the_old_one(local: Wr
     assert merged(local).views == (), "there is nothing more to take"
 
 
+@pytest.mark.more
 def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
     writer = with_new_view(local.root)
     writer.views["more.2"] = replace(writer.views["late"], name="more.2")
@@ -104,6 +105,7 @@ def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
     assert views["more.2"] == replace(views["late"], name="more.2")
 
 
+@pytest.mark.more
 def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoot) -> None:
     writer = with_new_view(local.root)
     above = Writer(local.root)
@@ -150,6 +152,7 @@ def test_a_part_of_a_file_more_is_another_file(local: WrittenRoot) -> None:
         ({"frozen_epoch": 1, "error": "division by zero"}, r"has failed in the branch \(division by zero\)"),
     ],
 )
+@pytest.mark.more
 def test_views_that_are_not_whole_are_not_taken(local: WrittenRoot, definition: dict[str, Any], reason: str) -> None:
     writer = Writer(branched(local.root))
     writer.add("more", late(1), **definition)
@@ -162,6 +165,7 @@ def test_views_that_are_not_whole_are_not_taken(local: WrittenRoot, definition: 
         merged(local, "nothing")
 
 
+@pytest.mark.more
 def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: WrittenRoot) -> None:
     writer = Writer(branched(local.root))
     reads = {"visible": {"late": ("day",)}, "identity": "a plan over late"}
@@ -173,6 +177,7 @@ def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: Writ
     assert merged(local, "late").views == ("above", "late")
 
 
+@pytest.mark.more
 def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None:
     above = Writer(local.root)
     above.add("mine", late(6), visible={"late": ("day",)})
@@ -200,6 +205,7 @@ def test_a_view_is_read_by_hidden_views_too(local: WrittenRoot) -> None:
     assert contents(local.root)["mine"] == sorted(map(repr, late(7).to_pylist()))
 
 
+@pytest.mark.more
 def test_an_empty_view_is_taken(local: WrittenRoot) -> None:
     writer = Writer(branched(local.root))
     writer.add("more", late())
