@@ -227,4 +227,4 @@ def _is_of(view: CatalogView, names: Set[str]) -> bool:
 
 def _readers(catalog: Catalog, names: Set[str]) -> set[str]:
     """The views that read one of these, by themselves or by their hidden views."""
-    return {declared_name(view.name) for view in catalog.views.values() if names.intersection(view.views)}
+    return {declared_name(view.name) for view in catalog.views.values() if not names.isdisjoint(view.views)}
