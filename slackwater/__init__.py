@@ -24,6 +24,7 @@ Invariants:
     tables/        static tables, which come with a pipeline
     running/       Run: attempts, recovery, requests of the user, Spark
     backfill/      the earlier rows that a backfill reads
+    branching/     branch, merge, drop_branch: roots that share the files of an epoch
     planning/      DryRun and ViewExplanation: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
     verification/  Store.verify: every view computed again and compared
@@ -57,10 +58,13 @@ if TYPE_CHECKING:
     )
     from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
+    from slackwater.branching.branch import branch, drop_branch
+    from slackwater.branching.merge import Merged, merge
     from slackwater.pipeline import Pipeline
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.explanation import ViewExplanation
+    from slackwater.reading.changes.root_difference import ViewDifference
     from slackwater.reading.changes.view_changes import ViewChange
     from slackwater.reading.snapshot import Snapshot
     from slackwater.reading.store import Store, open
@@ -121,6 +125,7 @@ _MODULES = {
     "FetchSettings": "actors.settings",
     "Json": "actors.formats.options",
     "Listing": "actors.sources.discovery",
+    "Merged": "slackwater.branching.merge",
     "Notifications": "actors.sources.discovery",
     "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.formats.options",
@@ -148,8 +153,12 @@ _MODULES = {
     "Trace": "slackwater.status.trace",
     "View": "slackwater.reading.view",
     "ViewChange": "slackwater.reading.changes.view_changes",
+    "ViewDifference": "slackwater.reading.changes.root_difference",
     "ViewExplanation": "slackwater.planning.explanation",
     "ViewStatus": "slackwater.status.run_status",
+    "branch": "slackwater.branching.branch",
+    "drop_branch": "slackwater.branching.branch",
+    "merge": "slackwater.branching.merge",
     "open": "slackwater.reading.store",
 }
 
@@ -175,6 +184,7 @@ __all__ = [
     "FetchSettings",
     "Json",
     "Listing",
+    "Merged",
     "NodeLostError",
     "NotFoundError",
     "NotIncrementalError",
@@ -221,12 +231,16 @@ __all__ = [
     "UsageError",
     "View",
     "ViewChange",
+    "ViewDifference",
     "ViewError",
     "ViewExplanation",
     "ViewFailedError",
     "ViewNotFoundError",
     "ViewStatus",
     "__version__",
+    "branch",
+    "drop_branch",
+    "merge",
     "open",
 ]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from state.errors import SettingsError
 
@@ -46,6 +46,7 @@ Durability = Literal["power_loss", "process"]
 """Losses that an acknowledged commit on a disk survives; an object store survives all of them by itself."""
 
 _SECRET_ENDS = tuple(name.replace("_", "") for name in SECRET_OPTIONS)
+_LANCE_FILE = "file-object-store"
 _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
 
 
@@ -118,7 +119,13 @@ class Location:
         With a bare path Lance 14 does not check the last write of a file: on a full disk it commits truncated files.
         With this scheme it writes each file completely or not at all.
         """
-        return f"file-object-store://{quote(str(self.path))}" if self.is_local else self.url
+        return f"{_LANCE_FILE}://{quote(str(self.path))}" if self.is_local else self.url
+
+    def of_lance_uri(self, uri: str) -> Location:
+        """The location with a `lance_uri`, with the options of this one."""
+        scheme, _, path = uri.partition("://")
+        url = unquote(path) if scheme == _LANCE_FILE else uri
+        return Location(url, self.storage_options, self.durability)
 
     @property
     def host(self) -> Location:

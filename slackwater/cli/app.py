@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.reading import reading
@@ -41,6 +42,7 @@ app.add_typer(observing)
 app.add_typer(reading)
 app.add_typer(steering)
 app.add_typer(upkeep)
+app.add_typer(branching)
 app.add_typer(diagnosis)
 
 Target = Annotated[str, typer.Argument(metavar="APP:PIPELINE", help="e.g. app.py:pipeline or package.module:pipeline")]

@@ -14,6 +14,7 @@ from slackwater.status.text import counted
 from state.errors import CommandRefusedError, UsageError
 from state.location import Location
 from state.ownership.command import Answer, Command, Epoch
+from state.upkeep.branches import is_branch_tag
 from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import check_tag_name, delete_tag, put_tag
 from state.vnode import fetcher_bounds
@@ -289,6 +290,20 @@ class TagCommand(RootOperation, kind="tag"):
     def _answer(self) -> Answer:
         is_gone = self.epoch is None
         return Answer(True, f"tag {self.name} is deleted" if is_gone else f"epoch {self.epoch} is tagged {self.name}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BranchTagCommand(TagCommand, kind="branch_tag"):
+    """Notes a branch, or its end, by a tag that users cannot give.
+
+    Args:
+        name: the tag, see `state.upkeep.branches`.
+        epoch: the epoch of the branch; None to delete the tag.
+    """
+
+    def __post_init__(self) -> None:
+        if not is_branch_tag(self.name):
+            raise UsageError(f"{self.name!r} is not the tag of a branch")
 
 
 @dataclass(frozen=True, kw_only=True)

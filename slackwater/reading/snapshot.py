@@ -63,17 +63,22 @@ class Snapshot:
         Raises:
             ViewNotFoundError: the epoch has no such view; the message lists its views.
         """
+        version = self.reader(name).version
+        definition = self._definitions().views.get(name)
+        if definition is None:
+            return View(self._root, version, (), self.epoch)
+        epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
+        return View(self._root, version, definition.key, epoch)
+
+    def reader(self, name: str) -> ViewReader:
+        """The reader of the dataset of a view.  Errors as `view`."""
         version = self._record.views.get(name) if is_view(name) else None
         if version is None:
             raise ViewNotFoundError(
                 f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "
                 f"{', '.join(self.views) or _NO_VIEWS}"
             )
-        definition = self._definitions().views.get(name)
-        if definition is None:
-            return View(self._root, version, (), self.epoch)
-        epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
-        return View(self._root, version, definition.key, epoch)
+        return ViewReader(self._root, version)
 
     def rows(self, source: str) -> View:
         """The rows of a materialized source that were ingested by this epoch, in any order.

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.reading.changes.root_difference import ViewDifference, view_difference
 from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
+from slackwater.reading.tables.branch_table import branch_table
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_search import count_files, find_files
 from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table
@@ -30,6 +32,7 @@ from state.location import Location
 from state.ownership.owner import Owner, read_owner
 from state.tables.catalog import Catalog
 from state.tables.records import EpochRecord
+from state.upkeep.branches import root_above, user_tags
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,7 +110,51 @@ class Store:
 
     def tags(self) -> dict[str, int]:
         """The epoch of each tag."""
-        return dict(sorted(self._latest().head.tags.items()))
+        return user_tags(self._latest().head.tags)
+
+    def branches(self) -> pa.Table:
+        """One row per branch of this root: `branch`, `epoch`, `latest_epoch`, `state` and `url`.
+
+        `epoch` is the epoch of this root that the branch began with, and `latest_epoch` the last one of the branch.
+        `state` is `ready`; `unfinished`, of a branch whose making was interrupted; `dropping`, of one whose deletion
+        was interrupted; or `missing`, of one whose files were deleted by other means.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        return branch_table(self._root, self._latest().head.tags, self._clock)
+
+    def diff(
+        self,
+        view: str,
+        other: Store,
+        *,
+        epoch: int | str | None = None,
+        other_epoch: int | str | None = None,
+        limit: int = 20,
+    ) -> ViewDifference:
+        """Compares the rows of a view of this root with those of another one, most often of a branch.
+
+        A row that is there twice counts twice.  Only columns that both have, with one type, are compared.  Files that
+        both roots name are not read: the cost depends on what was written since the branch was made.  Rows that may
+        differ are in memory at once.
+
+        Args:
+            view: the name of the view in both roots.
+            other: the other root.
+            epoch: an epoch of this root, as for `snapshot`; None for the latest.
+            other_epoch: an epoch of the other root.
+            limit: the largest number of rows that the result shows of either side.
+
+        Raises:
+            ViewNotFoundError: one of the roots has no such view.
+            EpochNotFoundError, UsageError: as `snapshot`; the limit is not valid; or no column is in both.
+            StorageError: a root cannot be read.
+        """
+        if limit < 0:
+            raise UsageError(f"limit={limit}: give a number of rows, 0 or more")
+        here, there = self.snapshot(epoch), other.snapshot(other_epoch)
+        return view_difference(here.reader(view), there.reader(view), (here.epoch, there.epoch), limit)
 
     def files(
         self,
@@ -469,7 +516,11 @@ class Store:
         record = None if number is None else state.epoch(number)
         if record is None:
             is_past = not isinstance(wanted, int) or wanted < latest
-            raise (EpochExpiredError if is_past else EpochNotFoundError)(f"{missing} at {self._root}: {_extent(state)}")
+            above = root_above(self._root) if is_past and state.is_branch else None
+            elsewhere = f"; it is a branch: epochs before its first one are at {above}" if above else ""
+            raise (EpochExpiredError if is_past else EpochNotFoundError)(
+                f"{missing} at {self._root}: {_extent(state)}{elsewhere}"
+            )
         return record
 
     def _latest(self) -> LanceStateStore:
@@ -487,7 +538,7 @@ def _extent(state: LanceStateStore) -> str:
 
 def _tagged(tag: str, tags: Mapping[str, int]) -> int:
     if tag not in tags:
-        raise NotFoundError(f"there is no tag {tag!r}; the tags are: {', '.join(sorted(tags)) or 'none'}")
+        raise NotFoundError(f"there is no tag {tag!r}; the tags are: {', '.join(user_tags(tags)) or 'none'}")
     return tags[tag]
 
 
@@ -505,7 +556,7 @@ def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime 
     except ValueError:
         raise UsageError(
             f"{epoch!r} is not a valid epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; "
-            f"the tags are: {', '.join(sorted(tags)) or 'none'}"
+            f"the tags are: {', '.join(user_tags(tags)) or 'none'}"
         ) from None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -102,6 +103,18 @@ class StaticTable:
             raise CommandRefusedError(
                 f"table {self._name}: {error} at this moment; look at it, and try again"
             ) from None
+
+
+def copy_table(source: Location, target: Location) -> None:
+    """Copies the stored rows of a static table, unless the target has rows.
+
+    Raises:
+        StorageError: a place cannot be read or written.
+    """
+    stored = ConditionalFile(source, FILE).read()
+    if stored is not None:
+        with suppress(FileChangedError):
+            ConditionalFile(target, FILE).replace(stored.content, None)
 
 
 def _parquet(file: ReadFile) -> pq.ParquetFile:

@@ -64,7 +64,7 @@ class RowDeletions:
             fragment = dataset.get_fragment(number)
             assert fragment is not None, "the address is one of the dataset"
             gone = bitmap_of(addresses[fragments == number] & np.uint64(0xFFFFFFFF))
-            deleted = self._deleted(fragment) | gone
+            deleted = self._deleted(dataset, fragment) | gone
             metadata = fragment.metadata
             if len(deleted) == metadata.physical_rows:
                 removed.append(number)
@@ -82,11 +82,11 @@ class RowDeletions:
         """Forgets the deletions that it has written: their fragments may be gone."""
         self._known.clear()
 
-    def _deleted(self, fragment: lance.LanceFragment) -> BitMap:
+    def _deleted(self, dataset: lance.LanceDataset, fragment: lance.LanceFragment) -> BitMap:
         path, deleted = self._known.get(fragment.fragment_id, ("", None))
         if deleted is not None and path == fragment.deletion_file():
             return deleted
-        return deleted_rows(self._location, fragment)
+        return deleted_rows(self._location, dataset, fragment)
 
     def _write(self, files: Sequence[tuple[str, bytes]]) -> None:
         if self._client is None:

@@ -335,9 +335,11 @@ class ViewTable:
 
     def _compact(self) -> None:
         fragments = self._dataset.get_fragments()
-        runs = due_runs([_size(each) for each in fragments], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
+        own = [each for each in fragments if not _is_shared(each)]
+        runs = due_runs([_size(each) for each in own], floor=_FLOOR, full=_FULL, factor=_FRAGMENT_FACTOR)
         if runs:
-            others = [each.fragment_id for at, each in enumerate(fragments) if not any(at in run for run in runs)]
+            merged = {own[at].fragment_id for run in runs for at in run}
+            others = [each.fragment_id for each in fragments if each.fragment_id not in merged]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
     def _commit(self, transaction: Transaction) -> None:
@@ -397,6 +399,15 @@ def _size(fragment: lance.LanceFragment) -> int:
     written_bytes = sum(file.file_size_bytes or 0 for file in metadata.files)
     rows = int(fragment.count_rows())
     return max(rows, written_bytes * rows // (max(1, int(metadata.physical_rows)) * _ROW_BYTES))
+
+
+def _is_shared(fragment: lance.LanceFragment) -> bool:
+    """True if the rows are in the files of another dataset, as those that a branch begins with.
+
+    They stay as they are: a compaction would copy them, and Lance 14 then looks for the index that it has changed in
+    the other dataset.
+    """
+    return any(file.base_id is not None for file in fragment.metadata.files)
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:

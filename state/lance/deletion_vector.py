@@ -28,18 +28,19 @@ Offsets = npt.NDArray[np.uint32]
 """Row numbers in one fragment, counted from 0, ascending."""
 
 
-def deleted_offsets(dataset: Location, fragment: lance.LanceFragment) -> Offsets:
+def deleted_offsets(location: Location, dataset: lance.LanceDataset, fragment: lance.LanceFragment) -> Offsets:
     """The numbers of the rows that are deleted from a fragment, see `deleted_rows`."""
-    numbers = deleted_rows(dataset, fragment).to_array()
+    numbers = deleted_rows(location, dataset, fragment).to_array()
     return np.frombuffer(numbers, np.uint32) if numbers else np.empty(0, np.uint32)
 
 
-def deleted_rows(dataset: Location, fragment: lance.LanceFragment) -> BitMap:
+def deleted_rows(location: Location, dataset: lance.LanceDataset, fragment: lance.LanceFragment) -> BitMap:
     """The numbers of the rows that are deleted from a fragment.
 
     Args:
-        dataset: the location of the fragment's dataset.
-        fragment: the fragment at one version.
+        location: the location of the dataset.
+        dataset: the dataset at one version.
+        fragment: a fragment of it.
 
     Raises:
         StorageError, NotFoundError: the file cannot be read, or was deleted with its version.
@@ -48,12 +49,15 @@ def deleted_rows(dataset: Location, fragment: lance.LanceFragment) -> BitMap:
     path = fragment.deletion_file()
     if path is None:
         return BitMap()
+    base = fragment.metadata.deletion_file.base_id
+    if base is not None:  # the dataset of a branch, which refers to the file of another dataset
+        location = location.of_lance_uri(dataset.base_paths()[base].path)
     try:
         # `object_client` would create the directory of a local dataset: a reader must not.
-        client = LocalStore(dataset.path) if dataset.is_local else object_client(dataset)
+        client = LocalStore(location.path) if location.is_local else object_client(location)
         content = bytes(obstore.get(client, path).bytes())
     except (BaseError, OSError) as error:
-        raise storage_error(error, dataset) from None
+        raise storage_error(error, location) from None
     if path.endswith(".arrow"):
         with pa.ipc.open_file(pa.py_buffer(content)) as file:
             return bitmap_of(file.read_all().column(0).to_numpy())

@@ -106,6 +106,39 @@ def create_of_fragments(
     return open_dataset(location, created.version)
 
 
+def copy_dataset(source: Location, version: int, target: Location, fragment_rows: int = 1 << 20) -> tuple[int, int]:
+    """A new dataset with the rows of a version of another one, without its indices.
+
+    Args:
+        source: the location of the other dataset.
+        version: its version.
+        target: the location of the new one.
+        fragment_rows: the largest number of rows in a fragment.
+
+    Returns:
+        The version, and the size of the rows in bytes.
+
+    Raises:
+        CommitRefusedError: the dataset exists already.
+        NotFoundError: the version does not exist.
+        StorageError: the store refuses or does not answer.
+    """
+    dataset = open_dataset(source, version)
+    try:
+        fragments = write_fragments(
+            dataset.scanner(scan_in_order=True).to_reader(),
+            target.lance_uri,
+            dataset.schema,
+            mode="create",
+            max_rows_per_file=fragment_rows,
+            storage_options=lance_options(target),
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise _creation_error(target, error) from None
+    copy = create_of_fragments(target, dataset.schema, fragments)
+    return int(copy.version), stored_bytes(copy)
+
+
 def lance_options(location: Location) -> dict[str, str] | None:
     """The storage options for Lance, with time-outs, so that no request waits for ever for a frozen store.
 

@@ -86,6 +86,16 @@ class LanceStateStore(HeadSwapStore):
         self._indexes = BlockIndexes()
         self._folder = StateFolder(self._indexes, self.fold_sizes)
 
+    @property
+    def location(self) -> Location:
+        """The root."""
+        return self._root
+
+    @property
+    def is_branch(self) -> bool:
+        """Whether the root is a branch, see `state.lance.branch_files`."""
+        return bool(self._dataset.base_paths())
+
     @classmethod
     def create(cls, root: Location, clock: Clock) -> LanceStateStore:
         """A new store.

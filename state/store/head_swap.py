@@ -225,9 +225,16 @@ class HeadSwapStore(ABC):
             self._clock.sleep(min(_POLL_S, remaining_s))
         return store
 
-    def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
+    def amend(
+        self,
+        delta: Delta | None = None,
+        *,
+        tags: Mapping[str, int] | None = None,
+        views: Mapping[str, ViewVersion] | None = None,
+    ) -> None:
         self._check_writable()
         head = self._head if tags is None else replace(self._head, tags=dict(tags))
+        head = head if views is None else replace(head, views=dict(views))
         self._commit(self._stage(delta, head))
 
     def commit_fold(self, fold: StagedFold) -> None:

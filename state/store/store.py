@@ -72,12 +72,19 @@ class StateStore(Protocol):
         """
         ...
 
-    def amend(self, delta: Delta | None = None, *, tags: Mapping[str, int] | None = None) -> None:
+    def amend(
+        self,
+        delta: Delta | None = None,
+        *,
+        tags: Mapping[str, int] | None = None,
+        views: Mapping[str, ViewVersion] | None = None,
+    ) -> None:
         """Commits changes that belong to no epoch: a new version without an epoch record.
 
         Args:
             delta: changes of rows that no actor writes.
             tags: all tags from now on; None keeps the present ones.
+            views: all views by name from now on; None keeps the present ones.
 
         Raises:
             FencedError, CommitRefusedError, CommitUnknownError, ProtocolError: as `commit`.

@@ -8,8 +8,9 @@ Data flow, between the epochs of the owner:
 Invariants:
 
 * The records stop naming a version in one commit; its files are deleted after that commit.
-* An epoch with a tag or a pin does not expire.
+* An epoch with a tag or a pin does not expire; a branch is a tag of its own kind.
 * A fold changes no row that `StateStore.scan` returns.
 
-Face: `housekeeping.Housekeeping`, `retention.RetentionSettings`, `tags`, `pin`, `quarantine`.
+Face: `housekeeping.Housekeeping`, `retention.RetentionSettings`, `tags`, `branches`, `pin`,
+`quarantine`.
 """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
 from state.tables.keys import encode_key
+from state.upkeep.branches import is_branch_tag, require_free, user_tags
 
 if TYPE_CHECKING:
     from state.store.store import StateStore
@@ -29,20 +30,23 @@ def check_tag_name(name: str) -> None:
 
 
 def put_tag(store: StateStore, name: str, epoch: int) -> None:
-    """Tags an epoch; an existing tag of this name moves to it.
+    """Tags an epoch; an existing tag of this name moves to it, but for the tag of a branch.
 
     Args:
         store: the owner's handle.
-        name: the name of the tag.
+        name: the name of the tag, see also `state.upkeep.branches`.
         epoch: a retained epoch.
 
     Raises:
-        UsageError: the name is not a valid tag name, or there are too many.
+        UsageError: the name is not a valid tag name, the branch exists, or there are too many tags.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
-    check_tag_name(name)
     tags = store.head.tags
+    if is_branch_tag(name):
+        require_free(tags, name)
+    else:
+        check_tag_name(name)
     if tags.get(name) == epoch:
         return
     if store.get("epoch", encode_key(epoch)) is None:
@@ -61,6 +65,6 @@ def delete_tag(store: StateStore, name: str) -> None:
     """
     tags = dict(store.head.tags)
     if name not in tags:
-        raise NotFoundError(f"there is no tag {name!r}; the tags are: {', '.join(sorted(tags)) or 'none'}")
+        raise NotFoundError(f"there is no tag {name!r}; the tags are: {', '.join(user_tags(tags)) or 'none'}")
     del tags[name]
     store.amend(tags=tags)

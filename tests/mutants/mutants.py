@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.branch_mutants import BRANCH_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
@@ -673,6 +674,7 @@ MUTANTS = (
         ),
         among="scenario.name_actors > 1",
     ),
+    *BRANCH_MUTANTS,
     *OUTER_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,

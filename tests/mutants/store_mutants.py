@@ -148,7 +148,7 @@ STORE_MUTANTS = (
     Mutant(
         "rows that an earlier commit has deleted are back",
         "spark_bridge/datasets/row_deletions.py",
-        (("deleted = self._deleted(fragment) | gone", "deleted = gone"),),
+        (("deleted = self._deleted(dataset, fragment) | gone", "deleted = gone"),),
         among=_ON_LANCE,
         start=300,
     ),

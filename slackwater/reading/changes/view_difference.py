@@ -61,6 +61,27 @@ def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> t
     return rows, pa.concat_tables([old.filter(pc.invert(stays)), old.take(replaced)]).select(columns)
 
 
+def differing_rows(left: ViewReader, right: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows of each side that the other one lacks, as bags; the two may be datasets of different roots.
+
+    Args:
+        left: a version of a dataset.
+        right: a version of the same dataset, or of another one.
+        columns: the columns to compare, which both have.
+
+    Raises:
+        EpochExpiredError: one of the versions is no longer retained.
+        StorageError: a root cannot be read.
+    """
+    with left.errors(), right.errors():
+        rows = _candidates(left, right, columns)
+    try:
+        return _surplus_by_groups(*rows)
+    except pa.ArrowNotImplementedError:  # a nested type
+        only_right, only_left = _without_common_rows(rows[1], rows[0])
+        return only_left, only_right
+
+
 def _candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
     """The candidates of each version: the rows that the two may not share."""
     left, right = _Side.of(before), _Side.of(after)
@@ -88,15 +109,17 @@ class _Side:
         return cls(reader, {each.fragment_id: each for each in reader.dataset.get_fragments()})
 
     def files(self, at: int) -> dict[str, Any]:
-        """The files of a fragment, without its deletions."""
+        """The files of a fragment, without its deletions; no two files have one name, whatever dataset they are in."""
         description: dict[str, Any] = self.fragments[at].metadata.to_json()
+        description["files"] = [{**file, "base_id": None} for file in description["files"]]
         return {name: value for name, value in description.items() if name != "deletion_file"}
 
     def deletions(self, at: int) -> Any:
-        return self.fragments[at].metadata.to_json()["deletion_file"]
+        file = self.fragments[at].metadata.to_json()["deletion_file"]
+        return file and {**file, "base_id": None}
 
     def deleted(self, at: int) -> Offsets:
-        return deleted_offsets(self.reader.location, self.fragments[at])
+        return deleted_offsets(self.reader.location, self.reader.dataset, self.fragments[at])
 
     def read(
         self, shared: Collection[int], mine: Mapping[int, Offsets], others: Mapping[int, Offsets], columns: list[str]
@@ -157,6 +180,20 @@ def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Tab
     counts = Counter(_texts(new))
     counts.subtract(_texts(old))
     return _surplus(old, {text: -count for text, count in counts.items()}), _surplus(new, counts)
+
+
+def _surplus_by_groups(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows of each table that the other lacks, as bags; each row comes once for each time that it is missing."""
+    names = [f"c{number}" for number in range(left.num_columns)]
+    sides = [
+        table.rename_columns(names).append_column("side", pa.repeat(pa.scalar(side, pa.int64()), table.num_rows))
+        for table, side in ((left, 1), (right, -1))
+    ]
+    groups = pa.concat_tables(sides).group_by(names).aggregate([("side", "sum")])
+    surplus = groups["side_sum"].to_numpy()
+    rows = groups.select(names).cast(left.rename_columns(names).schema).rename_columns(left.column_names)
+    times = [np.repeat(np.arange(len(surplus)), np.maximum(side * surplus, 0)) for side in (1, -1)]
+    return rows.take(pa.array(times[0])), rows.take(pa.array(times[1]))
 
 
 def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:

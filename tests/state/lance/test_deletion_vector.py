@@ -42,15 +42,15 @@ def test_deleted_rows_are_those_that_lance_leaves_out(tmp_path: Path, condition:
     location = Location(str(tmp_path / "v.lance"))
     dataset = create_dataset(location, pa.table({"n": list(range(ROWS))}))
     [fragment] = dataset.get_fragments()
-    assert deleted_offsets(location, fragment).tolist() == []
+    assert deleted_offsets(location, dataset, fragment).tolist() == []
     dataset.delete(condition)
     [fragment] = dataset.get_fragments()
     assert fragment.deletion_file().endswith(kind)
-    found = deleted_offsets(location, fragment).tolist()
+    found = deleted_offsets(location, dataset, fragment).tolist()
     assert found == as_lance_knows(fragment) and found
     dataset.delete("n = 10 OR n = 199999")
     [fragment] = dataset.get_fragments()
-    assert deleted_offsets(location, fragment).tolist() == as_lance_knows(fragment)
+    assert deleted_offsets(location, dataset, fragment).tolist() == as_lance_knows(fragment)
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_lance_leaves_out_the_rows_of_a_bitmap_that_is_written(tmp_path: Path, d
     dataset = lance.LanceDataset.commit(dataset, Transaction(dataset.version, update))
     assert sorted(set(range(ROWS)) - set(dataset.to_table()["n"].to_pylist())) == deleted
     [fragment] = dataset.get_fragments()
-    assert deleted_offsets(location, fragment).tolist() == deleted
+    assert deleted_offsets(location, dataset, fragment).tolist() == deleted
     dataset.delete("n = 10")
     [fragment] = dataset.get_fragments()
-    assert deleted_offsets(location, fragment).tolist() == sorted({*deleted, 10}), "Lance continues the bitmap"
+    assert deleted_offsets(location, dataset, fragment).tolist() == sorted({*deleted, 10}), "Lance continues the bitmap"
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00" * 40, struct.pack("<IIHH", 12346, 1, 0, 9)])
@@ -95,7 +95,7 @@ def test_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
     for file in (tmp_path / "v.lance" / "_deletions").iterdir():
         file.unlink()
     with pytest.raises(NotFoundError):
-        deleted_offsets(location, dataset.get_fragments()[0])
+        deleted_offsets(location, dataset, dataset.get_fragments()[0])
 
 
 @pytest.mark.parametrize("count", [0, 1, 4_096, 4_097, 200_000])

@@ -1,0 +1,169 @@
+"""Branches of a root: made at one epoch, and dropped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from random import SystemRandom  # noqa: TID251 - chance begins here
+
+from actors.sources.source import SourceDefinition
+from slackwater.commands.ask import TIMEOUT_S, ask
+from slackwater.commands.maintenance import run_as_owner
+from slackwater.commands.operations import BranchTagCommand
+from slackwater.reading.store import Store
+from slackwater.reading.store import open as open_root
+from slackwater.tables.static_table import copy_table, table_location
+from state.clock import SystemClock
+from state.errors import NotFoundError, StoreNotFoundError, UsageError
+from state.lance.branch_files import BranchFiles
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.tables.catalog import Catalog, put_source
+from state.tables.delta import Delta, DeltaBuilder
+from state.upkeep.branches import Branch, branch_tag, branches_of, check_branch_name, dropping_tag
+
+_CLOCK = SystemClock()
+
+
+def branch(
+    root: str | os.PathLike[str],
+    name: str,
+    *,
+    epoch: int | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    timeout_s: float = TIMEOUT_S,
+) -> Store:
+    """Makes a root that begins with the files of one epoch of another root; no data are copied.
+
+    The branch is at `<root>/branches/<name>`, and is a root like any other: a pipeline with this `root` runs on it, by
+    itself, from that epoch on.  The root keeps the epoch until the branch is dropped.  A call that was interrupted is
+    repeated with the same name.
+
+    Args:
+        root: the URL or directory of the root; a pipeline may run on it.
+        name: the name of the branch: a letter, then letters, digits, `.`, `_` and `-`.
+        epoch: an epoch as for `Store.snapshot`; None for the latest.
+        storage_options: as for `open`.
+        timeout_s: seconds to wait for the owner of the root, which notes the branch.
+
+    Returns:
+        The branch, opened for reading.
+
+    Raises:
+        UsageError: the name is not valid, or the branch exists.
+        EpochNotFoundError: the epoch does not exist.
+        StoreNotFoundError: no pipeline has written to the root.
+        CommandRefusedError, CommandUnansweredError: the owner of the root refuses, or does not answer.
+        StorageError: the root cannot be read or written.
+
+    Example:
+        >>> trial = branch("s3://lake/flights", "trial")  # doctest: +SKIP
+        >>> pipeline = Pipeline("flights", root=trial.root)  # doctest: +SKIP
+    """
+    check_branch_name(name)
+    store = open_root(root, storage_options)
+    location = Location(os.fspath(root), storage_options or {})
+    files = BranchFiles(location, name, _CLOCK)
+    number = _noted(location, name, epoch)
+    if number is None:
+        if files.are_there:
+            raise UsageError(f"{files.location} has files already: choose another name, or delete them")
+        number = store.snapshot(epoch).epoch
+        _change_tag(location, branch_tag(name), number, timeout_s)
+    elif files.is_whole:
+        raise UsageError(f"branch {name!r} of {location} exists, at epoch {number}: choose another name, or drop it")
+    files.make(number, _definitions(location, files.location, number))
+    if branch_of(location, name).is_dropping:
+        raise UsageError(f"branch {name!r} was dropped while it was made: `drop-branch` deletes the rest of it")
+    return open_root(files.location.url, storage_options)
+
+
+def drop_branch(
+    root: str | os.PathLike[str],
+    name: str,
+    *,
+    storage_options: Mapping[str, str] | None = None,
+    takeover: bool = False,
+    timeout_s: float = TIMEOUT_S,
+) -> None:
+    """Deletes a branch with all its files; the root no longer keeps its epoch.
+
+    A call that was interrupted is repeated.  It also lets go of a branch whose files were deleted by other means.
+
+    Args:
+        root: the URL or directory of the root.
+        name: the name of the branch.
+        storage_options: as for `open`.
+        takeover: take the branch from a run that seems to live.
+        timeout_s: seconds to wait for the owner of the root.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        UsageError: the branch has branches itself.
+        OwnedError: a pipeline runs on the branch.
+        CommandRefusedError, CommandUnansweredError: the owner of the root refuses, or does not answer.
+        StorageError: the root cannot be read or written.
+    """
+    location = Location(os.fspath(root), storage_options or {})
+    known = branch_of(location, name)
+    files = BranchFiles(location, name, _CLOCK)
+    try:
+        own = branches_of(LanceStateStore.open(files.location, _CLOCK, read_only=True).head.tags)
+        if own:
+            raise UsageError(f"branch {name!r} has branches itself, drop these first: {', '.join(own)}")
+        run_as_owner(files.location.url, storage_options, lambda store, root: None, takeover=takeover)
+    except StoreNotFoundError:
+        pass  # never whole, or deleted by other means
+    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)
+    files.delete()
+    if branch_tag(name) in LanceStateStore.open(location, _CLOCK, read_only=True).head.tags:
+        _change_tag(location, branch_tag(name), None, timeout_s)
+    _change_tag(location, dropping_tag(name), None, timeout_s)
+
+
+def branch_of(root: Location, name: str) -> Branch:
+    """The record of a branch.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        StorageError: the root cannot be read.
+    """
+    known = branches_of(LanceStateStore.open(root, _CLOCK, read_only=True).head.tags)
+    if name not in known:
+        raise NotFoundError(f"{root} has no branch {name!r}; its branches are: {', '.join(known) or 'none'}")
+    return known[name]
+
+
+def _noted(root: Location, name: str, epoch: int | str | None) -> int | None:
+    """The epoch of a branch that the root knows; None for a new one."""
+    try:
+        known = branch_of(root, name)
+    except NotFoundError:
+        return None
+    if known.is_dropping:
+        raise UsageError(f"branch {name!r} is being dropped: finish that with `drop-branch`, then make it again")
+    if epoch is not None and open_root(root.url, root.storage_options).snapshot(epoch).epoch != known.epoch:
+        raise UsageError(f"branch {name!r} of {root} exists, at epoch {known.epoch}: choose another name, or drop it")
+    return known.epoch
+
+
+def _change_tag(root: Location, tag: str, epoch: int | None, timeout_s: float) -> None:
+    """Has the owner of the root note a branch; without an owner this process does."""
+    command = BranchTagCommand(name=tag, epoch=epoch)
+    ask(root, command, clock=_CLOCK, random=SystemRandom(), timeout_s=timeout_s)
+
+
+def _definitions(root: Location, place: Location, epoch: int) -> Delta:
+    """Copies the static tables that stand below the root, and returns their definitions at the branch."""
+    store = LanceStateStore.open(root, _CLOCK, read_only=True)
+    record = store.epoch(epoch)
+    assert record is not None, "the root keeps the epoch"
+    delta = DeltaBuilder()
+    for name, source in Catalog.of(store.scan("catalog", state_version=record.state_version)).sources.items():
+        definition = SourceDefinition.of_json(name, source.definition)
+        if definition.table == "frame":
+            copy_table(table_location(root, name), table_location(place, name))
+            moved = replace(definition, location=table_location(place, name))
+            put_source(delta, replace(source, definition=moved.to_json()))
+    return delta.build()

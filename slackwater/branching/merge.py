@@ -1,0 +1,230 @@
+"""Merge: the views of a branch become views of its root, without computing them again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping, Set
+from dataclasses import dataclass, replace
+
+from slackwater.branching.branch import branch_of
+from slackwater.branching.same_files import require_same_files
+from slackwater.commands.maintenance import run_as_owner
+from state.clock import SystemClock
+from state.epoch import next_epoch
+from state.errors import UsageError, ViewNotFoundError
+from state.lance.lance_access import copy_dataset
+from state.lance.lance_root import LanceRoot
+from state.lance.lance_store import LanceStateStore
+from state.store.store import StateStore
+from state.tables.catalog import Catalog, delete_view, put_view
+from state.tables.delta import DeltaBuilder
+from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
+from state.tables.stored_rows import declared_name, is_stored_rows, is_view
+from state.upkeep.branches import branch_location
+
+_CREATION_EPOCH = re.compile(r"-\d+((?:-\w+)?\.lance)$")
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of a merge.
+
+    Args:
+        epoch: the epoch of the root that shows the views; its last one if there was nothing to take.
+        views: the names of the views, in order.
+        bytes: the size of the copied files.
+    """
+
+    epoch: int
+    views: tuple[str, ...]
+    bytes: int
+
+
+def merge(
+    root: str | os.PathLike[str],
+    name: str,
+    *,
+    views: Collection[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Merged:
+    """Takes views of a branch into its root, in one epoch, without computing them again.
+
+    A view that the root lacks, or has with another definition, is taken, together with the views that read it; the rows
+    of its datasets are copied, so that the branch may be dropped afterwards.  The next run of the root must declare it
+    as the branch does.  Root and branch must have read the same files of its sources.
+
+    Args:
+        root: the URL or directory of the root; no pipeline runs on it.
+        name: the name of the branch.
+        views: the views to take; None for all.
+        storage_options: as for `open`.
+
+    Raises:
+        NotFoundError: there is no such branch, or it has no such view.
+        UsageError: a view cannot be taken; the message says why, and what to do.
+        OwnedError: a pipeline runs on the root.
+        FencedError, CommitRefusedError, CommitUnknownError: another process has taken the root, or the store does not
+            answer; nothing, or all, is taken.
+        StorageError: a root cannot be read or written.
+    """
+    clock = SystemClock()
+
+    def take(store: StateStore, place: LanceRoot) -> Merged:
+        assert isinstance(store, LanceStateStore), "the root is one of Lance"
+        branch_of(place.location, name)
+        branch = LanceStateStore.open(branch_location(place.location, name), clock, read_only=True)
+        with branch.pin(branch.head.epoch):
+            record = branch.epoch(branch.head.epoch)
+            assert record is not None, "it is pinned"
+            return _Merge(store, place, branch, record).take(views)
+
+    return run_as_owner(root, storage_options, take, clock=clock)
+
+
+class _Merge:
+    """One merge.
+
+    Args:
+        store: the owner's handle on the store of the root.
+        root: the root.
+        branch: the store of the branch.
+        record: the epoch of the branch that is taken.
+    """
+
+    def __init__(self, store: LanceStateStore, root: LanceRoot, branch: LanceStateStore, record: EpochRecord) -> None:
+        self._store, self._root, self._branch, self._record = store, root, branch, record
+        self._here = Catalog.of(store.scan("catalog"))
+        self._there = Catalog.of(branch.scan("catalog", state_version=record.state_version))
+        self._epoch = next_epoch(root.clock, store.head.epoch, store.head.term)
+        self._maintained = {
+            path: version
+            for name, view in store.head.views.items()
+            if name in self._here.views and self._here.views[name].frozen_epoch is None
+            for path, version in view.datasets.items()
+        }
+        self._copied: dict[str, tuple[str, int]] = {}
+        self._bytes = 0
+
+    def take(self, wanted: Collection[str] | None) -> Merged:
+        """Takes views, see `merge`."""
+        names = self._chosen(wanted)
+        if not names:
+            return Merged(self._store.head.epoch, (), 0)
+        for name in names:
+            self._require_complete(self._there.views[name])
+        self._require_readers(names)
+        sources = {source for view in self._there.views.values() for source in view.sources if _is_of(view, names)}
+        require_same_files(sources, (self._store, self._here, None), (self._branch, self._there, self._record))
+        views = {each: view for each, view in self._store.head.views.items() if declared_name(each) not in names}
+        taken = {each: view for each, view in self._record.views.items() if declared_name(each) in names}
+        views |= {each: self._copy(view) for each, view in taken.items()}
+        self._store.commit(
+            epoch=self._epoch,
+            delta=self._definitions(names).build(),
+            views=views,
+            counts=EpochCounts(),
+            seconds=EpochSeconds(),
+        )
+        for each in taken:
+            self._root.tag_committed(views[each])
+        return Merged(self._epoch, tuple(sorted(names)), self._bytes)
+
+    def _chosen(self, wanted: Collection[str] | None) -> set[str]:
+        """The views to take: those that differ, and those that read them."""
+        shown = {name for name in filter(is_view, self._there.views) if name in self._record.views}
+        if unknown := sorted(set(wanted or ()) - shown):
+            raise ViewNotFoundError(
+                f"{self._branch.location} has no view {unknown[0]!r}; its views are: {', '.join(sorted(shown)) or '-'}"
+            )
+        declared = {name for name in shown if not self._is_left(self._there.views[name])}
+        names = {name for name in (declared if wanted is None else wanted) if self._differs(name)}
+        while more := shown.intersection(_readers(self._there, names)) - names:
+            names |= more
+        for view in self._there.views.values():
+            missing = sorted(each for each in view.views if each not in names and self._differs(each))
+            if missing and _is_of(view, names):
+                raise UsageError(
+                    f"view {declared_name(view.name)!r} reads {missing[0]!r}, which the root does not have so: merge "
+                    "it, too"
+                )
+        return names
+
+    def _differs(self, name: str) -> bool:
+        here, there = self._here.views.get(name), self._there.views[name]
+        if here is None or here.identity != there.identity:
+            return True
+        return here.frozen_epoch is not None and there.frozen_epoch is None
+
+    def _is_left(self, view: CatalogView) -> bool:
+        """True for a view that the branch does not declare any more."""
+        return view.frozen_epoch is not None and view.error is None
+
+    def _require_complete(self, view: CatalogView) -> None:
+        """Refuses a view that does not have all rows of its epoch."""
+        reason = None
+        if view.error is not None:
+            reason = f"has failed in the branch ({view.error}): correct it there first"
+        elif self._is_left(view):
+            reason = "is not maintained in the branch: declare it there, and run the branch"
+        elif view.view_class == "full":
+            reason = "is recomputed as a whole: a run of the root with its definition does that once"
+        elif any(declared_name(each) == view.name for each, at in self._record.views.items() if at.pinned_epoch):
+            reason = "is not complete in the branch: run the branch until it has caught up"
+        if reason is not None:
+            raise UsageError(f"view {view.name!r} {reason}; `--view` takes others without it")
+
+    def _require_readers(self, names: Set[str]) -> None:
+        """Refuses to replace a view under others that stay."""
+        for name in sorted(_readers(self._here, names) - names):
+            if self._here.views[name].frozen_epoch is None:
+                raise UsageError(
+                    f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
+                    f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
+                )
+
+    def _copy(self, view: ViewVersion) -> ViewVersion:
+        """A view at the datasets of the root."""
+        places = {path: self._place(path, version) for path, version in view.datasets.items()}
+        return replace(
+            view.at({path: version for path, (_, version) in places.items()}),
+            path=places[view.path][0],
+            state_path=view.state_path and places[view.state_path][0],
+            distinct_path=view.distinct_path and places[view.distinct_path][0],
+        )
+
+    def _place(self, path: str, version: int) -> tuple[str, int]:
+        """The path and version at the root of a dataset of the branch; it is copied if the root does not maintain it.
+
+        A dataset has one path in both, and one for each definition.
+        """
+        if path in self._maintained:
+            return path, self._maintained[path]
+        if path not in self._copied:
+            target = _CREATION_EPOCH.sub(rf"-{self._epoch}\1", path)
+            source = self._branch.location.child(path)
+            copied, nbytes = copy_dataset(source, version, self._root.location.child(target))
+            self._copied[path] = target, copied
+            self._bytes += nbytes
+        return self._copied[path]
+
+    def _definitions(self, names: Set[str]) -> DeltaBuilder:
+        """The changes of the catalog."""
+        delta = DeltaBuilder()
+        for each in self._here.views:
+            if declared_name(each) in names:
+                delete_view(delta, each)
+        for each, view in self._there.views.items():
+            if declared_name(each) in names and not is_stored_rows(each):
+                put_view(delta, replace(view, created_epoch=self._epoch))
+        return delta
+
+
+def _is_of(view: CatalogView, names: Set[str]) -> bool:
+    """True for one of these views, and for a hidden view of one."""
+    return declared_name(view.name) in names
+
+
+def _readers(catalog: Catalog, names: Set[str]) -> set[str]:
+    """The views that read one of these, by themselves or by their hidden views."""
+    return {declared_name(view.name) for view in catalog.views.values() if not names.isdisjoint(view.views)}

@@ -1,0 +1,171 @@
+"""The files of a branch: manifests that name the files of one epoch of the root above it.
+
+    <root>/branches/<name>/views/...             clones of the datasets of the views, at the versions of the epoch
+    <root>/branches/<name>/origin/state.lance    a clone of the store at the epoch, and one commit that makes it the
+                                                 store of the branch: one epoch, no tags
+    <root>/branches/<name>/state.lance           a clone of that commit, and the last file that is written
+
+A clone (Lance's `shallow_clone`) has the number of the version that it is made of, so an epoch record names the same
+versions in both roots.  It holds the place of the other dataset and the names of its files; whatever is written
+afterwards is the clone's own, and a clean-up deletes only its own files.
+
+Every step leaves what it finds done, so the making of a branch is repeated after a crash, and two processes may make
+the same branch.  A branch can be opened after the last step, and then is whole.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import obstore
+from obstore.exceptions import BaseError
+
+from state.clock import Clock
+from state.errors import CommitRefusedError, SlackwaterError, StoreNotFoundError, UsageError
+from state.lance.dataset_files import DatasetFiles
+from state.lance.lance_access import lance_options, open_dataset
+from state.lance.lance_store import LanceStateStore, dataset_location
+from state.lance.view_dataset import tag_committed
+from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
+from state.tables.delta import Delta
+from state.tables.record_rows import epoch_delta, expiry_delta
+from state.tables.records import EpochRecord
+from state.upkeep.branches import branch_location
+
+_AT_ONCE = 16
+
+
+class BranchFiles:
+    """The files of one branch.
+
+    Args:
+        root: the root above it.
+        name: its name.
+        clock: the clock of its store.
+    """
+
+    def __init__(self, root: Location, name: str, clock: Clock) -> None:
+        self._root, self._clock = root, clock
+        self.location = branch_location(root, name)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the branch can be opened.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        try:
+            LanceStateStore.open(self.location, self._clock, read_only=True)
+        except StoreNotFoundError:
+            return False
+        return True
+
+    @property
+    def are_there(self) -> bool:
+        """Whether any file stands where those of the branch belong.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        return next(self._paths(self.location), None) is not None
+
+    def make(self, epoch: int, definitions: Delta) -> None:
+        """Makes the branch, of whose files some may be there.
+
+        Args:
+            epoch: an epoch that its root keeps for it.
+            definitions: rows of the catalog that the branch has in place of those of the epoch.
+
+        Raises:
+            UsageError: other files stand in the place of the branch.
+            NotFoundError: files of the epoch are gone.
+            StorageError: the root cannot be read or written.
+        """
+        above = LanceStateStore.open(self._root, self._clock, read_only=True)
+        record = above.epoch(epoch)
+        assert record is not None, "the root keeps the epoch"
+        # A view that is not complete reads an earlier epoch, which the branch does not have: there it begins anew.
+        views = {name: view for name, view in record.views.items() if view.pinned_epoch is None}
+        datasets = {path: version for view in views.values() for path, version in view.datasets.items()}
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(lambda each: self._clone_dataset(*each), datasets.items()))
+            list(threads.map(lambda view: tag_committed(self.location, view), views.values()))
+        origin = self._make_origin(replace(record, views=views), definitions)
+        _clone(dataset_location(origin.location), dataset_location(self.location), origin.version)
+
+    def delete(self) -> None:
+        """Deletes all files of the branch; the store first, so that the rest of a branch never opens.
+
+        Raises:
+            StorageError: the root cannot be read or written.
+        """
+        self._delete(dataset_location(self.location))
+        self._delete(self.location)
+
+    def _clone_dataset(self, path: str, version: int) -> None:
+        _clone(self._root.child(path), self.location.child(path), version)
+
+    def _make_origin(self, record: EpochRecord, definitions: Delta) -> LanceStateStore:
+        """Makes the first version of the store of the branch."""
+        origin = self.location.child("origin")
+        try:
+            store = LanceStateStore.open(origin, self._clock)
+        except StoreNotFoundError:
+            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)
+            store = LanceStateStore.open(origin, self._clock)
+        if store.version > record.state_version:
+            return store
+        others = [each for each in store.epoch_times()["epoch"].to_pylist() if each != record.epoch]
+        first = replace(record, state_version=store.version + 1)
+        try:
+            delta = Delta.merge([expiry_delta(others), epoch_delta(first), definitions])
+            store.amend(delta, tags={}, views=record.views)
+        except CommitRefusedError:
+            return store.reopen()  # another process makes the same branch
+        return store
+
+    def _paths(self, place: Location) -> Iterator[str]:
+        try:
+            if place.is_local and not place.path.is_dir():
+                return iter(())
+            return iter([each["path"] for batch in obstore.list(object_client(place)) for each in batch])
+        except (BaseError, OSError) as error:
+            raise storage_error(error, place) from None
+
+    def _delete(self, place: Location) -> None:
+        paths = list(self._paths(place))
+        try:
+            if paths:
+                obstore.delete(object_client(place), paths)
+            if place.is_local and place.path.is_dir():
+                shutil.rmtree(place.path)  # the directories, which an object store does not have
+        except (BaseError, OSError) as error:
+            raise storage_error(error, place) from None
+
+
+def _clone(source: Location, target: Location, version: int) -> None:
+    """Makes a dataset that names the files of a version of another one, with the number of that version."""
+    try:
+        open_dataset(source, version).shallow_clone(target.lance_uri, version, lance_options(source))
+    except (OSError, ValueError, RuntimeError) as error:
+        _require_clone(source, target, version, storage_error(error, target))
+    DatasetFiles(target).sync_creation(version)
+
+
+def _require_clone(source: Location, target: Location, version: int, error: SlackwaterError) -> None:
+    """Accepts a clone that another try has made."""
+    try:
+        found = open_dataset(target)
+    except SlackwaterError:
+        raise error from None
+    if version != found.version or source.lance_uri not in [each.path for each in found.base_paths().values()]:
+        raise UsageError(
+            f"{target} exists, and is not version {version} of {source}: delete the rest of that branch with "
+            "`drop-branch`, or choose another name"
+        )

@@ -1,0 +1,149 @@
+"""Deliberate faults in branches: what the root keeps, what a branch begins with, comparisons and merges."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_FILES = "state/lance/branch_files.py"
+_BRANCH = "slackwater/branching/branch.py"
+_MERGE = "slackwater/branching/merge.py"
+_SAME = "slackwater/branching/same_files.py"
+_DIFFERENCE = "slackwater/reading/changes/view_difference.py"
+_OF_BRANCHES = "tests/slackwater/branching/test_branch.py"
+_OF_MERGES = "tests/slackwater/branching/test_merge.py"
+_OF_DIFFERENCES = "tests/slackwater/reading/test_root_difference.py"
+_BEGINS = f"{_OF_BRANCHES}::test_a_branch_begins_with_an_epoch_and_copies_no_rows"
+_TAGS = f"{_OF_BRANCHES}::test_the_tags_of_branches_are_not_those_of_users"
+_APART = f"{_OF_BRANCHES}::test_root_and_branch_change_and_vacuum_without_harm_to_each_other"
+
+BRANCH_MUTANTS = (
+    Mutant(
+        "a root does not keep the epoch of a branch",
+        "state/tables/records.py",
+        (("frozenset(self.tags.values())", 'frozenset(e for t, e in self.tags.items() if "/" not in t)'),),
+        shown_by=_APART,
+    ),
+    Mutant(
+        "a branch has all epochs of its root",
+        _FILES,
+        (("if each != record.epoch]", "if each > record.epoch]"),),
+        shown_by=_BEGINS,
+    ),
+    Mutant(
+        "a branch has the tags of its root",
+        _FILES,
+        (("store.amend(delta, tags={}, views=record.views)", "store.amend(delta, views=record.views)"),),
+        shown_by=_TAGS,
+    ),
+    Mutant(
+        "a branch has the incomplete views of its root",
+        _FILES,
+        (
+            (
+                "for name, view in record.views.items() if view.pinned_epoch is None}",
+                "for name, view in record.views.items()}",
+            ),
+        ),
+        shown_by=f"{_OF_BRANCHES}::test_a_view_that_catches_up_is_not_in_a_branch",
+    ),
+    Mutant(
+        "the store of a branch is there before it is that of the branch",
+        _FILES,
+        (
+            (
+                "            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)\n",
+                "            for place in (origin, self.location):\n"
+                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version)\n",
+            ),
+        ),
+        shown_by=_BEGINS,
+    ),
+    Mutant(
+        "the rest of another branch is taken for that of a branch",
+        _FILES,
+        (("if version != found.version or source", "if source"),),
+        shown_by=f"{_OF_BRANCHES}::test_the_rest_of_a_branch_that_has_lived_is_not_a_branch_in_the_making",
+    ),
+    Mutant(
+        "the tag of a branch moves",
+        "state/upkeep/tags.py",
+        (("        require_free(tags, name)\n", "        pass\n"),),
+        shown_by=_TAGS,
+    ),
+    Mutant(
+        "the files of a branch are deleted before the root notes it",
+        _BRANCH,
+        (
+            (
+                "    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n    files.delete()\n",
+                "    files.delete()\n    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
+            ),
+        ),
+        shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_dropping_died_at_any_step_is_dropped_by_the_next_try",
+    ),
+    Mutant(
+        "a branch with branches is dropped",
+        _BRANCH,
+        (("        if own:\n", "        if False:\n"),),
+        shown_by=f"{_OF_BRANCHES}::test_a_branch_of_a_branch_is_a_branch",
+    ),
+    Mutant(
+        "rows of another dataset are compacted",
+        "spark_bridge/datasets/view_table.py",
+        (("any(file.base_id is not None for file", "any(file.base_id == -1 for file"),),
+        shown_by="tests/spark_bridge/datasets/test_cloned_table.py",
+    ),
+    Mutant(
+        "deleted rows of another dataset are looked for in the branch",
+        "state/lance/deletion_vector.py",
+        (("    if base is not None:", "    if base == -1:"),),
+        shown_by="tests/spark_bridge/datasets/test_cloned_table.py",
+    ),
+    Mutant(
+        "a row that is there twice counts once",
+        _DIFFERENCE,
+        (("np.maximum(side * surplus, 0)", "np.clip(side * surplus, 0, 1)"),),
+        shown_by=f"{_OF_DIFFERENCES}::test_rows_are_compared_as_bags",
+    ),
+    Mutant(
+        "the deletions of a branch are not compared",
+        _DIFFERENCE,
+        (("if left.deletions(at) != right.deletions(at))", "if False)"),),
+        shown_by=f"{_OF_DIFFERENCES}::test_a_branch_is_compared_by_what_was_written_since",
+    ),
+    Mutant(
+        "a merge does not look at the files",
+        _SAME,
+        (("if differing := _first_differing(left, right):", "if differing := _first_differing(left, left):"),),
+        shown_by=f"{_OF_MERGES}::test_roots_that_have_read_other_files_are_not_merged",
+    ),
+    Mutant(
+        "a merge does not look at files that are half read",
+        _SAME,
+        (('"rows_bad"), "queue": ("row_offset", "rows_bad")}', '"rows_bad")}'),),
+        shown_by=f"{_OF_MERGES}::test_a_part_of_a_file_more_is_another_file",
+    ),
+    Mutant(
+        "a merge takes rows that the root maintains no longer",
+        _MERGE,
+        (("if name in self._here.views and self._here.views[name].frozen_epoch is None\n", "if True\n"),),
+        shown_by=f"{_OF_MERGES}::test_a_dataset_that_the_root_maintains_no_longer_is_copied",
+    ),
+    Mutant(
+        "a merge leaves the readers of a view behind",
+        _MERGE,
+        (("            names |= more\n", "            break\n"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_comes_with_its_readers_and_not_without_what_it_reads",
+    ),
+    Mutant(
+        "a merge leaves hidden views behind",
+        _MERGE,
+        (
+            (
+                "taken = {each: view for each, view in self._record.views.items() if declared_name(each) in names}",
+                "taken = {each: view for each, view in self._record.views.items() if each in names}",
+            ),
+        ),
+        shown_by=f"{_OF_MERGES}::test_new_views_are_taken_with_their_hidden_ones_and_outlive_the_branch",
+    ),
+)

@@ -1,0 +1,250 @@
+"""Merges: the views of a branch become those of its root, as a whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater as sw
+from slackwater.branching.merge import Merged
+from state.clock import SystemClock
+from state.lance.lance_access import open_dataset
+from state.lance.lance_store import LanceStateStore
+from state.location import Location
+from state.ownership.owner import Ownership
+from state.tables.catalog import Catalog, put_view
+from state.tables.fingerprint import version_fingerprint
+from state.tables.keys import encode_key
+from tests.cases import few
+from tests.slackwater.branching.branched_root import Writer, branched, contents, opened, vacuum_now
+from tests.slackwater.branching.killed import deaths
+from tests.slackwater.reading.written_root import WrittenRoot, by_carrier, late, write_root
+
+
+@pytest.fixture(params=few(["local", "s3"], "local"))
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> WrittenRoot:
+    if request.param == "local":
+        return write_root(Location(str(tmp_path / "a root% of")), Location(str(tmp_path / "raw")))
+    server, bucket = request.getfixturevalue("s3"), request.getfixturevalue("bucket")
+    return write_root(server.location(bucket, "root"), server.location(bucket, "raw"))
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> WrittenRoot:
+    return write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
+
+
+def merged(written: WrittenRoot, *views: str) -> Merged:
+    return sw.merge(written.root.url, "trial", views=views or None, storage_options=written.root.storage_options)
+
+
+def with_new_view(root: Location, **definition: Any) -> Writer:
+    """The owner of a branch with another view, which has a hidden one."""
+    writer = Writer(branched(root))
+    writer.add("more", by_carrier({"AA": 3, None: 4}), view_class="aggregate", key=("carrier",), **definition)
+    writer.add("more.1", late(1, 2, 3))
+    writer.commit()
+    return writer
+
+
+def finish(writer: Writer, path: str, rows: int) -> None:
+    """The root has read a file more."""
+    version = version_fingerprint('"e"', 1, None)
+    identity = {"source": "flights", "path": path, "version": version, "size": 1}
+    key = encode_key("flights", path, version)
+    writer.delta.put("ledger", key, 1, **identity, status="done", rows_read=rows, rows_bad=0)
+    writer.commit()
+
+
+def catalog(root: Location) -> Catalog:
+    return Catalog.of(LanceStateStore.open(root, SystemClock(), read_only=True).scan("catalog"))
+
+
+def test_new_views_are_taken_with_their_hidden_ones_and_outlive_the_branch(written: WrittenRoot) -> None:
+    branch = with_new_view(written.root).root
+    before = contents(written.root)
+    expected = contents(branch)
+    taken = merged(written)
+    assert taken.views == ("more",) and taken.bytes > 0
+    assert taken.epoch == opened(written.root).latest_epoch()
+    assert contents(written.root) == {**before, "more": expected["more"]}
+    sw.drop_branch(written.root.url, "trial", storage_options=written.root.storage_options)
+    vacuum_now(written.root)
+    assert contents(written.root) == {**before, "more": expected["more"]}
+    views = catalog(written.root).views
+    assert views["more"].identity == "plan of more" and views["more"].created_epoch == taken.epoch
+    owner = Writer(written.root)  # the next owner restores every view
+    assert {"more", "more.1"} <= owner.views.keys()
+    hidden = open_dataset(written.root.child(owner.views["more.1"].path), owner.views["more.1"].version)
+    assert hidden.to_table().equals(late(1, 2, 3))
+    assert open_dataset(written.root.child(owner.views["more"].path), "committed").count_rows() == 2
+
+
+def test_a_view_with_another_definition_takes_the_place_of_the_old_one(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("late", late(5), identity="another plan")
+    writer.commit()
+    before = contents(local.root)
+    assert merged(local).views == ("late",)
+    assert contents(local.root) == {**before, "late": sorted(map(repr, late(5).to_pylist()))}
+    assert contents(local.root, local.epochs[-1]) == before
+    assert catalog(local.root).views["late"].identity == "another plan"
+    assert merged(local).views == (), "there is nothing more to take"
+
+
+@pytest.mark.more
+def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    writer.views["more.2"] = replace(writer.views["late"], name="more.2")
+    writer.commit()
+    merged(local)
+    views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
+    assert views["more.2"] == replace(views["late"], name="more.2")
+
+
+@pytest.mark.more
+def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    above = Writer(local.root)
+    writer.views["more.2"] = replace(writer.views["late"], name="more.2")
+    writer.commit()
+    put_view(above.delta, replace(catalog(local.root).views["late"], frozen_epoch=local.epochs[-1]))
+    above.commit()
+    assert merged(local, "more").views == ("more",)
+    views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
+    assert views["more.2"].path not in (views["late"].path, writer.views["late"].path)
+    assert open_dataset(local.root.child(views["more.2"].path)).to_table().num_rows == 3
+
+
+def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -> None:
+    with_new_view(written.root)
+    finish(Writer(written.root), "day=4/new.csv", 3)
+    before = contents(written.root)
+    with pytest.raises(sw.UsageError, match=r"not read the same files of flights: they differ in day=4/new\.csv; run"):
+        merged(written)
+    assert contents(written.root) == before
+    finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 2)
+    with pytest.raises(sw.UsageError, match=r"they differ in day=4/new\.csv"):
+        merged(written)
+    finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 3)
+    assert merged(written).views == ("more",)
+
+
+@pytest.mark.more
+def test_a_part_of_a_file_more_is_another_file(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    [row] = [each for each in writer.store.rows("queue") if each["path"] == "day=2/big.csv"]
+    key = encode_key("flights", "day=2/big.csv", row["version"])
+    writer.delta.patch("queue", key, 1, row_offset=2_000)
+    writer.commit()
+    with pytest.raises(sw.UsageError, match=r"they differ in day=2/big\.csv"):
+        merged(local)
+
+
+@pytest.mark.parametrize(
+    ("definition", "reason"),
+    [
+        ({"view_class": "full"}, "is recomputed as a whole"),
+        ({"frozen_epoch": 1}, "is not maintained in the branch"),
+        ({"frozen_epoch": 1, "error": "division by zero"}, r"has failed in the branch \(division by zero\)"),
+    ],
+)
+@pytest.mark.more
+def test_views_that_are_not_whole_are_not_taken(local: WrittenRoot, definition: dict[str, Any], reason: str) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("more", late(1), **definition)
+    writer.commit()
+    with pytest.raises(sw.UsageError, match=f"view 'more' {reason}"):
+        merged(local, "more")
+    if "not maintained" in reason:
+        assert merged(local).views == (), "it is not a view of the branch any more"
+    with pytest.raises(sw.ViewNotFoundError, match="its views are: by_carrier, late, more"):
+        merged(local, "nothing")
+
+
+@pytest.mark.more
+def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    reads = {"visible": {"late": ("day",)}, "identity": "a plan over late"}
+    writer.add("late", late(5), identity="another plan")
+    writer.add("above", late(6), **reads)
+    writer.commit()
+    with pytest.raises(sw.UsageError, match="view 'above' reads 'late', which the root does not have so: merge it"):
+        merged(local, "above")
+    assert merged(local, "late").views == ("above", "late")
+
+
+@pytest.mark.more
+def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None:
+    above = Writer(local.root)
+    above.add("mine", late(6), visible={"late": ("day",)})
+    above.commit()
+    writer = Writer(branched(local.root, epoch=local.epochs[-1]))
+    writer.add("late", late(5), identity="another plan")
+    writer.commit()
+    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
+        merged(local)
+
+
+@pytest.mark.more
+def test_a_view_is_read_by_hidden_views_too(local: WrittenRoot) -> None:
+    reads = {"visible": {"late": ("day",)}}
+    above = Writer(local.root)
+    above.add("mine", late(6), visible={"mine.1": ()})
+    above.add("mine.1", late(6), **reads)
+    above.commit()
+    writer = Writer(branched(local.root))
+    writer.add("late", late(5), identity="another plan")
+    writer.add("mine", late(7), visible={"mine.1": ()})
+    writer.add("mine.1", late(7), **reads)
+    writer.commit()
+    assert merged(local).views == ("late", "mine")
+    assert contents(local.root)["mine"] == sorted(map(repr, late(7).to_pylist()))
+
+
+@pytest.mark.more
+def test_an_empty_view_is_taken(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("more", late())
+    writer.commit()
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["more"] == []
+
+
+@pytest.mark.more
+def test_a_root_with_a_run_is_not_merged_into(local: WrittenRoot) -> None:
+    with_new_view(local.root)
+    ownership = Ownership(local.root, SystemClock(), run_id="a run", pipeline="flights")
+    ownership.acquire()
+    try:
+        with pytest.raises(sw.OwnedError):
+            merged(local)
+    finally:
+        ownership.release()
+
+
+@pytest.mark.more
+def test_a_death_at_any_step_of_a_merge_takes_all_or_nothing(
+    local: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    branch = with_new_view(local.root).root
+    before, views = contents(local.root), contents(branch)
+    after = {**before, "more": views["more"]}
+    seen = []
+    for _ in deaths(monkeypatch, lambda: merged(local)):
+        seen.append(contents(local.root))
+        assert seen[-1] in (before, after)
+        assert contents(branch) == views
+        vacuum_now(local.root)
+        assert contents(local.root) == seen[-1]
+        if seen[-1] == after:
+            break
+    assert before in seen and after in seen
+    assert merged(local).views == ()
+    Writer(local.root).commit()
+    vacuum_now(local.root)
+    datasets = sorted(each.name for each in (local.root.path / "views").iterdir())
+    assert len(datasets) == 4, f"of a merge that died no dataset stays: {datasets}"
