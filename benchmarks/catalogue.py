@@ -53,6 +53,7 @@ CATALOGUE = (
     Entry("views_over_views", 900),
     Entry("joined_view", 900),
     Entry("windows", 900),
+    Entry("single_values", 900),
     Entry("branch", 600, quick=_words("--rows 1000000 --times 3")),
     Entry("keyed_source", 900),
     Entry("tpch", 1_800),

@@ -315,8 +315,9 @@ class Pipeline:
             name_or_function: the name, or the function; neither for a decorator with options.
             query: Spark SQL over the sources.
             options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
-                every `refresh_interval_s` seconds; `replace=True` builds the view anew if the root has another view of
-                this name; `on_missing="allow"` shows a backfill without files that were ingested and deleted.
+                every `refresh_interval_s` seconds, and above 0 also one that would read all of its rows in an epoch;
+                `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
+                shows a backfill without files that were ingested and deleted.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.

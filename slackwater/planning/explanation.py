@@ -19,6 +19,7 @@ from slackwater.reading.view import View
 from slackwater.status.text import counted
 from slackwater.status.view_costs import ViewCost, view_costs
 from slackwater.terminal.quantities import human_bytes
+from spark_bridge.analysis.computed_leaves import OF_ALL_ROWS, ComputedLeaf
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -72,13 +73,22 @@ class RowsTouched:
         stored_rows = self._rows(plan.name)
         if plan.parents:
             of = "results" if plan.view_class == "append" else "groups"
-            of = " and ".join([*dict.fromkeys(leaf.touched for leaf in plan.computed.values()), of])
-            return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources"
+            touched = dict.fromkeys(leaf.touched for leaf in plan.computed.values() if leaf.touched not in OF_ALL_ROWS)
+            of = " and ".join([*touched, of])
+            at_times = "".join(self._all_rows(leaf) for leaf in plan.computed.values() if leaf.touched in OF_ALL_ROWS)
+            return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources{at_times}"
         if plan.view_class == "append":
             return f"the result of the query over about {new:,} rows: {seen}"
         if stored_rows is None:
             return f"at most {new:,} groups: {seen}"
         return f"at most {min(new, stored_rows):,} of {stored_rows:,} groups: {seen}"
+
+    def _all_rows(self, leaf: ComputedLeaf) -> str:
+        """The rows that an epoch reads if a row, or a value beside the rows, changes."""
+        rows, *values = leaf.sides
+        stored = self._rows(rows)
+        number = "all rows" if stored is None else f"all {stored:,} rows"
+        return f"; {number} of {rows} if {' or '.join(values) or 'one of them'} changes"
 
     def _rows(self, name: str) -> int | None:
         """The number of rows of a dataset at the last epoch; None without the dataset."""

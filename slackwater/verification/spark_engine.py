@@ -153,7 +153,9 @@ class SparkEngine:
         views = {name: self._planned(self._views[name]) for name in view.views}
         query = query_of(view)
         if query is not None:
-            definition = ViewDefinition(view.name, query=query, on_full="allow")
+            # A schedule keeps a view full that could be maintained.
+            interval_s = 1.0 if view.view_class == "full" else 0.0
+            definition = ViewDefinition(view.name, query=query, on_full="allow", refresh_interval_s=interval_s)
             plan = analyse(self._confined(), definition, schemas, materialized=schemas, views=views, keys=self._keys)
             return PlannedView(definition, plan, schemas, views)
         definition = self._functions[view.name]

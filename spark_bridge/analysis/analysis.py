@@ -14,7 +14,7 @@ from actors.schemas.ddl import format_schema
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import grouping_columns, used_columns
-from spark_bridge.analysis.computed_leaves import ComputedLeaf
+from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, WholePlan
 from spark_bridge.analysis.full_analysis import (
     full_refusal,
     named_leaves,
@@ -31,7 +31,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id, is_attribute, parts_of, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, parts_of, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.catalyst.joined_form import (
@@ -40,6 +40,14 @@ from spark_bridge.catalyst.joined_form import (
     with_narrow_sides,
     without_constant_sides,
     without_order,
+)
+from spark_bridge.catalyst.single_values import (
+    SingleRows,
+    ValueJoins,
+    existence,
+    has_single_values,
+    is_existence,
+    is_single_value,
 )
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
@@ -119,14 +127,18 @@ class _Analysis:
         plan = self._plain(with_joins(self._catalyst, unordered), stored)
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
+        outer = dict(self._leaves)
         try:
-            plan = self._with_total_orders(plan)
-            if has_join(self._catalyst, plan):
-                plan = without_constant_sides(self._catalyst, with_narrow_sides(self._catalyst, plan), self._leaves)
+            plan = self._with_total_orders(self._with_plain_values(plan, stored))
+            single = SingleRows(self._catalyst, self._single_leaves(parents))
+            if has_join(self._catalyst, plan) or has_single_values(self._catalyst, plan):
+                plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
-            cut = InnerCut(self._catalyst, self._name, self._leaves, {*self._leaves.values()} - {*stored}, self._check)
+            sources = {*self._leaves.values()} - {*stored}
+            cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single)
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
+            self._require_no_schedule()
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
             view_class, reason = self._classify(plan)
@@ -136,7 +148,8 @@ class _Analysis:
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
-            plan, inner, self._computed = analysed_plan, {}, {}
+            # The identity of a full view does not know the leaves within subqueries.
+            plan, inner, self._computed, self._leaves = analysed_plan, {}, {}, outer
             view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
@@ -157,6 +170,51 @@ class _Analysis:
             return plan
         # Ties are told apart by all columns, also by those that nothing else uses: the orders come first.
         return self._catalyst.prune_columns(TotalOrder(self._catalyst, self._name).of(plan))
+
+    def _with_narrow_sides(self, plan: Plan, single: SingleRows) -> Plan:
+        """The plan with joins in place of subqueries, in which each side has what the query uses."""
+        plan = with_narrow_sides(self._catalyst, plan)
+        joined = ValueJoins(self._catalyst, single).of(plan)
+        if not joined.fastEquals(plan):
+            plan = self._catalyst.prune_columns(joined)
+        return without_constant_sides(self._catalyst, plan, self._leaves)
+
+    def _with_plain_values(self, plan: Plan, stored: Collection[str]) -> Plan:
+        """The plan in which the plans of subqueries of one value are plain, too."""
+        catalyst = self._catalyst
+        children = catalyst.items(plan.children())
+        if children:
+            plan = catalyst.with_children(plan, [self._with_plain_values(each, stored) for each in children])
+        if not plan.subqueries().size():
+            return plan
+
+        def plain(expression: Expression) -> Expression | None:
+            if not is_single_value(expression) and not is_existence(expression):
+                return None
+            below = self._plain(with_joins(catalyst, expression.plan()), stored)
+            below = self._with_plain_values(below, stored)
+            return existence(catalyst, below) if is_existence(expression) else expression.withNewPlan(below)
+
+        return catalyst.with_expressions(plan, lambda each: catalyst.rewrite(each, plain)) or plan
+
+    def _single_leaves(self, parents: Mapping[str, ViewPlan]) -> set[int]:
+        """The leaves of views that group into a single row."""
+        single = SingleRows(self._catalyst)
+        names = {name for name, each in parents.items() if each.view_class == "aggregate" and single.has_one(each.plan)}
+        return {number for number, name in self._leaves.items() if name in names}
+
+    def _require_no_schedule(self) -> None:
+        """Refuses a view that reads all rows in some epochs, if it is to be recomputed at intervals instead.
+
+        Raises:
+            NotIncrementalError: naming the operator.
+        """
+        definition = self._definition
+        if definition.on_full != "allow" or not definition.refresh_interval_s:
+            return
+        for each in self._computed.values():
+            if isinstance(each, WholePlan | BesidePlan):
+                raise refuse(self._name, each.text, "refresh_interval_s recomputes it at intervals, beside the epochs")
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
         """The plan of a hidden view.
@@ -431,6 +489,9 @@ _OF_ROWS = {
     "keys": "a window whose rows",
     "order": "a limit whose rows",
     "parts": "a union whose rows",
+    "whole": "a query over all rows whose rows",
+    "beside": "a subquery beside which rows",
+    "values": "a subquery whose value",
 }
 _INNER_TEXTS = {
     "groups": "the groups within",
@@ -438,6 +499,9 @@ _INNER_TEXTS = {
     "keys": "the rows of each key",
     "order": "the rows that it takes the first of",
     "parts": "the rows of sources beside others",
+    "whole": "all rows at once",
+    "beside": "the rows beside single values",
+    "values": "the single value",
 }
 
 

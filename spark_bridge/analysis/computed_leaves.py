@@ -1,7 +1,7 @@
-"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, windows over the rows of each key, limits.
+"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, windows, limits, rows beside values.
 
-The rows that they are computed of are stored, as hidden views: the sides of a join, and the rows below a window or a
-limit.
+The rows that they are computed of are stored, as hidden views: the sides of a join, the rows below a window or a limit,
+and the rows and the values beside them.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ ROWS = "rows"
 
 POSITION_FIELD = pa.field("__sw_position", pa.int64())
 """The number of a row among those that are put in order."""
+
+OF_ALL_ROWS = frozenset({"whole", "values"})
+"""What an epoch makes of leaves of which it reads all rows, at least at times."""
+
+AFTER = "__sw_after"
+"""The prefix of a value as it is, where it stands beside the value as it was."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,4 +188,111 @@ class LimitPlan:
         return f"{self.name} of {self.rows} is rows {self.skipped} to {self.end} of {self.identity}"
 
 
-ComputedLeaf = JoinPlan | WindowPlan | LimitPlan
+@dataclass(frozen=True, eq=False)
+class WholePlan:
+    """A query over all rows at once: a window without `PARTITION BY`, a long limit, an `OFFSET`.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows below it; it has the same columns as the leaf of the plan.
+        names: of the columns of the result.
+        text: for people.
+        identity: a text, equal for queries that compute the same.
+        plan: the query over a leaf.
+        schema: of its result.
+        leaves: id of the first attribute of the leaf → `ROWS`.
+    """
+
+    name: str
+    rows: str
+    names: list[str]
+    text: str
+    identity: str
+    plan: Plan = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows below it."""
+        return (self.rows,)
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "whole"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which view, for an identity."""
+        return f"{self.name} of {self.rows} is {self.identity}"
+
+
+@dataclass(frozen=True)
+class SingleValue:
+    """The one row of a view, beside other rows.
+
+    Args:
+        view: the hidden view that has it, or no row.
+        columns: its columns, and their names beside the rows.
+        flag: the column beside the rows that tells whether there is a row.
+    """
+
+    view: str
+    columns: tuple[tuple[str, str], ...]
+    flag: str
+
+
+@dataclass(frozen=True, eq=False)
+class BesidePlan:
+    """Projections and filters over rows with single values beside each, as those of subqueries without correlation.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows.
+        values: the single values.
+        names: of the columns of the result.
+        unchanged: column of the result → the column of the rows that it is.
+        identity: a text, equal for those that compute the same.
+        plan: the query over a leaf with the rows, the values of `values` beside each, and `__sw_weight`, which is the
+            last column of the result, too.
+        schema: of the result of that plan.
+        pairs: a query over a leaf with the rows, all values as they were, and all as they are, which have the prefix
+            `AFTER`; its columns are the structs `before` and `after` of each row whose result differs, null for none.
+        leaves: id of the first attribute of either leaf → `ROWS`.
+    """
+
+    name: str
+    rows: str
+    values: tuple[SingleValue, ...]
+    names: list[str]
+    unchanged: Mapping[str, str]
+    identity: str
+    plan: Plan = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    pairs: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows, and those with the values."""
+        return (self.rows, *dict.fromkeys(each.view for each in self.values))
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return "rows with single values beside them"
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "values"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which views, for an identity."""
+        values = " and ".join(each.view for each in self.values)
+        return f"{self.name} of {self.rows} beside {values} is {self.identity}"
+
+
+ComputedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan

@@ -126,7 +126,9 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
             f"or {parents[0]!r} with replace=True, cascade=True"
         )
     change = f"is stored as: {old}; it is declared as: {wanted}"
-    if old == wanted:
+    if old == wanted and known.view_class != plan.view_class:
+        change = f"is stored as a view of the class {known.view_class}, and would be one of the class {plan.view_class}"
+    elif old == wanted:
         change = "is stored with other types of its columns, or with other Python functions, than it is declared with"
     raise DefinitionChangedError(
         f"view {plan.name!r} {change}; declare it as it was, under another name, or with replace=True, which builds it "

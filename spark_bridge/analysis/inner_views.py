@@ -19,6 +19,16 @@
                        and         Project            the columns of the rows, and the hash of their PARTITION BY
                                      rows
 
+    Window, without a key          a leaf             the same over all rows, see `WholePlan`; and so a long limit
+      rows             and         Project            the columns of the rows
+                                   rows
+
+    Filter                         a leaf             rows and values as one operator, see `BesidePlan`
+      Join             ──→
+        rows           and         Project            the columns of the rows
+        one row                    rows
+                       and         one row
+
     GlobalLimit                    Project            the columns under the names that the query uses
       Sort           ──→             a leaf           the first rows, which nobody stores: see `LimitPlan`
         rows         and         Project              the columns of the rows
@@ -35,28 +45,36 @@ The left side is the query; the right side is what is left of it, and below that
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import chain, count
 from typing import Literal
 
+import pyarrow as pa
+
 from spark_bridge.analysis.aggregate_calls import can_name_groups
 from spark_bridge.analysis.computed_leaves import (
+    AFTER,
     LEFT,
     POSITION_FIELD,
     RIGHT,
     ROWS,
+    BesidePlan,
     ComputedLeaf,
     JoinKind,
     JoinPlan,
     LimitPlan,
+    SingleValue,
+    WholePlan,
     WindowPlan,
 )
 from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
 from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
+from spark_bridge.catalyst.beside_form import BesideForm
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 from spark_bridge.catalyst.joined_form import join_type
+from spark_bridge.catalyst.single_values import SingleRows
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -76,8 +94,12 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 """Spark's type of a join -> what its rows are, and its name for people."""
 
 
-InnerRows = Literal["groups", "sides", "keys", "order", "parts"]
-"""The rows of a hidden view: groups, those of a side of a join, below a window or a limit, or of a part of a union."""
+InnerRows = Literal["groups", "sides", "keys", "order", "parts", "whole", "beside", "values"]
+"""The rows of a hidden view: groups, those of a side of a join, below a window or a limit, of a part of a union, or
+beside single values; or such a value."""
+
+_Over = Callable[[Plan, Sequence[Expression], Sequence[str]], Plan]
+"""Makes a query over a leaf: (leaf, its columns under the names and ids that the query uses, names) -> the query."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +131,7 @@ class InnerCut:
         leaves: those of the query.
         sources: the names of the leaves that are sources.
         check: refuses operators with expressions that cannot be maintained.
+        single: tells plans with one row at most.
     """
 
     def __init__(
@@ -118,8 +141,10 @@ class InnerCut:
         leaves: Mapping[int, str],
         sources: Collection[str],
         check: ExpressionCheck,
+        single: SingleRows,
     ) -> None:
         self._catalyst, self._view, self._sources, self._check = catalyst, view, sources, check
+        self._single = single
         self._known: dict[str, InnerView] = {}
         self.views: list[InnerView] = []
         self.computed: dict[str, ComputedLeaf] = {}
@@ -134,6 +159,8 @@ class InnerCut:
         Raises:
             NotIncrementalError: a join, a window or a limit cannot be maintained.
         """
+        if self._stands_beside(plan):
+            return self._beside(plan)
         match simple_name(plan):
             case "Project" | "Filter":
                 return self._catalyst.with_children(plan, [self.of(plan.child())])
@@ -146,7 +173,9 @@ class InnerCut:
         children = self._catalyst.items(plan.children())
         if not children:
             return plan
-        if is_by_key(self._catalyst, plan):
+        if self._stands_beside(plan):
+            return self._beside(plan)
+        if simple_name(plan) == "Window":
             return self._window(plan)
         if is_limit(plan):
             return self._limit(plan)
@@ -249,13 +278,120 @@ class InnerCut:
         rows = self._as(plan, leaf)
         return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
 
+    def _stands_beside(self, plan: Plan) -> bool:
+        # A projection without columns, below a count of rows, stays above the leaf.
+        has_columns = bool(plan.output().size())
+        return has_columns and BesideForm.stands_at(self._catalyst, self._single, plan, self._has_python)
+
+    def _has_python(self, plan: Plan) -> bool:
+        return has_python(self._catalyst, self._catalyst.items(plan.expressions()))
+
+    def _beside(self, plan: Plan) -> Plan:
+        """Projections and filters over rows with values beside them as one leaf."""
+        catalyst, items = self._catalyst, self._catalyst.items
+        form = BesideForm(catalyst, self._single, plan, self._has_python)
+        for each in form.operators:
+            self._check.check(each)
+        columns = items(plan.output())
+        self._require_values([*columns, *items(form.below.output())], "a single value")
+        below = self._cut(form.below)
+        if not below.output().size():
+            below = catalyst.project([catalyst.alias(catalyst.number(1), "one")], below)  # rows that are only counted
+        inner = self._inner(below, [], "beside")
+        kept = items(inner.plan.output())
+        values, beside = self._single_values(form)
+        names = _unique_names(str(each.name()) for each in columns)
+        ids = [attribute_id(each) for each in (*items(below.output()), *(each for each, _ in beside))]
+        apart = [each for _, each in beside]
+        weight = catalyst.attributes(pa.schema([WEIGHT_FIELD]))
+        later = [each.withName(f"{AFTER}{each.name()}") for each in apart]
+        leaf, of_both = (
+            catalyst.local_relation(catalyst.seq([*kept, *apart, *more])).newInstance() for more in (weight, later)
+        )
+        query = form.query(leaf, dict(zip(ids, items(leaf.output()), strict=False)), names)
+        before = dict(zip(ids, items(of_both.output()), strict=False))
+        after = before | dict(zip(ids[len(kept) :], items(of_both.output())[len(ids) :], strict=True))
+        stored = {number: str(each.name()) for number, each in zip(ids, kept, strict=False)}
+        leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, of_both)}
+        name = f"values {1 + len(self.computed)}"
+        self.computed[name] = BesidePlan(
+            name=name,
+            rows=inner.name,
+            values=values,
+            names=names,
+            unchanged={
+                column: stored[attribute_id(each)]
+                for column, each in zip(names, form.columns, strict=True)
+                if is_attribute(each) and attribute_id(each) in stored
+            },
+            identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
+            plan=query,
+            schema=catalyst.arrow_schema(query),
+            pairs=form.pairs(of_both, before, after, names),
+            leaves=leaves,
+        )
+        result = catalyst.local_relation(catalyst.seq(items(query.output())[:-1])).newInstance()
+        self.leaves[attribute_id(result.output().apply(0))] = name
+        return self._as(plan, result)
+
+    def _single_values(self, form: BesideForm) -> tuple[tuple[SingleValue, ...], list[tuple[Expression, Expression]]]:
+        """The hidden views with the single values, and each column of the query with its column beside the rows."""
+        items, values, beside = self._catalyst.items, list[SingleValue](), list[tuple[Expression, Expression]]()
+        for each in form.values:
+            if not each.plan.output().size():
+                raise refuse(self._view, "a join with one row of which no column is used", "leave it out")
+            inner = self._inner(self.of(each.plan), [], "values")
+            columns = list[tuple[str, str]]()
+            for stored, column in zip(items(inner.plan.output()), items(each.plan.output()), strict=True):
+                name = f"__sw_value_{1 + len(beside)}"
+                columns.append((str(stored.name()), name))
+                beside.append((column, column.withName(name).withNullability(True)))
+            beside.append((each.flag, each.flag))
+            values.append(SingleValue(inner.name, tuple(columns), str(each.flag.name())))
+        return tuple(values), beside
+
+    def _whole(self, plan: Plan, rows: Plan, over: _Over, what: str, text: str) -> Plan:
+        """A query over all rows at once as one leaf.
+
+        Args:
+            plan: the query.
+            rows: those below it.
+            over: makes the same query over a leaf with these rows.
+            what: the query, for messages.
+            text: the query, for people.
+        """
+        catalyst, columns = self._catalyst, self._catalyst.items(plan.output())
+        self._require_values(columns, what)
+        below = self._cut(rows)
+        inner = self._inner(below, [], "whole")
+        names = _unique_names(str(each.name()) for each in columns)
+        leaf = catalyst.local_relation(inner.plan.output()).newInstance()
+        query = over(leaf, self._renamed(below, leaf), names)
+        leaves = {attribute_id(leaf.output().apply(0)): ROWS}
+        whole = WholePlan(
+            name=f"all {1 + len(self.computed)}",
+            rows=inner.name,
+            names=names,
+            text=text,
+            identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
+            plan=query,
+            schema=catalyst.arrow_schema(query),
+            leaves=leaves,
+        )
+        self.computed[whole.name] = whole
+        result = catalyst.local_relation(query.output()).newInstance()
+        self.leaves[attribute_id(result.output().apply(0))] = whole.name
+        return self._as(plan, result)
+
     def _window(self, plan: Plan) -> Plan:
-        """Windows over the rows of the same keys as one leaf."""
+        """Windows over the rows of the same keys, or over all rows, as one leaf."""
         catalyst, form = self._catalyst, WindowForm(self._catalyst, self._view, plan)
         for each in form.operators:
             self._check.check(each)
         if form.has_python:
             raise refuse(self._view, "a Python function over a window", "take one of Spark's functions")
+        if not is_by_key(catalyst, plan):
+            return self._whole(plan, form.below, form.whole, "a window", "window functions over all rows")
         columns = catalyst.items(plan.output())
         self._require_values(columns, "a window")
         below = self._cut(form.below)
@@ -293,6 +429,8 @@ class InnerCut:
         self._check.check(form.sort)
         if has_python(catalyst, form.order):
             raise refuse(self._view, "a Python function in the ORDER BY of a limit", "make it a column below the limit")
+        if form.end is None or not form.are_few:
+            return self._whole(plan, form.below, form.all_at_once, "a limit", _limit_text(form))
         self._require_values(catalyst.items(form.below.output()), "a limit")
         below = self._cut(form.below)
         inner = self._inner(below, [], "order")
@@ -373,6 +511,13 @@ class InnerCut:
             for side, rows in sides.items()
             for column, stored in zip(items(rows.output()), items(inner[side].plan.output()), strict=False)
         }
+
+
+def _limit_text(form: LimitForm) -> str:
+    """A long limit, for people."""
+    if form.end is None:
+        return f"all rows in an order but the first {form.skipped:,}"
+    return f"a limit to the first {form.end:,} rows"
 
 
 def _without_keys(view: str, plan: Plan) -> Exception:

@@ -24,7 +24,6 @@ _ADVICE = {
     "Offset": "an offset depends on later rows; leave it out",
     "Sample": "a sample is not deterministic; filter by a hash of a column instead",
     "Sort": "a view has no order; leave it out and sort when reading",
-    "Window": "a window over all rows changes with each of them; add PARTITION BY, or group instead",
 }
 _SESSION_VALUES = frozenset(
     {
@@ -155,7 +154,8 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"a subquery ({simple_name(expression)})",
-                "its answer changes with later rows; write its value as a constant, or another view",
+                "it may have several rows, of which Spark makes an error; take max(...) of them, or the first one by "
+                "ORDER BY ... LIMIT 1",
             )
         for child in self._catalyst.items(expression.children()):
             self._check(child, is_of_rows)

@@ -65,25 +65,10 @@ class TotalOrder:
             return plan
         if all(self._expression(each) is each for each in catalyst.items(plan.expressions())):
             return plan
-        match simple_name(plan):
-            case "Project":
-                return catalyst.project(self._expressions(plan.projectList()), plan.child())
-            case "Filter":
-                return catalyst.filter(self._expression(plan.condition()), plan.child())
-            case "Aggregate":
-                grouping = self._expressions(plan.groupingExpressions())
-                return catalyst.aggregate(grouping, self._expressions(plan.aggregateExpressions()), plan.child())
-            case "Join":
-                return catalyst.join(plan, self._expression(plan.condition().get()))
-            case "Generate":
-                return catalyst.generate(plan, self._expression(plan.generator()), plan.child())
-            case "Window":
-                return catalyst.window(plan, self._expressions(plan.windowExpressions()), plan.child())
-            case other:
-                raise refuse(self._view, f"a subquery in {other}", "write it in SELECT, WHERE or ON")
-
-    def _expressions(self, expressions: Iterable[Expression]) -> list[Expression]:
-        return [self._expression(each) for each in self._catalyst.items(expressions)]
+        total = catalyst.with_expressions(plan, self._expression)
+        if total is None:
+            raise refuse(self._view, f"a subquery in {simple_name(plan)}", "write it in SELECT, WHERE or ON")
+        return total
 
     def _expression(self, expression: Expression) -> Expression:
         if not self._may_have_order(expression):

@@ -40,7 +40,8 @@ class ViewDefinition:
         function: takes one Spark DataFrame per source or view, named by its parameters, and returns a Spark DataFrame.
             It is called once, with empty frames.
         on_full: `"allow"` lets the view be recomputed as a whole, `"refuse"` requires an incremental view.
-        refresh_interval_s: minimum seconds from the start of one recomputation of a full view to the next.
+        refresh_interval_s: minimum seconds from the start of one recomputation of a full view to the next.  Above 0 it
+            also lets a view be recomputed that would read all of its rows in some epochs.
         replace: whether it replaces a stored view of this name with another definition.
         cascade: whether, if it replaces a stored view, the views that read it are built anew with it.
         on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it

@@ -43,10 +43,10 @@ class ViewPlan:
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source, the parent or the computed leaf.
-        computed: name → join, window or limit, of those whose rows its plan reads; the views with the rows that they
-            are computed of are among its parents.
-        inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins and the
-            rows below its windows and limits; each after those that it reads.
+        computed: name → join, window, limit, or rows beside values, of those whose rows its plan reads; the views with
+            the rows that they are computed of are among its parents.
+        inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
+            below its windows and limits, and single values and the rows beside them; each after those that it reads.
     """
 
     name: str
@@ -109,7 +109,15 @@ class ViewPlan:
                 "a job over all rows at a start, and when the spare ones have left; "
             )
             over.append("the first rows that come and leave")
-        return met, " and ".join(over)
+        for leaf in self.computed.values():
+            if leaf.touched == "whole":
+                met += f"if a row of {leaf.sides[0]} changes, one Spark job over all of them, before and after; "
+                over.append("the rows that differ")
+            elif leaf.touched == "values":
+                rows_below, *values = leaf.sides
+                met += f"if the value of {' or '.join(values)} changes, one Spark job over all rows of {rows_below}; "
+                over.append("the rows whose results change")
+        return met, " and ".join(dict.fromkeys(over))
 
     def explain(self) -> str:
         """Class, reason, stored data and costs of an epoch, for people."""

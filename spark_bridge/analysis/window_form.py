@@ -1,7 +1,7 @@
-"""Windows with a PARTITION BY, and limits with an ORDER BY, in the form in which they are maintained: in a total order.
+"""Windows, and limits with an ORDER BY, in the form in which they are maintained: in a total order.
 
-A window is over the rows of each key.  Its rows are sorted by all of their columns below it, so that a sum of floats
-too is the same each time.
+A window is over the rows of each key, or over all rows.  Its rows are sorted by all of their columns below it, so that
+a sum of floats too is the same each time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class WindowForm:
     def __init__(self, catalyst: Catalyst, view: str, top: Plan) -> None:
         self._catalyst, self._order = catalyst, TotalOrder(catalyst, view)
         keys, self.operators, part = self._texts(top), list[Plan](), top
-        while simple_name(part) == "Project" or (is_by_key(catalyst, part) and self._texts(part) == keys):
+        while simple_name(part) == "Project" or (simple_name(part) == "Window" and self._texts(part) == keys):
             self.operators.append(part)
             part = part.child()
         while simple_name(self.operators[-1]) == "Project":
@@ -84,7 +84,11 @@ class WindowForm:
 
     def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """The windows over all rows, as tasks compute them.  Arguments as for `touched`, without weights."""
-        plan = self._catalyst.partitioned(self.keys, self._catalyst.project(rows, leaf))
+        plan = self._catalyst.project(rows, leaf)
+        if any(map(is_attribute, self.keys)):
+            plan = self._catalyst.partitioned(self.keys, plan)
+        else:
+            plan = self._catalyst.one_partition(plan)
         return self._over(plan, [], names)
 
     def _over(self, plan: Plan, more: Sequence[Expression], names: Sequence[str]) -> Plan:
@@ -116,11 +120,12 @@ class LimitForm:
     """Limits and offsets over sorted rows, with projections between them.
 
     Attributes:
+        operators: the limits, offsets and projections, from the top down.
         projections: those between, from the top down.
         order: that of the rows.
         below: the plan below the sort.
         skipped: the number of first rows that are left out.
-        end: the number of first rows, with those that are left out.
+        end: the number of first rows, with those that are left out; None for all.
         sort: the operator that sorts the rows.
 
     Args:
@@ -129,38 +134,35 @@ class LimitForm:
         top: the upper limit or offset.
 
     Raises:
-        NotIncrementalError: the rows have no order, or are too many.
+        NotIncrementalError: the rows have no order.
     """
 
     def __init__(self, catalyst: Catalyst, view: str, top: Plan) -> None:
         self._catalyst, self._view = catalyst, view
-        self.projections, limits, part = list[Plan](), list[Plan](), top
+        self.operators, part = list[Plan](), top
         while simple_name(part) == "Project" or is_limit(part):
-            (limits if is_limit(part) else self.projections).append(part)
+            self.operators.append(part)
             part = part.child()
+        self.projections = [each for each in self.operators if not is_limit(each)]
         if simple_name(part) != "Sort" or not getattr(part, "global")():
             raise refuse_operator(view, top)
         self.sort: Plan = part
         self.order: list[Expression] = catalyst.items(part.order())
         self.below: Plan = part.child()
         self.skipped, end = 0, None
-        for each in reversed(limits):
+        for each in reversed(self.operators):
             match simple_name(each):
                 case "Offset":
                     self.skipped += self._number(each.offsetExpr())
                 case "GlobalLimit":
                     later = self.skipped + self._number(each.limitExpr())
                     end = later if end is None else min(end, later)
-        if end is None:
-            raise refuse_operator(view, top)
-        if end > _MOST_FIRST_ROWS:
-            raise refuse(
-                view,
-                f"a limit to the first {end:,} rows",
-                f"up to {_MOST_FIRST_ROWS:,} are kept, with those of an OFFSET; number the rows of each key by "
-                "row_number() OVER (PARTITION BY ...), or filter by a value",
-            )
-        self.skipped, self.end = min(self.skipped, end), end
+        self.skipped, self.end = self.skipped if end is None else min(self.skipped, end), end
+
+    @property
+    def are_few(self) -> bool:
+        """Whether the first rows are few, so that they are kept."""
+        return self.end is not None and self.end <= _MOST_FIRST_ROWS
 
     def positions(self, leaf: Plan, rows: Sequence[Expression]) -> Plan:
         """The numbers of rows, in the order of the rows; of rows that tie, the least number comes first.
@@ -187,6 +189,15 @@ class LimitForm:
         in_order = catalyst.sort(self.order, catalyst.project(rows, leaf))
         columns = catalyst.items(in_order.output())
         return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), in_order))
+
+    def all_at_once(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
+        """The limits over all rows.  Arguments as for `whole`; the result has the columns of the upper operator."""
+        catalyst = self._catalyst
+        plan = catalyst.sort(self.order, catalyst.project(rows, leaf))
+        for each in reversed(self.operators):
+            plan = catalyst.with_children(each, [plan])
+        columns = catalyst.items(plan.output())
+        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), plan))
 
     def _number(self, expression: Expression) -> int:
         if simple_name(expression) != "Literal":

@@ -5,6 +5,8 @@
     compiled_rows     runs projections and filters over a few rows, without planning or a job
     planned_once      runs any query over one leaf, without planning: as compiled rows, or by a plan made once
     joined_form       brings a plan with joins into one form
+    single_values     makes joins with one row of subqueries without correlation
+    beside_form       makes one operator of projections and filters over rows with single values beside them
     epoch_timestamps  puts the time of an epoch into a plan
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames

@@ -257,7 +257,45 @@ class Catalyst:
         """The expression with the attributes of these ids replaced."""
         return self.rewrite(expression, lambda part: attributes.get(attribute_id(part)) if is_attribute(part) else None)
 
+    def subquery(self, plan: Plan) -> Expression:
+        """A subquery of one value, without correlation."""
+        fresh, nothing = self.expressions.NamedExpression.newExprId(), self.seq([])
+        return self.expressions.ScalarSubquery(plan, nothing, fresh, nothing, self.none(), self.none())
+
+    def all_of(self, conditions: Iterable[Expression]) -> Expression:
+        """The conjunction of conditions, of which there is one at least."""
+        return reduce(self.expressions.And, conditions)
+
+    def conjuncts(self, condition: Expression) -> list[Expression]:
+        """The conditions of which one is the conjunction."""
+        if simple_name(condition) != "And":
+            return [condition]
+        return [*self.conjuncts(condition.left()), *self.conjuncts(condition.right())]
+
     # Plans
+
+    def with_expressions(self, plan: Plan, rewrite: Callable[[Expression], Expression]) -> Plan | None:
+        """The operator with its expressions rewritten; None for one that cannot be made anew."""
+
+        def all_rewritten(expressions: Any) -> list[Expression]:
+            return [rewrite(each) for each in self.items(expressions)]
+
+        match simple_name(plan):
+            case "Project":
+                return self.project(all_rewritten(plan.projectList()), plan.child())
+            case "Filter":
+                return self.filter(rewrite(plan.condition()), plan.child())
+            case "Aggregate":
+                grouping = all_rewritten(plan.groupingExpressions())
+                return self.aggregate(grouping, all_rewritten(plan.aggregateExpressions()), plan.child())
+            case "Join":
+                return self.join(plan, rewrite(plan.condition().get()))
+            case "Generate":
+                return self.generate(plan, rewrite(plan.generator()), plan.child())
+            case "Window":
+                return self.window(plan, all_rewritten(plan.windowExpressions()), plan.child())
+            case _:
+                return None
 
     def project(self, expressions: Iterable[Expression], child: Plan) -> Plan:
         return self._plans.Project(self.seq(expressions), child)
@@ -271,7 +309,7 @@ class Catalyst:
         condition = reduce(self.expressions.And, equal)
         return self.join_of(self.singleton("catalyst.plans.LeftSemi"), rows, others, condition)
 
-    def join_of(self, kind: Any, left: Plan, right: Plan, condition: Expression) -> Plan:
+    def join_of(self, kind: Any, left: Plan, right: Plan, condition: Expression | None) -> Plan:
         """A Join of a type of Spark's."""
         no_hint = self.singleton("catalyst.plans.logical.JoinHint").NONE()
         return self._plans.Join(left, right, kind, self.option(condition), no_hint)

@@ -1,4 +1,4 @@
-"""The rows that an epoch changes: those of corrected files, of other views, of joins, windows and limits.
+"""The rows that an epoch changes: those of corrected files, of other views, of joins, windows, limits and subqueries.
 
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
@@ -7,6 +7,8 @@
     └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
     touched_rows                    the changed rows of a window: all rows of the keys that are touched, computed twice
     limited_rows ── first_rows      the changed rows of a limit: the first rows, kept with spare ones, before and after
+    whole_rows                      the changed rows of a query over all rows, computed before and after
+    beside_rows                     the changed rows of a query over rows with single values beside them
     leaf_queries                    what joins, windows and limits compute, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key

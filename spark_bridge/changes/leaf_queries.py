@@ -1,4 +1,4 @@
-"""The queries of computed leaves: the conditions of joins, windows, and orders of limits, each made once."""
+"""The queries of computed leaves: conditions of joins, windows, orders of limits, and others, each made once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LeafQueries:
         self._made: WeakKeyDictionary[ComputedLeaf, CompiledRows | PlannedOnce] = WeakKeyDictionary()
 
     def of(self, leaf: ComputedLeaf) -> CompiledRows | PlannedOnce:
-        """The condition of a join over rows that meet, a window over rows with weights, or an order of rows."""
+        """The condition of a join over rows that meet, an order of rows, or the query of another leaf."""
         with self._lock:
             if leaf not in self._made:
                 plan = leaf.condition if isinstance(leaf, JoinPlan) else leaf.plan

@@ -11,14 +11,16 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan, LimitPlan
+from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, WholePlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.changes.beside_rows import BesideRows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.limited_rows import LimitedRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.touched_rows import TouchedRows
+from spark_bridge.changes.whole_rows import WholeRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
@@ -38,6 +40,7 @@ class ParentRows:
     def __init__(self, parents: Parents, parallelism: int, time_us: int) -> None:
         self._parents = parents
         self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
+        self._whole, self._beside = WholeRows(parents), BesideRows(parents)
         self._parallelism, self._time_us = parallelism, time_us
 
     def new(self, plan: ViewPlan) -> EpochRows:
@@ -53,10 +56,9 @@ class ParentRows:
         frames, nbytes = dict(rows.frames), rows.nbytes
         for name, leaf in plan.computed.items():
             if self._parents.are_changed(leaf.sides):
-                changed = self._changed(leaf, _used_of(plan, leaf))
-                changed = changed if weighted else changed.drop_columns(WEIGHT_FIELD.name)
-                frames[name] = LeafRows.of_table(self._parents.catalyst.spark, changed)
-                nbytes += changed.nbytes
+                changed, size = self._changed(leaf, _used_of(plan, leaf))
+                frames[name] = changed if weighted else self._without_weights(changed)
+                nbytes += size
         return replace(rows, frames=frames, nbytes=nbytes)
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
@@ -93,21 +95,39 @@ class ParentRows:
         origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
 
-    def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> pa.Table:
-        """The rows of a computed leaf that leave and those that come, with their weights at the end."""
-        if isinstance(leaf, JoinPlan):
-            return self._joined.changed(leaf, columns)
-        if isinstance(leaf, LimitPlan):
-            return self._limited.changed(leaf, columns)
-        return self._touched.changed(leaf, columns)
+    def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> tuple[LeafRows, int]:
+        """The rows of a computed leaf that leave and those that come, with their weights at the end, and a size."""
+        match leaf:
+            case WholePlan():
+                return self._whole.changed(leaf, columns)
+            case BesidePlan():
+                return self._beside.changed(leaf, columns)
+            case JoinPlan():
+                rows = self._joined.changed(leaf, columns)
+            case LimitPlan():
+                rows = self._limited.changed(leaf, columns)
+            case _:
+                rows = self._touched.changed(leaf, columns)
+        return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
+
+    def _without_weights(self, rows: LeafRows) -> LeafRows:
+        if rows.few is None:
+            return LeafRows.of_frame(rows.frame.drop(WEIGHT_FIELD.name))
+        return LeafRows.of_table(self._parents.catalyst.spark, rows.few.drop_columns(WEIGHT_FIELD.name))
 
     def _all(self, leaf: ComputedLeaf, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
         """All rows of a computed leaf, or at least those with these values, and the size of what they are made of."""
-        if isinstance(leaf, JoinPlan):
-            return self._joined.all(leaf, columns, values)
-        if isinstance(leaf, LimitPlan):
-            return self._limited.all(leaf, columns)
-        return self._touched.all(leaf, columns, values)
+        match leaf:
+            case JoinPlan():
+                return self._joined.all(leaf, columns, values)
+            case LimitPlan():
+                return self._limited.all(leaf, columns)
+            case WholePlan():
+                return self._whole.all(leaf, columns)
+            case BesidePlan():
+                return self._beside.all(leaf, columns, values)
+            case _:
+                return self._touched.all(leaf, columns, values)
 
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
         """Name → changes of each parent among some names that has some."""

@@ -6,8 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
+from actors.schemas.ddl import quoted_name
+from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
@@ -24,6 +28,8 @@ from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
 
 _PARTITION_BYTES = 16 << 20
+_AT_ONCE_BYTES = 32 << 20
+"""Rows up to this size are read by this process in less time than Spark's tasks need to begin."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,42 @@ class Parents:
         found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)
         count(WorkCost(given=rows))
         return found, rows * row_bytes(dataset.schema.field(each) for each in columns)
+
+    def every(self, version: ViewVersion, columns: Sequence[str]) -> tuple[LeafRows, int]:
+        """All stored rows of a view at a version, for a job in an epoch, and their size in bytes.
+
+        Args:
+            version: of the view.
+            columns: those to read, in this order.
+        """
+        dataset = open_dataset(self.root.child(version.path), version.version)
+        nbytes = int(dataset.count_rows()) * row_bytes(dataset.schema.field(each) for each in columns)
+        if nbytes > _AT_ONCE_BYTES:
+            return self.all_at(version, columns, WantedRows())
+        rows = dataset.to_table(columns=list(columns))
+        count(WorkCost(given=rows.num_rows))
+        return LeafRows.of_table(self.catalyst.spark, rows), rows.nbytes
+
+    def staying(self, name: str, columns: Sequence[str]) -> tuple[LeafRows, int]:
+        """The rows of one that were there before its changes and stay, and the size of all before in bytes.
+
+        Args:
+            name: of the view, whose rows are row by row.
+            columns: those to read, in this order.
+        """
+        parent = self.by_name[name]
+        keys = pa.nulls(0) if parent.changes is None else parent.changes.keys
+        if not len(keys):
+            return self.every(parent.version_before, columns)
+        key = parent.key_column
+        rows, nbytes = self.every(parent.version_before, [*columns, key])
+        if rows.few is not None:
+            found = rows.few.column(key)
+            stay = rows.few.filter(pc.invert(pc.is_in(found, value_set=keys.cast(found.type))))
+            return LeafRows.of_table(self.catalyst.spark, stay.select(list(columns))), nbytes
+        leaving = F.broadcast(frame_of_table(self.catalyst.spark, pa.table([keys], names=[key])))
+        stay = rows.frame.join(leaving, key, "left_anti")
+        return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.

@@ -18,6 +18,11 @@ _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _LIMITS = "tests/spark_bridge/views/test_limits.py"
+_VALUES = "tests/spark_bridge/views/test_single_values.py"
+_BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
+_STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
+_BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
+_WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
@@ -414,6 +419,83 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/equal_rows.py",
         (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "rows that stay keep their results when the value beside them changes",
+        _BESIDE,
+        (("if not before.equals(after):", "if before.num_rows > 1:"),),
+        shown_by=_STAYING,
+    ),
+    Mutant(
+        "rows that stay are read in every epoch",
+        _BESIDE,
+        (("if not before.equals(after):", "if before.num_rows:"),),
+        shown_by=_STAYING,
+    ),
+    Mutant(
+        "rows leave with the value of after",
+        _BESIDE,
+        (("_with(gone, before, -1)", "_with(gone, after, -1)"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
+    ),
+    Mutant(
+        "rows that leave stay beside another value",
+        "spark_bridge/changes/parents.py",
+        (("pc.invert(pc.is_in(found, value_set=keys.cast(found.type)))", "pc.is_valid(found)"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
+    ),
+    Mutant(
+        "rows that leave stay among many beside another value",
+        "spark_bridge/changes/parents.py",
+        (('stay = rows.frame.join(leaving, key, "left_anti")', "stay = rows.frame"),),
+        shown_by=_STAYING,
+    ),
+    Mutant(
+        "rows that begin to pass a filter do not come",
+        _FORM,
+        (("expressions.EqualNullSafe(*both)", "expressions.EqualTo(*both)"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
+    ),
+    Mutant(
+        "rows are joined with one row that is not there",
+        _FORM,
+        (("            self.conditions.append(flag)\n", "            pass\n"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[maybe crossed]",
+    ),
+    Mutant(
+        "a grouping is taken for one row",
+        "spark_bridge/catalyst/single_values.py",
+        (("return not plan.groupingExpressions().size()", "return True"),),
+        shown_by=f"{_VALUES}::test_other_subqueries_are_refused_with_a_way_out",
+    ),
+    Mutant(
+        "a value of the groups stands beside the rows below them",
+        "spark_bridge/catalyst/single_values.py",
+        (("of_groups.put_into(catalyst.rewrite(value, part_of_group))", "catalyst.rewrite(value, part_of_group)"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[share]",
+    ),
+    Mutant(
+        "a view with a schedule is computed in the epochs",
+        "spark_bridge/analysis/analysis.py",
+        (('if definition.on_full != "allow" or not', 'if definition.on_full == "allow" or not'),),
+        shown_by=f"{_VALUES}::test_a_view_with_a_schedule_is_recomputed_beside_the_epochs",
+    ),
+    Mutant(
+        "of a query over many rows the rows that leave stay",
+        "spark_bridge/changes/whole_rows.py",
+        (("where(F.col(_WEIGHT) != 0)", "where(F.col(_WEIGHT) > 0)"),),
+        shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[True]",
+    ),
+    Mutant(
+        "a query over all rows is computed over those of after alone",
+        "spark_bridge/changes/whole_rows.py",
+        (
+            (
+                "for version in (parent.version_before, parent.version)",
+                "for version in (parent.version, parent.version)",
+            ),
+        ),
+        shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[False]",
     ),
     Mutant(
         "a limit takes new rows that come after rows which are not kept",

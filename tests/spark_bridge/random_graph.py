@@ -1,7 +1,7 @@
 """Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
 
-A query may group within itself, also below a row-by-row one, may join two views, or one with itself, and may have
-windows or limits over either.
+A query may group within itself, also below a row-by-row one, may join two views, or one with itself, or compare rows
+with the value of a subquery, and may have windows or limits over either.
 """
 
 from __future__ import annotations
@@ -44,6 +44,10 @@ _JOINED = [
     "SELECT * FROM {0} a WHERE EXISTS (SELECT 1 FROM {1} b WHERE a.k = b.k AND b.s > a.s)",
     "SELECT * FROM {0} a WHERE NOT EXISTS (SELECT 1 FROM {1} b WHERE a.n = b.n)",
     "SELECT a.k, a.n, (SELECT sum(b.s) FROM {1} b WHERE b.k = a.k) AS s, a.lo, a.hi, a.c FROM {0} a",
+    "SELECT * FROM {0} WHERE s >= (SELECT avg(s) FROM {1}) OR n > (SELECT max(n) FROM {1})",
+    "SELECT * FROM {0} WHERE c = (SELECT max(c) FROM {1})",
+    "SELECT k, n, s - (SELECT min(s) FROM {1}) AS s, lo, hi, c FROM {0} WHERE EXISTS (SELECT 1 FROM {1} WHERE n > 2)",
+    "SELECT k, n, a.s, lo, hi, m AS c FROM {0} a JOIN (SELECT sum(n) AS m FROM {1} HAVING count(*) > 1) b ON a.n < b.m",
 ]
 _WINDOWED = [
     "SELECT k, CAST(row_number() OVER (PARTITION BY k ORDER BY s, n) AS bigint) AS n, s, lo, hi, c FROM {}",
@@ -55,6 +59,9 @@ _WINDOWED = [
     "SELECT k, n, s, min(lo) OVER (PARTITION BY k) AS lo, max(hi) OVER (PARTITION BY k ORDER BY n "
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS hi, c FROM {}",
     "SELECT k, first_value(n) OVER (PARTITION BY k ORDER BY c) AS n, s, lo, hi, c FROM {}",
+    "SELECT k, CAST(row_number() OVER (ORDER BY s, n) AS bigint) AS n, s, lo, hi, c FROM {}",
+    "SELECT k, n, sum(n) OVER (ORDER BY s) AS s, lo, max(hi) OVER () AS hi, c FROM {}",
+    "SELECT k, n, s, lo, hi, c FROM {} ORDER BY hi, k OFFSET 3",
     "SELECT k, n, s, lo, hi, c FROM {} ORDER BY s DESC, n LIMIT 5",
     "SELECT k, n, s, lo, hi, c FROM {} ORDER BY lo NULLS LAST, k LIMIT 6 OFFSET 2",
 ]

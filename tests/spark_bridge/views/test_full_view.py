@@ -38,6 +38,7 @@ def rows(*numbers: int) -> pa.Table:
 
 def full_view(spark: SparkSession, root: Path, definition: ViewDefinition) -> FullView:
     schemas = {"t": SCHEMA, "u": SCHEMA}
+    definition = replace(definition, on_full="allow", refresh_interval_s=60)
     plan = analyse(spark, definition, schemas, schemas)
     assert plan.view_class == "full"
     view = FullView(spark, Location(str(root)), PlannedView(definition, plan, schemas))
@@ -51,7 +52,7 @@ def content(root: Path, version: ViewVersion) -> list[tuple[object, ...]]:
 
 
 def test_it_is_computed_over_the_rows_of_one_version(local_spark: SparkSession, tmp_path: Path) -> None:
-    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED))
     first = stored(tmp_path, rows(1, 2, 4))
     second = stored(tmp_path, rows(7, 8))
     version = view.refresh(5, {"t": first})
@@ -67,7 +68,7 @@ def test_it_is_computed_over_the_rows_of_one_version(local_spark: SparkSession, 
 def test_a_replacement_of_equal_size_makes_it_stale_and_a_take_over_does_not(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
-    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED))
     first = stored(tmp_path, rows(1, 2, 4))
     view.refresh(5, {"t": first})
     dataset = open_dataset(Location(str(tmp_path)).child(first.path), first.version)
@@ -81,7 +82,7 @@ def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark:
         "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k ORDER BY k "
         "LIMIT 99999"
     )
-    view = full_view(local_spark, tmp_path, ViewDefinition("v", query, on_full="allow"))
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", query))
     assert content(tmp_path, view.refresh(1, {})) == []
     early = stored(tmp_path, rows(1, 2).drop_columns(["at"]))
     assert content(tmp_path, view.refresh(2, {"t": early})) == [("k1", 0, None), ("k2", 0, None)]
@@ -94,7 +95,7 @@ def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_pat
         best = t.groupBy("k").agg(F.max("n").alias("n"))
         return best.agg(F.sum(double("n")).alias("s"), F.count("*").alias("c")).orderBy("s").limit(99_999)
 
-    view = full_view(local_spark, tmp_path, ViewDefinition("v", function=v, on_full="allow"))
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", function=v))
     for start in (0, 15_000):
         version = stored(tmp_path, rows(*range(start, start + 15_000)))
     assert content(tmp_path, view.refresh(1, {"t": version})) == [(2 * (29_999 + 29_998 + 29_997), 3)]
@@ -102,7 +103,7 @@ def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_pat
 
 
 def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
-    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED, on_full="allow"))
+    view = full_view(local_spark, tmp_path, ViewDefinition("v", RANKED))
     assert view.version is not None
     taken = open_dataset(Location(str(tmp_path)).child(view.version.path))
     taken.restore()
