@@ -86,6 +86,12 @@ class Metric(Enum):
         "Missing files whose rows stay in the views until their removal is allowed.",
         "source",
     )
+    WATERMARK = _gauge(
+        "watermark_timestamp_seconds",
+        "seconds since 1970",
+        "Event time before which no row of the source is expected.",
+        "source",
+    )
     MESSAGES = _counter("messages", "messages", "Messages of a queue of events that were received.", "source")
     MESSAGES_REDELIVERED = _counter("messages_redelivered", "messages", "Messages that were delivered again.", "source")
     MESSAGES_POISON = _counter("messages_poison", "messages", "Messages that say nothing about the source.", "source")

@@ -90,6 +90,8 @@ class RunMetrics:
         self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
         self._exporter.set_to(Metric.LISTED_FILES, source.listed, source=name)
         self._exporter.set_to(Metric.PAUSED_REMOVALS, source.paused_removals, source=name)
+        if source.watermark is not None:
+            self._exporter.set_to(Metric.WATERMARK, source.watermark.timestamp(), source=name)
         self._count(Metric.ROWS, source.rows, source=name)
         self._count(Metric.BAD_ROWS, source.rows_bad, source=name)
         self._count(Metric.READ_BYTES, source.bytes, source=name)

@@ -56,6 +56,8 @@ class SourceStatus(SourceProgress):
         found: new and changed files in it; with a queue, those without an event.
         paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
             them go.
+        watermark: the event time before which no row is expected; None without one.
+        watermark_lag_s: the clock's seconds ahead of it; None without one.
         messages: the event queue; None without a queue, and before its first request.
         files_per_s: finished files each second, over the last seconds.
         rows_per_s: emitted rows each second.
@@ -74,6 +76,8 @@ class SourceStatus(SourceProgress):
     listed_at: datetime | None = None
     found: int = 0
     paused_removals: int = 0
+    watermark: datetime | None = None
+    watermark_lag_s: float | None = None
     messages: MessageStatus | None = None
     files_per_s: float = 0.0
     rows_per_s: float = 0.0

@@ -36,7 +36,9 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
         phase=phase,
         epoch=epochs[-1]["epoch"] if epochs else 0,
         sources={
-            row["name"]: replace(source_counts(files, row["name"]), paused_removals=row["paused_removals"])
+            row["name"]: replace(
+                source_counts(files, row["name"]), paused_removals=row["paused_removals"], watermark=row["watermark"]
+            )
             for row in store.sources().to_pylist()
         },
         views={row["name"]: _view(row) for row in store.views().to_pylist()},
