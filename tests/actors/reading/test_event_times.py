@@ -107,7 +107,7 @@ def test_durations_are_texts_and_timedeltas() -> None:
     assert microseconds("lateness", "10 minutes") == microseconds("lateness", timedelta(minutes=10)) == 600_000_000
     assert microseconds("lateness", "1.5 Hour") == 5_400_000_000
     for wrong in ("10", "ten minutes", "-1 day", "1 month", "", timedelta(seconds=-1)):
-        with pytest.raises(SettingsError, match='lateness=.*: give a duration such as "10 minutes"'):
+        with pytest.raises(SettingsError, match=r'lateness=.*: give a duration such as "10 minutes"'):
             microseconds("lateness", wrong)
 
 
