@@ -16,7 +16,10 @@ from actors.rows import Rows
 from actors.schemas.metadata_columns import row_positions
 from actors.sources.event_time import EventTime, event_times_us
 
+_MICROSECOND = timedelta(microseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST_US = (datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH) // _MICROSECOND
+"""A time that Python and Spark can show; later ones are bad whatever the source allows."""
 
 
 def with_values(rows: Rows, needs: Mapping[str, str]) -> Rows:
@@ -49,10 +52,9 @@ def with_event_times(rows: Rows, event_time: EventTime, now: Callable[[], dateti
     times = event_times_us(rows.table.column(event_time.column))
     high = pc.max(times).as_py()
     if high is not None and now is not None:
-        latest = now() + timedelta(microseconds=event_time.max_ahead_us)
-        latest_us = (latest - _EPOCH) // timedelta(microseconds=1)
+        latest_us = min((now() - _EPOCH) // _MICROSECOND + event_time.max_ahead_us, _LAST_US)
         if high > latest_us:
-            is_ahead = np.asarray(pc.greater(times, latest_us))
+            latest, is_ahead = _EPOCH + timedelta(microseconds=latest_us), np.asarray(pc.greater(times, latest_us))
             reason = f"{event_time.column} is after {latest:%Y-%m-%d %H:%M:%S} UTC, the limit max_ahead of the source"
             rows = set_aside(rows, rows.table, is_ahead, lambda at: reason)
             high = pc.max(pc.filter(times, pa.array(~is_ahead))).as_py()

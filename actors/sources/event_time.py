@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from state.errors import SchemaError, SettingsError
 
@@ -14,6 +15,8 @@ Duration = str | timedelta
 """A duration as users give it: `"10 minutes"`, or a `timedelta`."""
 
 _MICROSECOND = timedelta(microseconds=1)
+_DAY_US = timedelta(days=1) // _MICROSECOND
+_MOST_DAYS = 100_000_000
 _UNITS = {unit: timedelta(**{f"{unit}s": 1}) for unit in ("millisecond", "second", "minute", "hour", "day", "week")}
 _DURATION = re.compile(rf"(\d+(?:\.\d+)?) ({'|'.join(_UNITS)})s?")
 
@@ -72,8 +75,11 @@ class EventTime:
 def event_times_us(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """The values of an event-time column as microseconds since 1970; a time without a zone counts as UTC."""
     kind = values.type
-    micros = values.cast(pa.timestamp("us", kind.tz if pa.types.is_timestamp(kind) else None))
-    return micros.cast(pa.int64())
+    if pa.types.is_timestamp(kind):
+        return values.cast(pa.timestamp("us", kind.tz)).cast(pa.int64())
+    days = values.cast(pa.date32()).cast(pa.int32()).cast(pa.int64())
+    # Days that no timestamp has are far ahead, or before all others.
+    return pc.multiply(pc.min_element_wise(pc.max_element_wise(days, -_MOST_DAYS), _MOST_DAYS), _DAY_US)
 
 
 def microseconds(option: str, given: Duration) -> int:

@@ -12,6 +12,7 @@ import pytest
 
 from actors.files import FileVersion
 from actors.formats.options import Parquet
+from actors.reading.required_values import with_event_times
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset, Rows
 from actors.settings import FetchSettings
@@ -88,6 +89,17 @@ def test_a_file_that_is_read_again_has_the_bad_records_that_it_had(tmp_path: Pat
 def test_times_without_a_zone_and_dates_count_as_utc(tmp_path: Path, kind: pa.DataType, value: Any, high: int) -> None:
     table = pa.table({"id": [1], "at": pa.array([value], kind)})
     assert _read(tmp_path, table).event_high == high
+
+
+def test_times_that_no_clock_shows_are_far_ahead(tmp_path: Path) -> None:
+    days = pa.array([1, 2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32())
+    rows = _read(tmp_path, pa.table({"id": [0, 1, 2], "at": days}))
+    assert rows.table.column("id").to_pylist() == [0, 2] and rows.event_high == _DAY_US
+    wide = _source(tmp_path, event_time=EventTime("at", max_ahead_us=2**62))
+    late = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
+    assert wide.event_time is not None
+    made = with_event_times(Rows(pa.table({"at": late}), 0), wide.event_time, ManualClock(_NOW).now)
+    assert (made.table.num_rows, len(made.bad), made.event_high) == (0, 1, None)
 
 
 def test_pieces_of_rows_keep_the_highest_time_of_the_file_so_far() -> None:
