@@ -328,7 +328,8 @@ class Pipeline:
             query: Spark SQL over the sources.
             options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
                 every `refresh_interval_s` seconds; `replace=True` builds the view anew if the root has another view of
-                this name; `on_missing="allow"` shows a backfill without files that were ingested and deleted.
+                this name; `on_missing="allow"` shows a backfill without files that were ingested and deleted;
+                `emit="on_close"` shows a group of a window of event time once, when the watermark has passed its end.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.

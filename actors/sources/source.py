@@ -216,6 +216,11 @@ def event_times(sources: Iterable[SourceDefinition]) -> dict[str, EventTime]:
     return {source.name: source.event_time for source in sources if source.event_time is not None}
 
 
+def event_columns(sources: Iterable[SourceDefinition]) -> dict[str, str]:
+    """Source → the column with its event time, for the sources with one."""
+    return {name: each.column for name, each in event_times(sources).items()}
+
+
 def row_keys(sources: Iterable[SourceDefinition]) -> dict[str, RowKey]:
     """Source → the key of its rows, for the sources with one."""
     return {source.name: source.key for source in sources if source.key is not None}

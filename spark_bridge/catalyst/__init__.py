@@ -6,6 +6,7 @@
     planned_once      runs any query over one leaf, without planning: as compiled rows, or by a plan made once
     joined_form       brings a plan with joins into one form
     epoch_timestamps  puts the time of an epoch into a plan
+    time_windows      finds the windows of time in a grouping
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames
 

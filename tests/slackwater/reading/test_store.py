@@ -169,6 +169,8 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "path": path,
         "version": 3,
         "reflects_epoch": written.epochs[-1],
+        "closed_until": None,
+        "late_rows": None,
         "frozen": False,
         "error": None,
         "missing": [],
