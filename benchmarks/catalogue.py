@@ -54,6 +54,7 @@ CATALOGUE = (
     Entry("joined_view", 900),
     Entry("windows", 900),
     Entry("keyed_source", 900),
+    Entry("closing_windows", 300),
     Entry("tpch", 1_800),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),
