@@ -49,6 +49,8 @@ class Rows:
         anchor: a position behind all of them, or at a row of them, at which another reader may begin.
         others: columns of the file that the schema does not have, if the reader looks for them; of type null if it
             does not look for their type.
+        event_high: the highest event time among the rows of `table`, in microseconds since 1970, or of rows of the
+            file that were read with them; None without one.
     """
 
     table: pa.Table
@@ -56,6 +58,7 @@ class Rows:
     bad: tuple[BadRecord, ...] = ()
     anchor: Offset = Offset()
     others: tuple[pa.Field, ...] = ()
+    event_high: int | None = None
 
     @property
     def num_rows(self) -> int:
@@ -72,7 +75,12 @@ class Rows:
             return parts[0]
         bad = tuple(each for part in parts for each in part.bad)
         return cls(
-            pa.concat_tables(part.table for part in parts), parts[0].first_row, bad, parts[0].anchor, parts[-1].others
+            pa.concat_tables(part.table for part in parts),
+            parts[0].first_row,
+            bad,
+            parts[0].anchor,
+            parts[-1].others,
+            highest(*(part.event_high for part in parts)),
         )
 
     def between(self, start: int, end: int) -> Rows:
@@ -81,7 +89,7 @@ class Rows:
         first_bad, end_bad = (bisect_left(self.bad, row, key=lambda bad: bad.row) for row in (start, end))
         good = start - self.first_row - first_bad
         table = self.table.slice(good, end - start - (end_bad - first_bad))
-        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others)
+        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others, self.event_high)
 
     def cut(self, piece_bytes: int) -> Iterator[Rows]:
         """Yields parts of about `piece_bytes`; one part if the rows are not larger than two of them."""
@@ -91,3 +99,8 @@ class Rows:
         rows = -(-self.num_rows // pieces)
         for start in range(self.first_row, self.end_row, rows):
             yield self.between(start, start + rows) if pieces > 1 else self
+
+
+def highest(*times: int | None) -> int | None:
+    """The highest of some event times; None if none is known."""
+    return max((each for each in times if each is not None), default=None)

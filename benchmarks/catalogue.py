@@ -56,6 +56,7 @@ CATALOGUE = (
     Entry("single_values", 900),
     Entry("branch", 600, quick=_words("--rows 1000000 --times 3")),
     Entry("keyed_source", 900),
+    Entry("closing_windows", 300),
     Entry("tpch", 1_800),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),

@@ -24,6 +24,7 @@ from actors.schemas.conform import Timestamps
 from actors.schemas.ddl import parse_schema
 from actors.schemas.safe_types import safe_schema
 from actors.sources.discovery import Discovery, Listing, Notifications
+from actors.sources.event_time import Duration, EventTime
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.row_key import METADATA as OF_KEYS
@@ -124,6 +125,9 @@ class Pipeline:
         key: str | Sequence[str] | None = None,
         order_by: str | Sequence[str] | None = None,
         deleted: str | None = None,
+        event_time: str | None = None,
+        lateness: Duration = "0 seconds",
+        max_ahead: Duration = "1 day",
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
@@ -164,6 +168,13 @@ class Pipeline:
                 a bad record.
             deleted: an SQL condition over the columns, such as `"op = 'D'"`: a key whose last row fulfils it has no
                 row.  With `format="debezium"` it is `"__op = 'd'"`, unless another one is given.
+            event_time: the column, a timestamp or a date, that tells when a row happened.  The source then has a
+                watermark: when a listing is read to its end, the highest event time of its files less `lateness`.  A
+                row without a value in it is a bad record.  The first declaration decides it.
+            lateness: a duration, such as `"10 minutes"` or a `timedelta`: rows of later files may be so much older than
+                rows that were read before.
+            max_ahead: a row whose event time is so far ahead of the machine's clock is a bad record, and moves no
+                watermark.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
@@ -198,6 +209,7 @@ class Pipeline:
             materialize=materialize,
             timestamps=timestamps,
             key=row_key,
+            event_time=_event_time(name, event_time, lateness, max_ahead),
         )
 
     def table(
@@ -317,7 +329,8 @@ class Pipeline:
             options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
                 every `refresh_interval_s` seconds, and above 0 also one that would read all of its rows in an epoch;
                 `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
-                shows a backfill without files that were ingested and deleted.
+                shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
+                window of event time once, when the watermark has passed its end.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.
@@ -475,6 +488,21 @@ def _row_key(
         return None
     try:
         return RowKey.of(key, order_by, deleted)
+    except SettingsError as error:
+        raise SettingsError(f"source {source}: {error}") from None
+
+
+def _event_time(source: str, column: str | None, lateness: Duration, max_ahead: Duration) -> EventTime | None:
+    if column is None:
+        given = {"lateness": (lateness, "0 seconds"), "max_ahead": (max_ahead, "1 day")}
+        for option, (value, default) in given.items():
+            if value != default:
+                raise SettingsError(
+                    f'source {source}: {option} is for a source with an event time; name it, as in event_time="at"'
+                )
+        return None
+    try:
+        return EventTime.of(column, lateness, max_ahead)
     except SettingsError as error:
         raise SettingsError(f"source {source}: {error}") from None
 

@@ -77,6 +77,7 @@ class Materializer:
         put_block: makes a block of rows of this process.
         join_memory_bytes: the bound of the rows of joins in memory, see `MemoryTier`.
         keys: the sources of which views see the last row of each key.
+        event_times: source → the column with its event time.
     """
 
     def __init__(
@@ -91,13 +92,15 @@ class Materializer:
         put_block: PutBlock = block_of_table,
         join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES,
         keys: RowKeys = MappingProxyType({}),
+        event_times: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._spark, self._root = spark, root
         self._materialized, self._replacing, self._keys = materialized, replacing, keys
         self._clock = clock or SystemClock()
         self._jobs = SparkJobs(spark)
-        self._planner = ViewPlanner(spark, self._jobs, materialized, keys)
+        self._planner = ViewPlanner(spark, self._jobs, materialized, keys, event_times)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
+        self._watermarks: Mapping[str, int] = {}
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
         self._queries, self._first = LeafQueries(self._catalyst), FirstRows()
@@ -168,7 +171,11 @@ class Materializer:
             self._incremental.drop(each)
 
     def run_epoch(
-        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction] = ()
+        self,
+        epoch: int,
+        blocks: Mapping[str, Sequence[Block]],
+        corrections: Sequence[Correction] = (),
+        watermarks: Mapping[str, int] = MappingProxyType({}),
     ) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates the declared views that are new.
 
@@ -180,6 +187,7 @@ class Materializer:
             epoch: its number; the datasets of new views are named after it.
             blocks: source → its new rows; the references are held until all views are written.
             corrections: files whose rows are replaced or removed, after the new rows.
+            watermarks: source → its watermark in this epoch, in microseconds since 1970.
 
         Raises:
             CommitRefusedError: another process has written to a view.
@@ -188,6 +196,7 @@ class Materializer:
             RunFailedError: Spark failed, or rows lack columns that a view needs; the message names the view.
         """
         times = WorkTimes(self._clock)
+        self._watermarks = watermarks
         self._tier.begin_epoch()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
@@ -199,12 +208,12 @@ class Materializer:
             self._incremental.take_changes,
             lambda work: self._run_views(_OVER_VIEWS, times.timing("", work)),
         )
-        return replace(done, work=times.spans)
+        return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces or ends a view, even without rows."""
-        return self._recorded.has_news
+        return self._recorded.has_news or self._incremental.has_closing(self._recorded.versions, self._watermarks)
 
     @property
     def behind(self) -> frozenset[str]:
@@ -214,7 +223,14 @@ class Materializer:
     def shown(self) -> list[ShownView]:
         """All views that readers see."""
         rows = {**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows}
-        return self._recorded.shown({name: each for name, each in rows.items() if is_view(name)})
+        shown = self._recorded.shown({name: each for name, each in rows.items() if is_view(name)})
+        closing = self._incremental.closing
+        return [
+            replace(each, open_groups=closing[each.name].num_open, late_rows=closing[each.name].num_late)
+            if each.name in closing
+            else each
+            for each in shown
+        ]
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
@@ -284,7 +300,9 @@ class Materializer:
         with times.timed(_HAND_OVER):
             rows = self._rows.epoch(epoch, blocks, read, _ROWS)
         versions = self._recorded.versions
-        work = self._incremental.work(epoch, rows, blocks.keys(), versions) | self._stored.work(blocks, versions)
+        # A backfill closes no window: its watermarks come when it is shown.
+        timed = replace(rows, watermarks=self._watermarks)
+        work = self._incremental.work(epoch, timed, blocks.keys(), versions) | self._stored.work(blocks, versions)
         return self._recorded.write(
             epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from actors.coordination.autoscaler import Workload
 from actors.files import FileKey, Vanished
@@ -159,13 +160,20 @@ class BarrierScheduler:
             is_held_back=is_held_back or any(each.is_held_back for each in self.fetchers),
         )
 
-    def next_barrier(self, now_s: float, epoch: int, admitted: frozenset[FileKey] | None = None) -> Barrier | None:
+    def next_barrier(
+        self,
+        now_s: float,
+        epoch: int,
+        admitted: frozenset[FileKey] | None = None,
+        watermarks: Mapping[str, int] = MappingProxyType({}),
+    ) -> Barrier | None:
         """The barrier to inject now, if it is time.
 
         Args:
             now_s: time of the monotonic clock.
             epoch: the epoch that the barrier begins.
             admitted: see `Barrier`.
+            watermarks: see `Barrier`.
         """
         if self.stopping or self.wait_s(now_s) > 0:
             return None
@@ -182,7 +190,7 @@ class BarrierScheduler:
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         vanished, self._vanished = tuple(self._vanished), []
-        return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted)
+        return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted, watermarks)
 
     def wait_s(self, now_s: float) -> float:
         """Seconds until the next barrier; infinity if something has to happen first.

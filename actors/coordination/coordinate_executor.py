@@ -26,6 +26,7 @@ from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.coordination.schema_decisions import SchemaDecisions
+from actors.coordination.watermarks import Watermarks
 from actors.files import FileKey
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Stop, Update
 from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
@@ -35,7 +36,7 @@ from actors.protocol.vnode_mapping import VnodeMapping
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import RecoveredState
 from actors.sources.pipeline_definition import MATERIALIZER, MERGER, PipelineDefinition, Topology
-from actors.sources.source import orders
+from actors.sources.source import event_times, orders
 from actors.sources.source_schema import SchemaSample
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import stored_rows_name, stored_rows_path
@@ -96,6 +97,9 @@ class CoordinateExecutor:
         self._commits = EpochCommits(recovered.catalog, recovered.views, head.epoch)
         self._requests = Requests()
         self._caught_up, self._views = CaughtUp(topology.lists), DeclaredViews()
+        self._watermarks = Watermarks(
+            event_times(definition.sources), topology.lists, recovered.catalog.watermarks, self._caught_up.make_mark
+        )
         self._published = PublishedState(
             term=head.term,
             epoch=head.epoch,
@@ -123,6 +127,7 @@ class CoordinateExecutor:
             schemas=dict(self._schemas.decided),
             reached_mark=self._published.latest.reached_mark if reached is None else reached,
             closed=self._schemas.closed,
+            watermarks=self._watermarks.latest,
             in_flight=(*self._commits.in_flight(), *self._collector.in_flight()),
             files_at_once=self._admission.files_at_once,
             suspects=self._suspects,
@@ -301,7 +306,14 @@ class CoordinateExecutor:
         """Commits the oldest complete epoch; complete epochs without a change are over at once."""
         instructions: list[CoordinateInstruction] = []
         while not self._commits.is_under_way and (epoch := self._collector.take_complete(now_s)) is not None:
-            instructions += self._commits.begin(epoch, now_s)
+            before = self._watermarks.latest
+            recorded = self._watermarks.on_epoch(epoch.barrier, epoch.reports)
+            if self._watermarks.latest != before:
+                # Windows close in an epoch of their own if nothing else happens.
+                self._scheduler.on_declared()
+            if (mark := self._watermarks.mark()) is not None:
+                instructions.append(MarkListings(mark))
+            instructions += self._commits.begin(epoch, now_s, recorded)
             if not self._commits.is_under_way:
                 instructions += self._on_over(epoch)
         return instructions
@@ -344,7 +356,7 @@ class CoordinateExecutor:
             if self._scheduler.wait_s(now_s) > 0:
                 break
             epoch = self._next_epoch(max(self._scheduler.epoch, self._first_epoch))
-            barrier = self._scheduler.next_barrier(now_s, epoch, self._admission.admitted)
+            barrier = self._scheduler.next_barrier(now_s, epoch, self._admission.admitted, self._watermarks.latest)
             assert barrier is not None, "it is time, and the run is not stopping"
             self._collector.on_barrier(barrier, now_s)
             if barrier.mutation is not None:

@@ -62,8 +62,13 @@ class EpochCommits:
         """The epoch that is being committed."""
         return [] if self._under_way is None else [EpochInFlight(self._under_way.epoch, "commit")]
 
-    def begin(self, epoch: CollectedEpoch, now_s: float) -> list[CoordinateInstruction]:
+    def begin(self, epoch: CollectedEpoch, now_s: float, watermarks: Delta = Delta()) -> list[CoordinateInstruction]:
         """Asks for the commit of an epoch, unless it has changed nothing.
+
+        Args:
+            epoch: the epoch.
+            now_s: time of the monotonic clock.
+            watermarks: the watermarks that it records.
 
         Returns:
             News of columns that are left out, and the commit if one is under way now.
@@ -73,7 +78,7 @@ class EpochCommits:
         left_out = [each for report in epoch.reports.values() for each in report.left_out]
         instructions: list[CoordinateInstruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
         catalog = self._catalog.take_delta(map(self._standing, epoch.changed_views), epoch.dropped)
-        epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog]))
+        epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog, watermarks]))
         views = epoch.views_after(self._views)
         if not epoch.delta.is_empty or views != self._views:
             self._under_way, self._since_s = epoch, now_s

@@ -366,6 +366,7 @@ class FetchExecutor:
             corrected=self._files.state.take_corrected(),
             left_out=self._extra_columns.take(),
             unfinished_since=self._files.unfinished_since(),
+            event_times=self._files.state.take_event_times(),
         )
 
     def _end(self) -> list[FetchInstruction]:

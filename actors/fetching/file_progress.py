@@ -49,6 +49,7 @@ class FileProgress:
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
 
     Attributes:
+        event_high: of a file that replaces: the highest event time of its staged rows.
         read_to: where reading continues: the position of the next record to read.
         has_proposed: whether it has proposed a schema for its source.
         staged, bad: of a file that replaces: its staged blocks and bad records so far.
@@ -76,6 +77,7 @@ class FileProgress:
         self.has_proposed = False
         self.staged: list[StoredBlock] = []
         self.bad: list[BadRecord] = []
+        self.event_high: int | None = None
         self.ending: Ending | None = None
         self.kept_row: dict[str, object] | None = None
 
@@ -120,7 +122,7 @@ class FileProgress:
         self.is_reading = False
         if is_interrupted or not self.replaces:
             self.read_to = self._emitted_to
-            self.staged, self.bad, self.ending = [], [], None
+            self.staged, self.bad, self.ending, self.event_high = [], [], None, None
 
     @property
     def path_key(self) -> PathKey:

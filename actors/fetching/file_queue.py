@@ -106,6 +106,7 @@ class FileQueue:
         progress.rows_bad += len(rows.bad)
         self._state.quarantine(progress, rows.bad)
         self._state.touch(progress)
+        self._state.note_event_time(progress, rows.event_high)
         good = rows.num_rows - len(rows.bad)
         self._count_rows(progress, good, len(rows.bad))
         return good
@@ -120,6 +121,7 @@ class FileQueue:
         progress.first_epoch = epoch if rows else None
         progress.row_offset, progress.rows_bad = rows, len(progress.bad)
         self._state.quarantine(progress, progress.bad)
+        self._state.note_event_time(progress, progress.event_high)
         good = rows - progress.rows_bad
         self._count_rows(progress, good, progress.rows_bad)
         return good

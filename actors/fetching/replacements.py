@@ -15,6 +15,7 @@ from actors.fetching.schema_reports import ExtraColumns
 from actors.files import ForgottenFile
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.protocol.instructions import Send
+from actors.rows import highest
 
 
 class Replacements:
@@ -39,6 +40,7 @@ class Replacements:
         if piece.rows is not None:
             self._extra_columns.note(progress.file, piece.rows, self._epoch.number)
             progress.bad += piece.rows.bad
+            progress.event_high = highest(progress.event_high, piece.rows.event_high)
         progress.ending = piece.ending
         if piece.ending is not None:
             self._files.queue.end_reading(progress)

@@ -24,6 +24,7 @@ class StateChanges:
     def __init__(self) -> None:
         self.corrected: list[CorrectedFile] = []
         self.vanished: list[Vanished] = []
+        self._event_times: dict[str, dict[int, int]] = {}
         self._touched: dict[FileKey, FileProgress] = {}
         self._delta = DeltaBuilder()
 
@@ -77,6 +78,17 @@ class StateChanges:
         """The corrected objects since the last call."""
         corrected, self.corrected = tuple(self.corrected), []
         return corrected
+
+    def note_event_time(self, progress: FileProgress, high: int | None) -> None:
+        """Notes the highest event time of rows that came; None for a source without one."""
+        if high is not None:
+            of_source = self._event_times.setdefault(progress.file.source, {})
+            of_source[progress.listed_epoch] = max(high, of_source.get(progress.listed_epoch, high))
+
+    def take_event_times(self) -> Mapping[str, Mapping[int, int]]:
+        """The event times since the last call: source → epoch that listed the files → the highest one."""
+        taken, self._event_times = self._event_times, {}
+        return taken
 
     def take_vanished(self) -> tuple[Vanished, ...]:
         """The vanished versions since the last call."""

@@ -37,7 +37,7 @@ class FetchActor(FetchShell):
             open_root=lazy_root(root, runtime.clock),
             start=start,
             files={
-                source.name: SourceReader(source, start.schemas.get(source.name), settings, cache)
+                source.name: SourceReader(source, start.schemas.get(source.name), settings, cache, runtime.clock)
                 for source in start.sources
             },
             blocks=RayBlocks(name, root, start.stored),

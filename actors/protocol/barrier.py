@@ -133,6 +133,7 @@ class Barrier(Message):
         backlog: files that are listed and not finished.
         vanished: versions that count as new files if they are listed again.
         admitted: the versions that may be read until the next barrier; None for all.
+        watermarks: source → its watermark in the epoch that the barrier ends, in microseconds since 1970.
     """
 
     epoch: EpochPair
@@ -142,6 +143,7 @@ class Barrier(Message):
     backlog: int = 0
     vanished: tuple[Vanished, ...] = ()
     admitted: frozenset[FileKey] | None = None
+    watermarks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_stop(self) -> bool:

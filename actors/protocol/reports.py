@@ -42,6 +42,8 @@ class CollectReport:
         corrected: a fetch actor's, in the order in which it happened.
         left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
         unfinished_since: a fetch actor's: source → the epoch in which its oldest unfinished file was listed.
+        event_times: a fetch actor's: source → epoch that listed files → the highest event time of their rows that came
+            in this epoch, in microseconds since 1970.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
         last_progress: a fetch actor's that leaves with this barrier: its final progress.
         views: the materializer's: name → version of every view as of this epoch.
@@ -60,6 +62,7 @@ class CollectReport:
     corrected: tuple[CorrectedFile, ...] = ()
     left_out: tuple[LeftOutColumn, ...] = ()
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
+    event_times: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     complete_mark: int = 0
     last_progress: FetchProgress | None = None
     views: Mapping[str, ViewVersion] | None = None

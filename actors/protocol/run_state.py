@@ -105,6 +105,7 @@ class RunState:
         num_fetchers: number of fetch actors that own vnodes, from the last barrier on.
         scaling: reason of that number, if the workload decided it.
         rescalings_over: number of rescalings that are over: the epoch of the barrier that moves vnodes is.
+        watermarks: source → its watermark, in microseconds since 1970; a source without one is missing.
         failure: the error that ended the attempt.
     """
 
@@ -130,6 +131,7 @@ class RunState:
     num_fetchers: int = 0
     scaling: str = ""
     rescalings_over: int = 0
+    watermarks: Mapping[str, int] = field(default_factory=dict)
     failure: Exception | None = None
 
     def since(self, epoch: int) -> RunState:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
 from actors.files import FileVersion
 from actors.formats.limits import row_bytes
-from actors.reading.required_values import with_values
+from actors.reading.required_values import with_event_times, with_values, without
 from actors.rows import Rows
 from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values
@@ -25,6 +26,8 @@ class FileColumns:
         schema: the schema of the source in the catalog.
         file: the file version.
         columns: the columns that the views use; None for all.
+        now: the wall time, which event times must not be far ahead of; None for a file that was read before.
+        bad: the positions of bad records of a file that was read before.
 
     Raises:
         UnreadableFile: a value of the path does not fit its type, or the path has every column of the source.
@@ -36,6 +39,8 @@ class FileColumns:
         schema: pa.Schema,
         file: FileVersion,
         columns: Collection[str] | None = None,
+        now: Callable[[], datetime] | None = None,
+        bad: Collection[int] = (),
     ) -> None:
         metadata = {f"_{name}" for name in source.metadata}
         own = pa.schema([field for field in schema if field.name not in metadata])
@@ -45,7 +50,11 @@ class FileColumns:
         if not self.content.names:
             raise UnreadableFile("its path has every column of the source; declare one that is in the files")
         self._metadata, self._from_path = metadata, frozenset(from_path)
-        self._required = () if source.key is None else source.key.required
+        self._needs = {} if source.event_time is None else {source.event_time.column: "event time"}
+        self._needs |= {} if source.key is None else dict.fromkeys(source.key.required, "key")
+        self._event_time, self._now, self._bad = source.event_time, now, bad
+        if columns is not None and source.event_time is not None:
+            columns = {*columns, source.event_time.column}
         self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
         self._schema = schema if columns is None else pa.schema([each for each in schema if each.name in columns])
         self.columns = None if columns is None else self._of_content(frozenset(columns))
@@ -56,7 +65,8 @@ class FileColumns:
     def complete(self, rows: Rows) -> Rows:
         """The rows of the content with all columns, in the order of the source; `_epoch` is null.
 
-        A row without a value in a column of the source's key is a bad record.
+        A row without a value in a column of the source's key is a bad record, and so is one without an event time, or
+        with one too far ahead of the clock.
 
         Raises:
             UnreadableFile: the content has a column with the name of a metadata column.
@@ -65,7 +75,11 @@ class FileColumns:
         if not rows.table.schema.equals(self._schema):
             columns = [self._column(field, rows) for field in self._schema]
             rows = replace(rows, table=pa.Table.from_arrays(columns, schema=self._schema))
-        return with_values(rows, self._required) if self._required else rows
+        if self._needs:
+            rows = with_values(rows, self._needs)
+        if self._event_time is not None:
+            rows = with_event_times(rows, self._event_time, self._now)
+        return without(rows, self._bad) if self._bad else rows
 
     def _others(self, rows: Rows) -> tuple[pa.Field, ...]:
         of_content = [field for field in rows.others if field.name not in self._from_path]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from datetime import datetime
 
 import pyarrow as pa
 
@@ -43,6 +44,7 @@ class OpenFile:
         reader: the reader of the source's format.
         piece_bytes: the wanted size of a piece, in bytes.
         limits: the limits of one file; `max_cpu_s_per_mib` and `max_bad_records` count, whatever its format is.
+        now, bad: see `FileColumns`.
     """
 
     def __init__(
@@ -53,7 +55,10 @@ class OpenFile:
         reader: FileReader,
         piece_bytes: int,
         limits: ReadLimits,
+        now: Callable[[], datetime] | None = None,
+        bad: Collection[int] = (),
     ) -> None:
+        self._now, self._known_bad = now, bad
         self._content, self._file, self._source = content, file, source
         self._reader, self._piece_bytes = reader, piece_bytes
         self._cpu, self._most_bad = CpuTime(content.size, limits), limits.max_bad_records
@@ -111,7 +116,7 @@ class OpenFile:
 
     def _read(self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None) -> Iterator[Rows]:
         """Yields the records from an offset, with all columns of the source."""
-        made, bad = FileColumns(self._source, schema, self._file, columns), 0
+        made, bad = FileColumns(self._source, schema, self._file, columns, self._now, self._known_bad), 0
         pieces = self._reader.read(
             self._content, made.content, offset, self._piece_bytes, made.columns, self._adds_columns
         )

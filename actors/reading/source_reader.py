@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import pyarrow as pa
 
 from actors.files import FileVersion
@@ -11,6 +13,7 @@ from actors.objects.range_cache import RangeCache
 from actors.reading.open_file import OpenFile
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
+from state.clock import Clock
 
 
 class SourceReader:
@@ -21,6 +24,7 @@ class SourceReader:
         schema: its schema; None until it is decided.
         settings: the sizes of requests and pieces.
         cache: ranges that were read before; a local source does not use it.
+        clock: the wall time, which event times must not be far ahead of; None to read files that were read before.
     """
 
     def __init__(
@@ -29,7 +33,9 @@ class SourceReader:
         schema: pa.Schema | None,
         settings: FetchSettings,
         cache: RangeCache | None = None,
+        clock: Clock | None = None,
     ) -> None:
+        self._now = None if clock is None else clock.now
         self.schema = schema
         self._source = source
         self.columns: frozenset[str] | None = None
@@ -47,6 +53,12 @@ class SourceReader:
         """Checks the access to the source.  Errors as `ObjectStore.check`."""
         self._store.check()
 
-    def open(self, file: FileVersion) -> OpenFile:
-        """The file at its start; no request is made yet."""
-        return OpenFile(self._store.open(file), file, self._source, self._reader, self._piece_bytes, self._limits)
+    def open(self, file: FileVersion, bad: Collection[int] = ()) -> OpenFile:
+        """The file at its start; no request is made yet.
+
+        Args:
+            file: the version.
+            bad: the positions of its bad records, if it was read before.
+        """
+        content = self._store.open(file)
+        return OpenFile(content, file, self._source, self._reader, self._piece_bytes, self._limits, self._now, bad)

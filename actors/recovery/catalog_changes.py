@@ -32,7 +32,7 @@ class CatalogChanges:
     Args:
         committed: the catalog as of the last commit.
 
-    `is_changed` says whether the next commit has anything to carry.
+    `is_changed` says whether the next commit has anything to carry; `watermarks` are those of the last commit.
     """
 
     def __init__(self, committed: Catalog) -> None:
@@ -44,6 +44,7 @@ class CatalogChanges:
             for name, source in committed.sources.items()
             if source.schema is not None
         }
+        self.watermarks = dict(committed.watermarks)
         self._left_out = {(each.source, each.column) for each in committed.left_out}
         self._delta = DeltaBuilder()
         self.is_changed = False

@@ -16,6 +16,7 @@ from actors.objects.web_options import WebOptions
 from actors.schemas.conform import Timestamps
 from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
+from actors.sources.event_time import EventTime
 from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import RowKey
 from state.errors import SettingsError
@@ -88,6 +89,7 @@ class SourceDefinition:
         timestamps: the treatment of times with digits below microseconds: `exact` (the record is bad) or `truncate`.
         table: for a static table, `files`, or `frame` if its rows come with the pipeline and the start stores them.
         key: the key of its rows, of which views see the last one each; None if they see all rows.
+        event_time: the event time of its rows; None for a source without a watermark.
     """
 
     name: str
@@ -104,6 +106,7 @@ class SourceDefinition:
     timestamps: Timestamps = "exact"
     table: TableKind | None = None
     key: RowKey | None = None
+    event_time: EventTime | None = None
 
     def __post_init__(self) -> None:
         if self.order is not None:
@@ -147,6 +150,13 @@ class SourceDefinition:
             )
 
     @property
+    def required(self) -> tuple[str, ...]:
+        """The columns in which every row must have a value."""
+        of_key = () if self.key is None else self.key.required
+        of_time = () if self.event_time is None else (self.event_time.column,)
+        return tuple(dict.fromkeys([*of_key, *of_time]))
+
+    @property
     def uses_times(self) -> bool:
         """Whether rows or their order depend on the exact times of files."""
         return self.order == "last_modified" or "last_modified" in self.metadata
@@ -166,6 +176,8 @@ class SourceDefinition:
             definition["table"] = self.table
         if self.key is not None:
             definition["key"] = {name: value for name, value in asdict(self.key).items() if value}
+        if self.event_time is not None:
+            definition["event_time"] = self.event_time.column
         return json.dumps(definition, sort_keys=True)
 
     @classmethod
@@ -185,6 +197,7 @@ class SourceDefinition:
             timestamps=recorded.get("timestamps", "exact"),
             table=recorded.get("table"),
             key=RowKey.of(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
+            event_time=EventTime(column) if (column := recorded.get("event_time")) else None,
         )
 
 
@@ -196,6 +209,16 @@ def orders(sources: Iterable[SourceDefinition]) -> dict[str, ReadingOrder]:
 def appending(sources: Iterable[SourceDefinition]) -> frozenset[str]:
     """The sources with `on_change="append"`."""
     return frozenset(source.name for source in sources if source.policy.on_change == "append")
+
+
+def event_times(sources: Iterable[SourceDefinition]) -> dict[str, EventTime]:
+    """Source → the event time of its rows, for the sources with one."""
+    return {source.name: source.event_time for source in sources if source.event_time is not None}
+
+
+def event_columns(sources: Iterable[SourceDefinition]) -> dict[str, str]:
+    """Source → the column with its event time, for the sources with one."""
+    return {name: each.column for name, each in event_times(sources).items()}
 
 
 def row_keys(sources: Iterable[SourceDefinition]) -> dict[str, RowKey]:

@@ -27,7 +27,7 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
 
     Raises:
         SchemaError: a column cannot be carried to Spark, or stored, or has the name of a metadata column; or the
-            source lacks a column of its key.
+            source lacks a column of its key, or its event time.
     """
     of_paths = path_fields(paths)
     named_by_path = {field.name for field in of_paths}
@@ -43,6 +43,8 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
     kept = safe_schema(pa.schema([*own, *metadata]))
     if source.key is not None:
         source.key.require_columns(source.name, [field.name for field in own])
+    if source.event_time is not None:
+        source.event_time.require_column(source.name, pa.schema(own))
     for name in kept.names if source.materialize else ():
         if not can_be_stored(name):
             raise SchemaError(

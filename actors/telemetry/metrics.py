@@ -86,6 +86,12 @@ class Metric(Enum):
         "Missing files whose rows stay in the views until their removal is allowed.",
         "source",
     )
+    WATERMARK = _gauge(
+        "watermark_timestamp_seconds",
+        "seconds since 1970",
+        "Event time before which no row of the source is expected.",
+        "source",
+    )
     MESSAGES = _counter("messages", "messages", "Messages of a queue of events that were received.", "source")
     MESSAGES_REDELIVERED = _counter("messages_redelivered", "messages", "Messages that were delivered again.", "source")
     MESSAGES_POISON = _counter("messages_poison", "messages", "Messages that say nothing about the source.", "source")
@@ -94,6 +100,8 @@ class Metric(Enum):
     VIEW_LAG = _gauge(
         "view_lag_seconds", "seconds", "Age of the rows of a recomputed view, behind the latest rows.", "view"
     )
+    VIEW_OPEN_GROUPS = _gauge("view_open_groups", "groups", "Groups of windows that are open.", "view")
+    VIEW_LATE_ROWS = _counter("view_late_rows", "rows", "Rows of windows that were closed before they came.", "view")
     VIEW_FAILED = _gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
     VIEW_CAUGHT_UP = _gauge(
         "view_caught_up_ratio", "ratio", "Share of the rows ingested before a backfill that the view has.", "view"

@@ -109,7 +109,7 @@ class LedgerHistory:
             self._at.go_to_next_part()
 
     def _open(self, source: RecordedSource, file: IngestedFile, row: int) -> _Opened:
-        content, columns = self._readers[source.name].open(file.file), self._columns[source.name]
+        content, columns = self._readers[source.name].open(file.file, file.bad), self._columns[source.name]
         first = self._threads.submit(content.next_piece, source.schema, Offset(row), columns)
         return _Opened(source, file, content, columns, first)
 

@@ -138,7 +138,7 @@ class RetryCommand(RootOperation, kind="retry"):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryViewCommand(RootOperation, kind="retry_view"):
-    """Builds a failed view anew.
+    """Builds a failed view anew, or one that closes windows, so that it gets the late rows.
 
     Args:
         view: its name.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion, RetriedFile
 from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
+from spark_bridge.analysis.view_definition import ON_CLOSE
 from state.clock import Clock
 from state.epoch import next_epoch
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
@@ -19,9 +20,9 @@ from state.store.store import StateStore
 from state.tables.catalog import Catalog, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
-from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.records import CatalogView, EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
-from state.tables.stored_rows import is_view
+from state.tables.stored_rows import declared_name, is_view
 from state.tables.tables import REMOVED_STATUSES
 
 _VERSION = ("source", "path", "status", "rows_read", "listed_epoch")
@@ -101,6 +102,8 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
 def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run builds the view anew.
 
+    A view with `emit="on_close"` stands from this epoch on, and so do those that read it: they are built anew as well.
+
     Args:
         store: the owner's handle.
         clock: makes the epoch.
@@ -108,18 +111,37 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
 
     Raises:
         ViewNotFoundError: there is no such view.
-        CommandRefusedError: the view has not failed.
+        CommandRefusedError: the view has not failed, and closes no windows.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
     views = Catalog.of(store.scan("catalog")).views
     if name not in views or not is_view(name):
         names = ", ".join(filter(is_view, views)) or "none"
         raise ViewNotFoundError(f"there is no view {name!r} to retry; the views are: {names}")
-    if views[name].error is None:
-        raise CommandRefusedError(has_not_failed(name))
     delta = DeltaBuilder()
-    put_view(delta, replace(views[name], error=None))
+    if views[name].error is not None:
+        put_view(delta, replace(views[name], error=None))
+    elif closes_windows(views[name]):
+        for each in _with_readers(name, views.values()):
+            if each.frozen_epoch is None:
+                put_view(delta, replace(each, frozen_epoch=store.head.epoch))
+    else:
+        raise CommandRefusedError(has_not_failed(name))
     _commit(store, clock, delta)
+
+
+def _with_readers(name: str, views: Collection[CatalogView]) -> list[CatalogView]:
+    """A view and those that read it, also by way of others; hidden views among them."""
+    found, before = {name}, 0
+    while len(found) > before:
+        before = len(found)
+        found |= {declared_name(each.name) for each in views if not found.isdisjoint(map(declared_name, each.visible))}
+    return [each for each in views if declared_name(each.name) in found]
+
+
+def closes_windows(view: CatalogView) -> bool:
+    """Whether a view shows a group when its window closes: it is built anew to let late rows in."""
+    return view.definition.endswith(ON_CLOSE)
 
 
 def has_not_failed(view: str) -> str:

@@ -73,6 +73,10 @@ class RunMetrics:
             if view.rows is not None:
                 self._exporter.set_to(Metric.VIEW_ROWS, view.rows, view=name)
             self._exporter.set_to(Metric.VIEW_LAG, view.behind_s, view=name)
+            if view.open_groups is not None:
+                self._exporter.set_to(Metric.VIEW_OPEN_GROUPS, view.open_groups, view=name)
+            if view.late_rows is not None:
+                self._count(Metric.VIEW_LATE_ROWS, view.late_rows, view=name)
         for name in self._views:  # also those that are gone, whose failure is over
             known = status.views.get(name)
             self._exporter.set_to(Metric.VIEW_FAILED, known is not None and known.error is not None, view=name)
@@ -90,6 +94,8 @@ class RunMetrics:
         self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
         self._exporter.set_to(Metric.LISTED_FILES, source.listed, source=name)
         self._exporter.set_to(Metric.PAUSED_REMOVALS, source.paused_removals, source=name)
+        if source.watermark is not None:
+            self._exporter.set_to(Metric.WATERMARK, source.watermark.timestamp(), source=name)
         self._count(Metric.ROWS, source.rows, source=name)
         self._count(Metric.BAD_ROWS, source.rows_bad, source=name)
         self._count(Metric.READ_BYTES, source.bytes, source=name)

@@ -13,7 +13,7 @@ from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import SourceDefinition, row_keys
+from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.reading.view import View
 from slackwater.status.text import counted
@@ -148,7 +148,9 @@ def explain(
     materialized = [source.name for source in definition.sources if source.materialize]
     application = f"slackwater-explain-{definition.name}"
     with session_at_hand(spark_settings, application) as spark, closing(SparkJobs(spark)) as jobs:
-        planner = ViewPlanner(spark, jobs, materialized, row_keys(definition.sources))
+        planner = ViewPlanner(
+            spark, jobs, materialized, row_keys(definition.sources), event_columns(definition.sources)
+        )
         graph = planner.graph({view.name: view for view in views}, found, {})
         planned = [_planned(graph, view.name) for view in views]
         plans = [each.plan for each in graph.views.values()]

@@ -337,7 +337,7 @@ class Store:
 
         `left_out` has the extra columns of its files, each with its first file; `changes_ignored` counts the files that
         changed after they were read and were not read again; `listed_at` is the end of the last listing, null if it is
-        not known.
+        not known; `watermark` is the event time before which no row is expected, null without one.
 
         `queue` is null for a source without notifications.  It has the `url` of the queue; `in_flight`, the messages
         that a run works on, and `oldest_s`, the age of the oldest of them in seconds; the messages `received` and
@@ -354,6 +354,9 @@ class Store:
         is frozen, or has failed; null for a view that failed in its first epoch, and has no rows.  `error` is the
         reason of a failure; null for a view that has not failed.  `missing` lists ingested files that were gone at
         their turn in the backfill; the view lacks them.  `reads` are the sources and views that its query reads.
+
+        With `emit="on_close"`, `closed_until` is the watermark up to which the windows of the view are closed, and
+        `late_rows` counts the rows that came later; for other views they are null.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)

@@ -9,6 +9,7 @@ the attempt through `RunRequests`, as mutations of barriers.
     run_control.py        the control thread: attempts, and recovery between them
     attempt.py            one attempt
     materializer_loop.py  the loop that takes epochs and backfills to Spark
+    late_rows.py          late rows of views, as rows of the quarantine
     loop_thread.py        a thread for the turns of a loop
     spark_application.py  the Spark application, replaced when it is lost
     requests.py           pause, throttle, rescale, retry and stop; they outlive attempts

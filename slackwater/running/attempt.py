@@ -14,7 +14,7 @@ from actors.protocol.barrier import Mutation
 from actors.protocol.run_state import Recovered, RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import replacing, row_keys
+from actors.sources.source import event_columns, replacing, row_keys
 from slackwater.backfill.backfill_input import view_history
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
@@ -117,6 +117,7 @@ class Attempt:
             spark_is_up=self._spark.session.done,
             make_materializer=partial(self._make_materializer, self._spark.session),
             clock=self._clock,
+            urls={source.name: source.location.url for source in self._definition.sources},
         )
         self._thread = LoopThread("materializer", self._loop.turn, POLL_S)
         return recovered
@@ -177,6 +178,7 @@ class Attempt:
             put_block=self._client.put_block,
             join_memory_bytes=self._definition.join_memory_bytes,
             keys=row_keys(self._definition.sources),
+            event_times=event_columns(self._definition.sources),
         )
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:

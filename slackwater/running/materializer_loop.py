@@ -17,7 +17,8 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
-from slackwater.commands.retry import has_not_failed
+from slackwater.commands.retry import closes_windows, has_not_failed
+from slackwater.running.late_rows import late_delta
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -68,7 +69,11 @@ class ViewMaterializer(Protocol):
     def drop(self, name: str) -> None: ...
 
     def run_epoch(
-        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
+        self,
+        epoch: int,
+        blocks: Mapping[str, Sequence[Block]],
+        corrections: Sequence[Correction],
+        watermarks: Mapping[str, int],
     ) -> EpochViews: ...
 
     def backfill(self) -> bool: ...
@@ -123,7 +128,8 @@ class MaterializerLoop:
         definitions: the declared views.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
-        retried: views that were retried before; the loop adds others, and removes a view that fails again.
+        retried: views that were retried before, and those that were to be built anew, as `_this` names them; the loop
+            adds others, and removes a view that fails again.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -132,6 +138,7 @@ class MaterializerLoop:
         make_materializer: makes the materializer, once; raises the error of a failed start.
         clock: times the records of progress.
         record_every_s: seconds between two epochs that record progress of a backfill without new rows.
+        urls: source → its URL, to which the paths of its files are relative.
     """
 
     def __init__(
@@ -148,7 +155,9 @@ class MaterializerLoop:
         make_materializer: Callable[[], ViewMaterializer],
         clock: Clock,
         record_every_s: float = _RECORD_EVERY_S,
+        urls: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._urls = urls
         self._client, self._clock, self._record_every_s = client, clock, record_every_s
         self._definitions = {definition.name: definition for definition in definitions}
         self._recovered, self._schemas, self._has_files = recovered, schemas, has_files
@@ -156,6 +165,8 @@ class MaterializerLoop:
         self._materializer: ViewMaterializer | None = None
         self._taken: _Taken | None = None
         self._retried = set() if retried is None else retried
+        catalog = recovered.catalog_views.values()
+        self._anew = {each.name for each in catalog if each.frozen_epoch is None and _this(each) in self._retried}
         self._known = {
             name: replace(view, error=None) if name in self._retried else view
             for name, view in recovered.catalog_views.items()
@@ -256,7 +267,8 @@ class MaterializerLoop:
         self._tell()
 
     def _declare_all(self, definitions: Mapping[str, ViewDefinition], schemas: Mapping[str, pa.Schema | None]) -> None:
-        declaration = self._started().declare(list(definitions.values()), schemas, self._known)
+        stand = {name: replace(self._known[name], frozen_epoch=0) for name in self._anew if name in self._known}
+        declaration = self._started().declare(list(definitions.values()), schemas, self._known | stand)
         self._definitions = dict(definitions)
         self._is_waiting = bool(declaration.waiting)
         self._plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
@@ -299,6 +311,9 @@ class MaterializerLoop:
         if name not in self._definitions:
             raise self._not_found(name, "retry")
         failed = self._known.get(name)
+        if failed is not None and failed.error is None and closes_windows(failed):
+            self._build_anew(name)
+            return
         if failed is None or failed.error is None:
             raise CommandRefusedError(has_not_failed(name))
         if broken := [each for each in failed.views if each in self._known and self._known[each].error is not None]:
@@ -311,6 +326,20 @@ class MaterializerLoop:
             self._known |= before
             raise
         self._retried.update(before)
+        self._tell()
+
+    def _build_anew(self, name: str) -> None:
+        """Builds a view, and those that read it, from all rows; they stand until then."""
+        before, names = self._anew, (name, *self.readers(name))
+        known = self._known.values()
+        wanted = {each.name for each in known if declared_name(each.name) in names and each.frozen_epoch is None}
+        self._anew = before | wanted
+        try:
+            self._declare_all(self._definitions, self._schemas())
+        except SlackwaterError:
+            self._anew = before
+            raise
+        self._retried.update(_this(self._known[each]) for each in wanted)
         self._tell()
 
     def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
@@ -368,7 +397,10 @@ class MaterializerLoop:
         failed = {
             name: _failed(view) for name in declared if (view := self._known.get(name)) is not None and view.error
         }
-        maintained = {each.name: ViewStatus(each.view_class, each.rows, each.behind_s) for each in shown}
+        maintained = {
+            each.name: ViewStatus(each.view_class, each.rows, each.behind_s, each.open_groups, each.late_rows)
+            for each in shown
+        }
         self.views = declared | failed | maintained
         kept = {} if self._materializer is None else self._materializer.in_memory
         self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
@@ -419,12 +451,14 @@ class MaterializerLoop:
         with times.timed(_DECLARED):
             self._declare()
         began_s = times.seconds
-        done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections)
+        done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections, epoch.barrier.watermarks)
         known, self._known = self._known, done.catalog(self._known)
+        self._anew.difference_update(done.stopped)
         self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
         return CollectReport(
             MATERIALIZER,
             epoch.epoch,
+            late_delta(done.late, self._urls),
             views=done.views,
             changed_views=tuple(view for name, view in self._known.items() if view != known.get(name)),
             dropped=done.dropped,
@@ -458,6 +492,11 @@ class MaterializerLoop:
             if schema is None or any(name not in schema.names for name in columns if not hidden(name)):
                 return False
         return True
+
+
+def _this(view: CatalogView) -> str:
+    """A view as it is: when it is built anew, it has another epoch of creation."""
+    return f"{view.name}@{view.created_epoch}"
 
 
 def _failed(view: CatalogView) -> ViewStatus:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
 from actors.protocol.run_state import Recovered, RunState
@@ -12,6 +12,8 @@ from slackwater.status.run_status import MessageStatus, SourceStatus
 from state.clock import Clock
 from state.epoch import epoch_time
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class DiscoveryTotals:
@@ -139,6 +141,8 @@ class RunProgress:
                 listed_at=found.listed_at,
                 found=found.found,
                 paused_removals=found.paused_removals,
+                watermark=(watermark := _time_of(state.watermarks.get(lister.source))),
+                watermark_lag_s=None if watermark is None else (self._clock.now() - watermark).total_seconds(),
                 messages=self._messages(found),
                 **counts,
             )
@@ -168,6 +172,10 @@ class RunProgress:
 
     def _of(self, progress: Mapping[str, SourceProgress], source: str) -> SourceProgress:
         return progress.get(source, SourceProgress())
+
+
+def _time_of(micros: int | None) -> datetime | None:
+    return None if micros is None else _EPOCH + timedelta(microseconds=micros)
 
 
 def _sums(state: RunState) -> dict[str, dict[str, int]]:

@@ -56,6 +56,8 @@ class SourceStatus(SourceProgress):
         found: new and changed files in it; with a queue, those without an event.
         paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
             them go.
+        watermark: the event time before which no row is expected; None without one.
+        watermark_lag_s: the clock's seconds ahead of it; None without one.
         messages: the event queue; None without a queue, and before its first request.
         files_per_s: finished files each second, over the last seconds.
         rows_per_s: emitted rows each second.
@@ -74,6 +76,8 @@ class SourceStatus(SourceProgress):
     listed_at: datetime | None = None
     found: int = 0
     paused_removals: int = 0
+    watermark: datetime | None = None
+    watermark_lag_s: float | None = None
     messages: MessageStatus | None = None
     files_per_s: float = 0.0
     rows_per_s: float = 0.0
@@ -103,6 +107,8 @@ class ViewStatus:
         view_class: `append`, `aggregate` or `full`.
         rows: its number of rows; None until this attempt has opened it.
         behind_s: its delay behind the latest rows of its sources, in seconds: only a `full` view has one.
+        open_groups: for a view with `emit="on_close"`: the groups whose window is open, which it does not show.
+        late_rows: for such a view: the rows that came after their window was closed, since the view was created.
         stands_at: for a view that has failed: the last epoch whose rows it has; None if it has none.
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """
@@ -110,6 +116,8 @@ class ViewStatus:
     view_class: ViewClass
     rows: int | None = None
     behind_s: float = 0.0
+    open_groups: int | None = None
+    late_rows: int | None = None
     stands_at: int | None = None
     error: str | None = None
 

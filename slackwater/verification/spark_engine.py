@@ -176,7 +176,7 @@ def _ingested(
     row, bad = 0, list[int]()
     while row < file.rows:
         try:
-            columns = FileColumns(source, source.schema, file.file)
+            columns = FileColumns(source, source.schema, file.file, bad=file.bad if source.event_time else ())
             for piece in reader.read(content, columns.content, Offset(row), piece_bytes):
                 wanted = columns.complete(piece).between(row, file.rows)
                 yield wanted.table

@@ -28,7 +28,7 @@ from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import EMITTED, ViewDefinition
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore
@@ -158,6 +158,9 @@ class Verifier:
                 found = [problem for name in view.sources if (problem := problems[name]) is not None]
                 if estimate := _ESTIMATES.search(view.identity):
                     reason = f"{estimate.group(1)} estimates: its result depends on the epochs of the rows"
+                    checks.append(self._not_checkable(view, record.epoch, reason))
+                elif EMITTED in view.identity:
+                    reason = "it shows groups when their windows close: its result depends on the epochs of the rows"
                     checks.append(self._not_checkable(view, record.epoch, reason))
                 elif found:
                     files = tuple(file for each in found for file in _files(each))

@@ -36,7 +36,9 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
         phase=phase,
         epoch=epochs[-1]["epoch"] if epochs else 0,
         sources={
-            row["name"]: replace(source_counts(files, row["name"]), paused_removals=row["paused_removals"])
+            row["name"]: replace(
+                source_counts(files, row["name"]), paused_removals=row["paused_removals"], watermark=row["watermark"]
+            )
             for row in store.sources().to_pylist()
         },
         views={row["name"]: _view(row) for row in store.views().to_pylist()},
@@ -69,7 +71,7 @@ def source_counts(files: pa.Table, source: str) -> SourceStatus:
 
 def _view(row: Mapping[str, Any]) -> ViewStatus:
     stands_at = None if row["error"] is None else row["reflects_epoch"]
-    return ViewStatus(row["class"], row["rows"], stands_at=stands_at, error=row["error"])
+    return ViewStatus(row["class"], row["rows"], late_rows=row["late_rows"], stands_at=stands_at, error=row["error"])
 
 
 def _committed(row: Mapping[str, Any]) -> CommittedEpoch:

@@ -29,7 +29,7 @@ from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_comp
 from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
 from spark_bridge.analysis.columns import aggregate_of, look_up_columns
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.leaves import Leaves, RowsOver, rows_over
@@ -249,6 +249,35 @@ class AggregatePlan:
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
         """See `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
+
+    @property
+    def grouping_names(self) -> list[str]:
+        """The columns of the grouping in partials, and in partials that are stored apart."""
+        return [field.name for field in self._merge.grouping]
+
+    def result_of(self, groups: pa.Table) -> pa.Table:
+        """The view's rows, with `__sw_key`, of groups of which partials are stored apart.
+
+        Args:
+            groups: the stored partials.
+        """
+        grouping = groups.select([KEY_COLUMN, *self.grouping_names])
+        parts = [pa.schema([KEY_FIELD, *schema]).empty_table() for schema in self._schemas]
+        return self._merge.merge(EpochPartials(grouping, parts, _COUNTED_VALUES.empty_table()), groups).result
+
+    def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """The columns of the rows that are in some groups.
+
+        Args:
+            leaves: the rows.
+            groups: as in `Touched.groups`.
+            columns: of the rows below the grouping.
+        """
+        catalyst = self._catalyst
+        rows = self._of_groups(self._over(self._rows, leaves).plan, groups)
+        output = {str(each.name()): each for each in catalyst.items(rows.output())}
+        plan = catalyst.analyse(catalyst.project([output[name] for name in columns if name in output], rows))
+        return table_of_frame(catalyst.frame(plan), catalyst.arrow_schema(plan))
 
     def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups:
         """Merges new rows into the touched groups, without the rows that leave.

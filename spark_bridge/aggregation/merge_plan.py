@@ -98,7 +98,8 @@ class MergePlan:
     """Merges the buffers of new rows into the stored ones.
 
     Buffers are stored in the rows of the result.  They are stored separately if the result has other rows, because of a
-    filter above the grouping, or if they are objects, which other programs that read the view cannot use.
+    filter above the grouping or of open windows, or if they are objects, which other programs that read the view
+    cannot use.
 
     Args:
         catalyst: of the session.
@@ -118,11 +119,14 @@ class MergePlan:
     ) -> None:
         self._catalyst = catalyst
         self._view = view
+        self.grouping = grouping
         self._grouping = catalyst.items(aggregate_of(view.plan).groupingExpressions())
         self._buffers = buffers
         self._parts = parts
         self.has_filter = _has_filter(view.plan)
-        self._has_state = self.has_filter or any(each.call.buffer.is_opaque for each in buffers)
+        self._has_state = (
+            self.has_filter or view.closing is not None or any(each.call.buffer.is_opaque for each in buffers)
+        )
         self._columns = self._state_columns([*grouping, *(field for each in buffers for field in each.fields)])
         self._make_plans()
 

@@ -11,9 +11,10 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import format_schema
+from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
-from spark_bridge.analysis.columns import grouping_columns, used_columns
+from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
 from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, WholePlan
 from spark_bridge.analysis.full_analysis import (
     full_refusal,
@@ -27,8 +28,8 @@ from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, has_pyt
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_definition import EMITTED, ON_CLOSE, ViewDefinition
+from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, parts_of, simple_name
@@ -49,6 +50,7 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
+from spark_bridge.catalyst.time_windows import window_positions, window_time
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
@@ -68,6 +70,7 @@ def analyse(
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     absent: Mapping[str, ViewError] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
+    event_times: Mapping[str, str] = MappingProxyType({}),
 ) -> ViewPlan:
     """Analyses a view over empty frames of its sources and parents, and chooses its class.
 
@@ -79,6 +82,7 @@ def analyse(
         views: name → view, of those that it may read.
         absent: name → error of each declared view that it cannot read; raised if it does.
         keys: the sources of which views see the last row of each key.
+        event_times: source → the column with its event time, of the sources with one.
 
     Raises:
         ViewError: the view cannot be built: an unknown source, an error in the SQL, an unusable column name.
@@ -86,7 +90,7 @@ def analyse(
             possible.
         SourceWithoutSchemaError: it reads a source whose schema is not known yet.
     """
-    return _Analysis(spark, definition, schemas, materialized, views, absent, keys).view_plan()
+    return _Analysis(spark, definition, schemas, materialized, views, absent, keys, event_times).view_plan()
 
 
 class _Analysis:
@@ -101,8 +105,9 @@ class _Analysis:
         views: Mapping[str, PlannedView],
         absent: Mapping[str, ViewError],
         keys: RowKeys,
+        event_times: Mapping[str, str],
     ) -> None:
-        self._catalyst, self._keys = Catalyst(spark), keys
+        self._catalyst, self._keys, self._event_times = Catalyst(spark), keys, event_times
         self._spark_analysis = SparkAnalysis(spark, self._catalyst, definition, schemas, views, absent, keys=keys)
         self._definition = definition
         self._name = definition.name
@@ -128,6 +133,7 @@ class _Analysis:
         parents = {name: each.plan for name, each in stored.items() if name in used}
         inner: dict[str, ViewPlan] = {}
         outer = dict(self._leaves)
+        closing: Closing | None = None
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
             single = SingleRows(self._catalyst, self._single_leaves(parents))
@@ -143,17 +149,64 @@ class _Analysis:
                 inner[each.name] = self._inner_plan(each, parents | inner)
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
+            if self._definition.emit == "on_close":
+                closing = self._closing(plan, view_class, {**parents, **inner})
+                reason += f", and shows a group when the watermark of {closing.source} has passed its window"
             reason += _inner_text(cut.views)
             reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
+            if self._definition.emit is not None:
+                raise full_refusal(refusal) from None
             # The identity of a full view does not know the leaves within subqueries.
             plan, inner, self._computed, self._leaves = analysed_plan, {}, {}, outer
             view_class, reason = self._recomputed(plan, refusal, [each for each in used if each not in stored])
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
+        if closing is not None:
+            identities.append(EMITTED)
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
+        if closing is not None:
+            used_too = {**planned.columns, closing.source: planned.columns[closing.source] | {PATH, ROW}}
+            definition = f"{planned.definition}\n{ON_CLOSE}"
+            planned = replace(planned, columns=used_too, definition=definition, closing=closing)
         return replace(planned, views=tuple(views), inner=tuple(inner.values()))
+
+    def _closing(self, plan: Plan, view_class: ViewClass, parents: Collection[str]) -> Closing:
+        """The windows of a view that shows a group when its window closes.
+
+        Raises:
+            ViewError: it has none, or they cannot be closed; with what to write instead.
+        """
+        used = self._used(plan)
+        if view_class != "aggregate" or parents or len(used) != 1:
+            raise self._cannot_close(
+                "it does not group the rows of one source",
+                "write SELECT ... FROM source GROUP BY window(...), and let another view read this one",
+            )
+        [source] = used
+        if source not in self._event_times:
+            raise self._cannot_close(f"source {source} has no event time", 'declare it with event_time="at"')
+        if source in self._materialized:
+            advice = "declare it without materialize=True and on_change"
+            raise self._cannot_close(f"rows of source {source} can be replaced or forgotten", advice)
+        if not {PATH, ROW} <= {*(self._schemas[source] or pa.schema([])).names}:
+            advice = 'declare the source with metadata=("path", "row"), by which late rows are kept'
+            raise self._cannot_close(f"source {source} has no {PATH} and {ROW}", advice)
+        aggregate, column = aggregate_of(plan), self._event_times[source]
+        windows = window_positions(self._catalyst, aggregate)
+        if len(windows) != 1 or window_time(self._catalyst, aggregate, windows[0], self._leaves) != (source, column):
+            advice = f"group by window({column}, '10 minutes'), with the column as it is"
+            raise self._cannot_close(f"it does not group by one window of the event time {column}", advice)
+        if any(call.is_distinct for call in aggregate_calls(self._catalyst, self._name, aggregate)):
+            raise self._cannot_close("it has DISTINCT", "take approx_count_distinct, or count in a view over this one")
+        rows = {str(each.name()) for each in self._catalyst.items(aggregate.child().output())}
+        if not {PATH, ROW} <= rows:
+            raise self._cannot_close("its rows are those of a subquery", "put its WHERE into the view")
+        return Closing(source, windows[0])
+
+    def _cannot_close(self, what: str, advice: str) -> ViewError:
+        return ViewError(f'view {self._name!r} cannot have emit="on_close", as {what}: {advice}')
 
     def _with_total_orders(self, plan: Plan) -> Plan:
         """The plan with total orders in windows and limits, and without columns that nothing uses; or the same plan.

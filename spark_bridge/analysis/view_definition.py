@@ -16,6 +16,15 @@ _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
+Emit = Literal["on_close"]
+"""The moment at which a view shows a group, if it is not the epoch of its first row."""
+
+EMITTED = "emit on close"
+"""A part of the identity of a view with `emit="on_close"`, and of each view that reads it."""
+
+ON_CLOSE = f"-- {EMITTED}"
+"""The last line of the recorded definition of such a view."""
+
 Policy = Literal["refuse", "allow"]
 """The answer to a case that needs the user's consent."""
 
@@ -28,6 +37,7 @@ class ViewOptions(TypedDict, total=False):
     replace: bool
     cascade: bool
     on_missing: Policy
+    emit: Emit | None
 
 
 @dataclass(frozen=True)
@@ -46,6 +56,8 @@ class ViewDefinition:
         cascade: whether, if it replaces a stored view, the views that read it are built anew with it.
         on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
             without those rows, and the catalog lists the files.
+        emit: `"on_close"` shows a group of a window of event time once, when the watermark has passed its end, and
+            never changes it.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -59,6 +71,7 @@ class ViewDefinition:
     replace: bool = False
     cascade: bool = False
     on_missing: Policy = "refuse"
+    emit: Emit | None = None
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -72,6 +85,8 @@ class ViewDefinition:
         for option, value in (("on_full", self.on_full), ("on_missing", self.on_missing)):
             if value not in get_args(Policy):
                 raise ViewError(f"view {self.name!r}: {option}={value!r} is neither 'refuse' nor 'allow'")
+        if self.emit not in (None, *get_args(Emit)):
+            raise ViewError(f"view {self.name!r}: emit={self.emit!r} is not 'on_close'")
         if not self.refresh_interval_s >= 0:
             raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
         if self.function is not None:

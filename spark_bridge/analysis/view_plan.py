@@ -18,6 +18,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Closing:
+    """The windows of a view that shows a group when its window closes.
+
+    Args:
+        source: the source whose watermark closes them.
+        position: of the window in the grouping.
+    """
+
+    source: str
+    position: int
+
+
+@dataclass(frozen=True)
 class ViewPlan:
     """A view that can be maintained.
 
@@ -47,6 +60,7 @@ class ViewPlan:
             the rows that they are computed of are among its parents.
         inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
             below its windows and limits, and single values and the rows beside them; each after those that it reads.
+        closing: its windows, if it shows a group when its window closes.
     """
 
     name: str
@@ -67,6 +81,7 @@ class ViewPlan:
     computed: Mapping[str, ComputedLeaf] = field(default_factory=dict)
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
     content: str | None = field(default=None, repr=False)
+    closing: Closing | None = None
 
     @property
     def is_read_as_stored(self) -> bool:
@@ -142,6 +157,9 @@ class ViewPlan:
                 stored = f"one row per group{by} ({columns}), with the partials that the result does not contain"
                 met, over = self._met()
                 cost = f"{met}one Spark job over {over}; a look-up and an upsert of the groups that they touch"
+                if self.closing is not None:
+                    stored += ", of closed windows; apart, the partials of open ones"
+                    cost += "; the groups whose windows the watermark closes are moved to the rows"
             case "full":
                 stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
                 cost = (

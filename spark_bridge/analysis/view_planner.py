@@ -38,6 +38,7 @@ class ViewPlanner:
         jobs: run the analysis.
         materialized: the sources whose rows are stored.
         keys: the sources of which views see the last row of each key.
+        event_times: source → the column with its event time.
     """
 
     def __init__(
@@ -46,8 +47,10 @@ class ViewPlanner:
         jobs: SparkJobs,
         materialized: Collection[str],
         keys: RowKeys = MappingProxyType({}),
+        event_times: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._spark, self._jobs, self._materialized, self._keys = spark, jobs, materialized, keys
+        self._event_times = event_times
         self._catalyst = Catalyst(spark)
         self._last: dict[str, PlannedView] = {}
 
@@ -149,6 +152,7 @@ class ViewPlanner:
                 views=views,
                 absent=absent,
                 keys=self._keys,
+                event_times=self._event_times,
             )
             plan = self._jobs.run("view", _ANALYSED, {name: analysis})[name]
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})

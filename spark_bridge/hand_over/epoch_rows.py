@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from state.tables.epoch_trace import Span
 from state.tables.records import CatalogView, ViewVersion
 
@@ -15,6 +17,23 @@ if TYPE_CHECKING:
 _ONE_TASK_BYTES = 4 << 20
 _SHUFFLED_BYTES = 16 << 20
 TASKS_A_CORE = 4
+
+
+@dataclass(frozen=True)
+class LateRows:
+    """Rows of windows that a view had closed before their epoch.
+
+    Args:
+        view: the name of the view.
+        source: their source.
+        closed: the watermark up to which the windows were closed, in microseconds since 1970.
+        rows: `_path`, `_row` and the columns that the view uses.
+    """
+
+    view: str
+    source: str
+    closed: int
+    rows: pa.Table
 
 
 @dataclass(frozen=True)
@@ -28,6 +47,7 @@ class EpochRows:
         time_us: value of `current_timestamp()` for these rows, in microseconds since 1970.
         keep_alive: objects that must live until the last job over the rows is over.
         counts: source → the number of its rows.
+        watermarks: source → its watermark in this epoch, in microseconds since 1970.
     """
 
     frames: Leaves
@@ -36,6 +56,7 @@ class EpochRows:
     time_us: int
     keep_alive: tuple[object, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    watermarks: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def tasks(self) -> int:
@@ -71,6 +92,7 @@ class EpochViews:
         dropped: the names of the views that it ends.
         work: duration of each piece of work; times count from the start of the epoch's work.
         stopped: the views that are maintained no longer, by name.
+        late: the late rows of the epoch.
     """
 
     views: Mapping[str, ViewVersion]
@@ -78,6 +100,7 @@ class EpochViews:
     dropped: tuple[str, ...]
     work: tuple[Span, ...]
     stopped: Mapping[str, Stopped] = field(default_factory=dict)
+    late: tuple[LateRows, ...] = ()
 
     def catalog(self, known: Mapping[str, CatalogView]) -> dict[str, CatalogView]:
         """The views of the catalog after the epoch.

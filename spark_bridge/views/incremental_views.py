@@ -11,10 +11,11 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
+from spark_bridge.views.closing_view import ClosingView, closed_until
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
@@ -47,6 +48,8 @@ class IncrementalViews:
 
     def make(self, plan: ViewPlan) -> View:
         """The maintenance of an append or aggregate view, neither created nor open."""
+        if plan.closing is not None:
+            return ClosingView(self._catalyst, self._root, plan)
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
 
     def declare(self, plans: Mapping[str, ViewPlan], shared: SharedViews, read: Collection[str] = ()) -> None:
@@ -119,8 +122,30 @@ class IncrementalViews:
         return {
             name: partial(self._apply, epoch, plan, rows, versions.get(name))
             for name, plan in self.plans.items()
-            if name not in versions or not {*sources}.isdisjoint(plan.sources)
+            if name not in versions
+            or not {*sources}.isdisjoint(plan.sources)
+            or self._closes(plan, versions[name], rows.watermarks)
         }
+
+    def has_closing(self, versions: Mapping[str, ViewVersion], watermarks: Mapping[str, int]) -> bool:
+        """Whether windows can be closed: of a view that was shown when the watermark had passed them."""
+        shown = [(plan, versions[name]) for name, plan in self.plans.items() if name in versions]
+        return any(self._closes(plan, version, watermarks) for plan, version in shown)
+
+    @staticmethod
+    def _closes(plan: ViewPlan, version: ViewVersion, watermarks: Mapping[str, int]) -> bool:
+        watermark = None if plan.closing is None else watermarks.get(plan.closing.source)
+        closed = closed_until(version) if watermark is not None else None
+        return watermark is not None and (closed is None or closed < watermark)
+
+    @property
+    def closing(self) -> dict[str, ClosingView]:
+        """Name → view, of the open ones that show a group when its window closes."""
+        return {name: view for name, view in self._open.items() if isinstance(view, ClosingView)}
+
+    def take_late(self) -> list[LateRows]:
+        """The late rows of the last epoch."""
+        return [late for view in self.closing.values() for late in view.take_late()]
 
     def correction_work(
         self, rows: CorrectedRows, versions: Mapping[str, ViewVersion]

@@ -22,12 +22,16 @@ class ShownView:
         view_class: its class.
         rows: number of rows; None until the attempt has written or computed the view.
         behind_s: age of its rows against the newest ones, in seconds; above 0 for a full view only.
+        open_groups: of a view that shows a group when its window closes: the number of the others; else None.
+        late_rows: of such a view: the rows of windows that were closed before they came; a row counts once for each.
     """
 
     name: str
     view_class: ViewClass
     rows: int | None
     behind_s: float
+    open_groups: int | None = None
+    late_rows: int | None = None
 
 
 class View(Protocol):

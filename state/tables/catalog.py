@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
-from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
+from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, SourceWatermark
 
 _VNODE = 0
-_Kind: TypeAlias = Literal["pipeline", "source", "view", "column"]
+_Kind: TypeAlias = Literal["pipeline", "source", "view", "column", "watermark"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 
 
@@ -40,12 +40,14 @@ class Catalog:
         sources: the sources by name.
         views: the views by name, in the order of their creation.
         left_out: the columns that files have and their sources do not, each once.
+        watermarks: the watermarks of the sources with an event time, by source.
     """
 
     pipeline: CatalogPipeline | None = None
     sources: Mapping[str, CatalogSource] = field(default_factory=dict)
     views: Mapping[str, CatalogView] = field(default_factory=dict)
     left_out: tuple[LeftOutColumn, ...] = ()
+    watermarks: Mapping[str, SourceWatermark] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
@@ -64,6 +66,7 @@ class Catalog:
             {source.name: source for source in sorted(sources, key=lambda source: source.name)},
             {view.name: view for view in sorted(views, key=lambda view: (view.created_epoch, view.name))},
             tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
+            {row["name"]: SourceWatermark(row["name"], **json.loads(row["definition"])) for row in kinds["watermark"]},
         )
 
 
@@ -98,6 +101,12 @@ def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
         sources=[column.source],
         created_epoch=column.epoch,
     )
+
+
+def put_watermark(delta: DeltaBuilder, watermark: SourceWatermark) -> None:
+    """Writes the row of the watermark of a source."""
+    definition = json.dumps({"at": watermark.at, "high": watermark.high})
+    _put(delta, "watermark", watermark.source, watermark.source, definition=definition)
 
 
 def put_view(delta: DeltaBuilder, view: CatalogView) -> None:

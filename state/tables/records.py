@@ -160,6 +160,21 @@ class CatalogSource:
 
 
 @dataclass(frozen=True)
+class SourceWatermark:
+    """The watermark of a source with an event time, in microseconds since 1970.
+
+    Args:
+        source: the name of the source.
+        at: no row is expected before it; None until a listing was read to its end.
+        high: the highest event time of all rows that came; None without rows.
+    """
+
+    source: str
+    at: int | None = None
+    high: int | None = None
+
+
+@dataclass(frozen=True)
 class LeftOutColumn:
     """A column that files have and their source does not.
 

@@ -8,6 +8,8 @@ from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
 
+_WATERMARKS = "tests/actors/coordination/test_watermarks.py"
+
 MUTANTS = (
     Mutant(
         "a fetch actor passes the barrier on before it has emitted and sealed",
@@ -675,6 +677,43 @@ MUTANTS = (
         among="scenario.name_actors > 1",
     ),
     *BRANCH_MUTANTS,
+    Mutant(
+        "a watermark does not wait for the files of the listing",
+        "actors/coordination/watermarks.py",
+        (("if min(since, default=epoch + 1) > self._listed_epoch:", "if True:"),),
+        among="scenario.lateness_us is not None",
+    ),
+    Mutant(
+        "rows of later files move the watermark",
+        "actors/coordination/watermarks.py",
+        (("if self._listed_epoch is not None and listed > self._listed_epoch:", "if False:"),),
+        shown_by=f"{_WATERMARKS}::test_rows_of_later_files_count_with_the_next_mark",
+    ),
+    Mutant(
+        "an attempt begins without the event times before it",
+        "actors/coordination/watermarks.py",
+        (("self._high = committed.high", "self._high = None"),),
+        shown_by=f"{_WATERMARKS}::test_a_watermark_never_goes_back_and_a_crash_keeps_what_rows_have_shown",
+    ),
+    Mutant(
+        "a watermark goes back",
+        "actors/coordination/watermarks.py",
+        (("self.at = highest(self.at, self._next)", "self.at = self._next"),),
+        shown_by=f"{_WATERMARKS}::test_a_watermark_never_goes_back_and_a_crash_keeps_what_rows_have_shown",
+    ),
+    Mutant(
+        "a row far ahead of the clock moves the watermark",
+        "actors/reading/required_values.py",
+        (("high = pc.max(pc.filter(times, pa.array(~is_ahead))).as_py()", "pass"),),
+        shown_by="tests/actors/reading/test_event_times.py::"
+        "test_rows_without_a_time_or_far_ahead_are_bad_and_move_no_watermark",
+    ),
+    Mutant(
+        "the event time is read only if a view uses it",
+        "actors/reading/file_columns.py",
+        (("columns = {*columns, source.event_time.column}", "pass"),),
+        shown_by="tests/actors/reading/test_event_times.py::test_the_time_is_read_when_no_view_uses_it",
+    ),
     *OUTER_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,

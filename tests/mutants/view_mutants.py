@@ -25,6 +25,10 @@ _BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/b
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
+_CLOSING = (
+    "tests/spark_bridge/views/test_closing_views.py::"
+    "test_groups_are_shown_when_their_window_closes_and_never_change[tumbling]"
+)
 _KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
@@ -613,7 +617,38 @@ VIEW_MUTANTS = (
     Mutant(
         "a row without a key is a row",
         "actors/reading/file_columns.py",
-        (("return with_values(rows, self._required) if self._required else rows", "return rows"),),
+        (("rows = with_values(rows, self._needs)", "pass"),),
         shown_by="tests/actors/reading/test_required_values.py::test_more_of_them_than_allowed_end_the_file[3]",
+    ),
+    Mutant(
+        "a late row changes a group",
+        "spark_bridge/views/closing_view.py",
+        (("return replace(partials, groups=partials.groups.filter(pc.invert(is_late)))", "return partials"),),
+        shown_by=_CLOSING,
+    ),
+    Mutant(
+        "a group that closes stays open, too",
+        "spark_bridge/views/closing_view.py",
+        (("        self._state.delete(keys.combine_chunks())\n", ""),),
+        shown_by=_CLOSING,
+    ),
+    Mutant(
+        "an attempt begins without the windows that are closed",
+        "spark_bridge/views/closing_view.py",
+        (("self._closed = closed_until(version)", "self._closed = None"),),
+        shown_by=_CLOSING,
+    ),
+    Mutant(
+        "windows close only in epochs with rows",
+        "spark_bridge/views/incremental_views.py",
+        (("            or self._closes(plan, versions[name], rows.watermarks)\n", ""),),
+        shown_by=_CLOSING,
+    ),
+    Mutant(
+        "a window closes at its end without the watermark of its own source",
+        "spark_bridge/analysis/analysis.py",
+        (("!= (source, column):", "== ('', ''):"),),
+        shown_by="tests/spark_bridge/views/test_closing_views.py::"
+        "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
 )

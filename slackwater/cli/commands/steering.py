@@ -130,7 +130,8 @@ def retry(
     hold the rows around them.  Export the records, correct them, and upload them as a new file.  If you correct a file
     in place and its source has on_change="append", all of the file is read again: remove the rows that were read.
 
-    A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.
+    A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.  One with
+    emit="on_close" need not have failed: the late rows come into its windows.
     """
     if view is not None and (source is not None or file is not None):
         raise UsageError("--view names a view, --source and --file name files: give one or the other")

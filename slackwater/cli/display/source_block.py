@@ -33,7 +33,9 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
-    """Notes on single sources, one line for each: paused removals, bad records, and the messages of a queue."""
+    """Notes on single sources, one line for each: paused removals, the watermark, bad records, and the
+    messages of a queue.
+    """
     notes = [note for name, status in sources.items() if (note := _note(name, status))]
     if len(notes) <= most:
         return notes
@@ -45,6 +47,9 @@ def _note(name: str, status: SourceStatus) -> Text | None:
     if status.paused_removals:
         missing = counted(status.paused_removals, "missing file")
         parts.append(Text(f"removals are paused: {missing}; see `slackwater allow-removals`", style="bold red"))
+    if status.watermark is not None:
+        lag = "" if status.watermark_lag_s is None else f", {human_seconds(status.watermark_lag_s)} behind"
+        parts.append(Text(f"watermark {status.watermark:%Y-%m-%d %H:%M:%S}{lag}"))
     if status.rows_bad:
         parts.append(Text(counted(status.rows_bad, "bad record"), style="red"))
     if (messages := status.messages) is not None:

@@ -156,6 +156,7 @@ def _source(
         "listing_period_s": source["period_s"],
         "stretched_by": source["stretched_by"],
         "paused_removals": source["paused_removals"],
+        "watermark": source["watermark"],
     }
 
 

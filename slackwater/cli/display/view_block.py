@@ -25,6 +25,7 @@ class _View:
     view_class: str
     rows: int | None
     lag: Text
+    is_closing: bool = False
 
 
 def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Table:
@@ -34,7 +35,7 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
         others = [view for _, view in rows[lines - 1 :]]
         known = [view.rows for view in others if view.rows is not None]
         failed = sum(view.lag.plain == _FAILED for view in others)
-        behind = sum(bool(view.lag.plain) and view.lag.plain != _CURRENT for view in others)
+        behind = sum(bool(view.lag.plain) and view.lag.plain != _CURRENT and not view.is_closing for view in others)
         lag = Text(f"{behind} of them are behind" if behind else _CURRENT)
         if failed:
             lag = Text(f"{failed} of them failed", style=_BAD)
@@ -84,7 +85,11 @@ def _views(status: RunStatus) -> dict[str, _View]:
             lag = Text("")
         else:
             lag = Text(f"{human_seconds(view.behind_s)} behind") if view.behind_s else Text(_CURRENT)
-        views[name] = _View("" if view is None else view.view_class, None if view is None else view.rows, lag)
+            if view.open_groups is not None:
+                late = f", {human_count(view.late_rows)} late" if view.late_rows else ""
+                lag = Text(f"{human_count(view.open_groups)} open{late}")
+        rows, is_closing = (None, False) if view is None else (view.rows, view.open_groups is not None)
+        views[name] = _View("" if view is None else view.view_class, rows, lag, is_closing)
     return views
 
 

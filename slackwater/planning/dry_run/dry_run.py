@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import SourceDefinition, row_keys
+from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
@@ -106,6 +106,7 @@ def dry_run(
         {source.name: source.schema for source in sources},
         [source.name for source in definition.sources if source.materialize],
         row_keys(definition.sources),
+        event_columns(definition.sources),
         KnownViews(catalog.views, files.ingested, files.finished),
         spark_settings,
         f"slackwater-dry-run-{definition.name}",

@@ -67,6 +67,7 @@ def plan_views(
     schemas: Mapping[str, pa.Schema | None],
     materialized: Collection[str],
     keys: RowKeys,
+    event_times: Mapping[str, str],
     known: KnownViews,
     settings: SparkSettings,
     name: str,
@@ -78,6 +79,7 @@ def plan_views(
         schemas: source → its schema, None while it is unknown; all sources.
         materialized: the sources whose rows are stored.
         keys: the sources of which views see the last row of each key.
+        event_times: source → the column with its event time.
         known: the state at the root.
         settings: the settings of Spark.
         name: the name of the Spark application.
@@ -87,7 +89,7 @@ def plan_views(
     """
     with session_at_hand(settings, name) as spark, closing(SparkJobs(spark)) as jobs:
         by_name = {each.name: each for each in definitions}
-        planner = ViewPlanner(spark, jobs, materialized, keys)
+        planner = ViewPlanner(spark, jobs, materialized, keys, event_times)
         graph = planner.graph(by_name, schemas, known.views)
         planned = [_planned(planner, graph, by_name, name, materialized, known) for name in by_name]
     frozen = Declaration.of(by_name, {}, known.views, known.ingested).frozen

@@ -123,6 +123,7 @@ _SOURCES = pa.schema(
         ("period_s", pa.float64()),
         ("stretched_by", pa.string()),
         ("paused_removals", pa.int64()),
+        ("watermark", pa.timestamp("us", tz="UTC")),
         ("queue", _QUEUE),
     ]
 )
@@ -162,6 +163,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "period_s": discovery.progress.period_s,
                 "stretched_by": listing.get("stretched_by"),
                 "paused_removals": discovery.progress.paused_removals,
+                "watermark": None if (known := catalog.watermarks.get(source.name)) is None else known.at,
                 "queue": _queue(discovery, now),
             }
         )

@@ -27,6 +27,8 @@ _VIEWS = pa.schema(
         ("path", pa.string()),
         ("version", pa.int64()),
         ("reflects_epoch", pa.int64()),
+        ("closed_until", pa.timestamp("us", tz="UTC")),
+        ("late_rows", pa.int64()),
         ("frozen", pa.bool_()),
         ("error", pa.string()),
         ("missing", pa.list_(pa.string())),
@@ -95,10 +97,13 @@ def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root
     version = state.head.views.get(view.name)
     if version is None:
         return declared
+    closed = json.loads(version.progress or "{}")
     return {
         **declared,
         "rows": View(root, version, view.key, state.head.epoch).count_rows(),
         "path": str(root.child(version.path)),
         "version": version.version,
         "reflects_epoch": reflected_epoch(view, version, state.head.epoch),
+        "closed_until": closed.get("closed"),
+        "late_rows": closed.get("late"),
     }

@@ -10,6 +10,7 @@ from actors.files import PathKey
 from actors.formats.options import Parquet
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings
 from actors.sources.discovery import Listing, Notifications
+from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
@@ -150,6 +151,7 @@ class World:
             scenario.on_change,
             scenario.order,
             pauses_removals=scenario.pauses_removals,
+            lateness_us=scenario.lateness_us,
         )
         self.threads = SimulatedThreads(self.schedule, self.clock)
         self.inbox = SimulatedInbox(self.promises)
@@ -292,6 +294,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
                 order=scenario.order,
                 materialize=scenario.stores_rows,
+                event_time=None if scenario.lateness_us is None else EventTime("x", scenario.lateness_us),
             )
             for name in scenario.sources
         ),

@@ -87,6 +87,9 @@ export class Now {
       { title: "rows/s", numeric: true, cell: ({ run }) => (run ? compact(run.rows_per_s) : "–") },
       { title: "read/s", numeric: true, cell: ({ run }) => (run ? bytes(run.bytes_per_s) : "–") },
       { title: "fresh", numeric: true, cell: ({ run }) => seconds(run?.freshness_s) },
+      ...(rows.some(({ store, run }) => run?.watermark ?? store.watermark)
+        ? [{ title: "watermark", class: "nowrap", cell: ({ store, run }) => time(run?.watermark ?? store.watermark) }]
+        : []),
       { title: "listed", class: "nowrap", cell: ({ store, run }) => time(run?.listed_at ?? store.listed_at) },
     ];
     const left = this.sources.flatMap((each) => each.left_out.map((column) => `${column.column} (${each.name}, first in ${column.path})`));

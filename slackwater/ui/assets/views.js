@@ -21,6 +21,13 @@ function costs(view) {
   return [["work of an epoch", `${seconds(took)}, the median of ${epochs}`], ["its rows", rows]];
 }
 
+/** The windows of a view that shows a group when its window closes, as facts. */
+function windows(view, live) {
+  if (view.late_rows === null) return [];
+  const open = live?.open_groups ?? null;
+  return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ["late rows", count(view.late_rows)], ...(open === null ? [] : [["open groups", count(open)]])];
+}
+
 /** The rows that views keep for their joins, windows and groups within. */
 function kept(hidden) {
   if (!hidden.length) return "";
@@ -88,7 +95,7 @@ export class Views {
   card(view, epoch, isRebuilt) {
     const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
     const lag = this.lag(view, isRebuilt);
-    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...costs(view)];
+    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...windows(view, this.live[view.name]), ...costs(view)];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
       el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),

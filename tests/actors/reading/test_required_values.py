@@ -27,6 +27,7 @@ from tests.actors.flow import AT
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("x", pa.int64())])
 _KEY = RowKey(("id",), ("at",))
+_NEEDS = dict.fromkeys(_KEY.required, "key")
 
 
 def _source(directory: Path = Path("/in"), **options: Any) -> SourceDefinition:
@@ -36,7 +37,7 @@ def _source(directory: Path = Path("/in"), **options: Any) -> SourceDefinition:
 
 def test_rows_that_lack_a_value_are_bad_records_between_the_others() -> None:
     table = pa.table({"id": [1, None, 3, 4], "at": [1, 2, None, 4], "x": pa.array([None] * 4, pa.int64())})
-    rows = with_values(Rows(table, 10, (BadRecord(12, b"", "it was bad before"),)), _KEY.required)
+    rows = with_values(Rows(table, 10, (BadRecord(12, b"", "it was bad before"),)), _NEEDS)
     assert rows.table.to_pylist() == [{"id": 1, "at": 1, "x": None}, {"id": 4, "at": 4, "x": None}]
     assert [each.row for each in rows.bad] == [11, 12, 13]
     assert rows.bad[0].reason == "column id is null, and the key of the source needs it"
@@ -46,7 +47,7 @@ def test_rows_that_lack_a_value_are_bad_records_between_the_others() -> None:
 
 def test_a_column_that_is_not_read_is_not_looked_at() -> None:
     rows = Rows(pa.table({"x": [1, None]}), 0)
-    assert with_values(rows, _KEY.required) is rows
+    assert with_values(rows, _NEEDS) is rows
 
 
 @pytest.mark.parametrize("most", [2, 3])

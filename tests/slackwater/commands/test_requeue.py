@@ -9,6 +9,7 @@ import pytest
 
 from actors.fetching.file_progress import Ending
 from slackwater.commands.retry import forgive_view, quarantined_files, requeue
+from spark_bridge.analysis.view_definition import ON_CLOSE
 from state.clock import SystemClock
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
 from state.location import Location
@@ -139,3 +140,18 @@ def test_a_failed_view_without_a_run_is_built_by_the_next_one(bad: BadFiles) -> 
             forgive_view(store, bad.root.clock, name)
     forgive_view(store, bad.root.clock, "v")
     assert Catalog.of(bad.root.open(read_only=True).scan("catalog")).views["v"] == replace(failed, error=None)
+
+
+def test_a_view_that_closes_windows_and_its_readers_are_built_by_the_next_run(bad: BadFiles) -> None:
+    closing = CatalogView("v", "aggregate", f"SELECT\n{ON_CLOSE}", "v", ("s",), (), 3, visible={"s": ("at",)})
+    inner = replace(closing, name="above.1", definition="SELECT", visible={"v": ("n",)})
+    above = replace(closing, name="above", definition="SELECT", visible={"above.1": ()})
+    other = replace(closing, name="other", definition="SELECT")
+    for each in (closing, inner, above, other):
+        bad.view(each)
+    store = bad.root.open()
+    store.take_over("by hand")
+    forgive_view(store, bad.root.clock, "v")
+    views = Catalog.of(bad.root.open(read_only=True).scan("catalog")).views
+    stands = {name for name, view in views.items() if view.frozen_epoch is not None}
+    assert stands == {"v", "above.1", "above"} and views["other"] == other

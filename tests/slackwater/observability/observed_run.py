@@ -21,14 +21,17 @@ from tests.slackwater.reading.written_root import SPANS, START
 MESSAGES = MessageStatus("https://sqs/q", in_flight=3, received=10, redelivered=2, poison=1)
 SOURCE = SourceStatus(
     waiting=4, reading=1, done=7, quarantined=2, vanished=1, rows=500, rows_bad=3, bytes=9_000, requests=12,
-    listed=15, listings=2, oldest_unfinished_s=8.0, messages=MESSAGES,
+    listed=15, listings=2, oldest_unfinished_s=8.0, messages=MESSAGES, watermark=START,
 )  # fmt: skip
 STATUS = RunStatus(
     phase="running",
     epoch=2,
     epochs=2,
     sources={"flights": SOURCE},
-    views={"by_carrier": ViewStatus("aggregate", rows=3), "top": ViewStatus("full", rows=None, behind_s=1.5)},
+    views={
+        "by_carrier": ViewStatus("aggregate", rows=3, open_groups=2, late_rows=1),
+        "top": ViewStatus("full", rows=None, behind_s=1.5),
+    },
     backfills={"late": BackfillStatus(0.25)},
     recoveries=1,
     fetchers=2,

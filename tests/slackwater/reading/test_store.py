@@ -169,6 +169,8 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "path": path,
         "version": 3,
         "reflects_epoch": written.epochs[-1],
+        "closed_until": None,
+        "late_rows": None,
         "frozen": False,
         "error": None,
         "missing": [],
@@ -188,6 +190,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "period_s": None,
             "stretched_by": None,
             "paused_removals": 0,
+            "watermark": None,
             "queue": None,
         }
     ]

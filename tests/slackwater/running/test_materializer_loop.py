@@ -19,7 +19,7 @@ from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
 from spark_bridge.changes.memory_tier import KeptSize
 from spark_bridge.hand_over.epoch_rows import EpochViews, Stopped
 from spark_bridge.views.view import ShownView
@@ -72,7 +72,11 @@ class ScriptedMaterializer:
         self.calls.append(f"drop {name}")
 
     def run_epoch(
-        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
+        self,
+        epoch: int,
+        blocks: Mapping[str, Sequence[Block]],
+        corrections: Sequence[Correction],
+        watermarks: Mapping[str, int],
     ) -> EpochViews:
         self.calls.append(f"views of {epoch}")
         self._clock.advance(0.5)
@@ -396,6 +400,26 @@ def test_a_retried_view_is_declared_without_its_error() -> None:
     again.materializer.created, again.materializer.stopped = (), {"v": Stopped(2, "it fails again")}
     again.turns()
     assert again.retried == set() and again.reports[0].changed_views == (replace(FAILED, error="it fails again"),)
+
+
+def test_a_view_that_closes_windows_is_built_anew_to_let_late_rows_in() -> None:
+    closing = replace(CREATED, definition=f"SELECT 1\n{ON_CLOSE}")
+    looped = Looped(known=(closing,))
+    looped.turns()
+    assert looped.done(looped.loop.retry_view("v")) is None
+    assert looped.materializer.known["v"] == replace(closing, frozen_epoch=0), "it is declared as one that stands"
+    looped.epochs = [epoch(4, ROWS)]
+    looped.materializer.created, looped.materializer.stopped = (), {"v": Stopped(3)}
+    looped.turns()
+    assert looped.reports[0].changed_views == (replace(closing, frozen_epoch=3),), "the catalog says so from now on"
+
+    again = Looped(known=(closing,), retried=frozenset(looped.retried))
+    again.turns()
+    assert again.materializer.known["v"].frozen_epoch == 0, "the attempt before ended before an epoch recorded it"
+    built = replace(closing, created_epoch=closing.created_epoch + 9)
+    done = Looped(known=(built,), retried=frozenset(looped.retried))
+    done.turns()
+    assert done.materializer.known["v"] == built, "it was built anew"
 
 
 @pytest.mark.parametrize(

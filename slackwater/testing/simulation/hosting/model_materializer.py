@@ -119,7 +119,11 @@ class ModelMaterializer:
             self._open.pop(each, None)
 
     def run_epoch(
-        self, epoch: int, blocks: Mapping[str, Sequence[Block]], corrections: Sequence[Correction]
+        self,
+        epoch: int,
+        blocks: Mapping[str, Sequence[Block]],
+        corrections: Sequence[Correction],
+        watermarks: Mapping[str, int],
     ) -> EpochViews:
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
         return self._recorded.run_epoch(

@@ -10,6 +10,7 @@
         change_checker.py         ChangeChecker        files that must not change                               G4
         file_checker.py           FileChecker          ledger, queue and `seen`                             G1 G4
         reading_order_checker.py  ReadingOrderChecker  the files of sources with an order                   order
+        watermark_checker.py      WatermarkChecker     the watermarks of sources with an event time          time
                │ the ingested rows of each file
         view_checker.py           ViewChecker          views, backfills, stored rows, tags                  G1 G2 G3
     each report of a run ───────► Promises

@@ -20,6 +20,7 @@ from slackwater.testing.simulation.promises.removal_checker import RemovalChecke
 from slackwater.testing.simulation.promises.run_checker import RunChecker
 from slackwater.testing.simulation.promises.transition_checker import TransitionChecker
 from slackwater.testing.simulation.promises.view_checker import ViewChecker
+from slackwater.testing.simulation.promises.watermark_checker import WatermarkChecker
 from slackwater.testing.simulation.world.bucket import Bucket
 from state.errors import BadInputError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
@@ -44,6 +45,7 @@ class Promises:
         on_change: the `on_change` of every source.
         order: the `order` of every source; None without one.
         pauses_removals: whether every removal pauses until the user allows it.
+        lateness_us: the lateness of the event times of every source; None without event times.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Promises:
         order: ReadingOrder | None = None,
         *,
         pauses_removals: bool = False,
+        lateness_us: int | None = None,
     ) -> None:
         self._disk = disk
         self._epochs = EpochChecker(keep_epochs)
@@ -66,6 +69,7 @@ class Promises:
         self._changes = ChangeChecker(bucket, fails=on_change == "fail")
         self._files = FileChecker(bucket, self._commands)
         self._order = ReadingOrderChecker(order)
+        self._watermarks = WatermarkChecker(bucket, lateness_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
@@ -203,6 +207,7 @@ class Promises:
         ingested = self._files.check(tables, new_rows)
         self.rows += new_rows
         self._order.check(tables)
+        self._watermarks.check(tables)
         views = version.head.views.values()
         self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
 

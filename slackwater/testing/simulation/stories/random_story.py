@@ -69,6 +69,7 @@ _RESCALED, _BACKFILLED, _DYING, _HIDDEN, _SHARDED = 0.35, 0.5, 0.06, 0.25, 0.4
 _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
 _DERIVED_ONE_IN, _DERIVED_AT, _NESTED_AT = 11, 7, 3
+_TIMED, _TIMED_ONE_IN = 1, 4
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
 _DURING_UPKEEP = 0.7
 _COMMANDED, _FAILING, _PINNED = 0.4, 0.2, 0.5
@@ -108,7 +109,9 @@ class RandomStory:
         scenario = self._on_lance(scenario) if on_lance else scenario
         # No choice of `random`: all that it chooses later stays what it was before there were such views.
         chance = crc32(repr(scenario.story).encode()) % _DERIVED_ONE_IN
-        return replace(scenario, derived_view=chance == _DERIVED_AT, nested_view=chance == _NESTED_AT)
+        scenario = replace(scenario, derived_view=chance == _DERIVED_AT, nested_view=chance == _NESTED_AT)
+        chance = crc32(repr(scenario.story).encode(), _TIMED) % _TIMED_ONE_IN
+        return replace(scenario, lateness_us=None if chance else 25)
 
     def _scenario(self) -> Scenario:
         random, pick = self._random, self._random.choice

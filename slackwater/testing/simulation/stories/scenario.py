@@ -46,6 +46,7 @@ class Scenario:
         derived_view: whether there is a further view over the view of groups.
         nested_view: whether there is a further view that groups within, so that it has a hidden view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
+        lateness_us: the lateness of the event times of every source; None for sources without an event time.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
@@ -83,6 +84,7 @@ class Scenario:
     full_view: bool = False
     derived_view: bool = False
     nested_view: bool = False
+    lateness_us: int | None = None
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False

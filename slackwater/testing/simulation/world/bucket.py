@@ -13,7 +13,7 @@ from actors.files import FileKey, FileVersion, PathKey
 from actors.objects.listing_page import ListingPage
 from actors.rows import BadRecord, Rows
 from slackwater.testing.simulation.world.event_queue import EventQueue
-from slackwater.testing.simulation.world.file_rows import FileRows, Span
+from slackwater.testing.simulation.world.file_rows import FileRows, Span, event_time_us
 from state.errors import StorageUnavailableError
 from state.tables.fingerprint import version_fingerprint
 
@@ -65,8 +65,10 @@ class Content:
         """The rows `start` to `end` (exclusive), as a reader yields them with some columns."""
         bad = tuple(BadRecord(row, b"x", "not a number") for row in sorted(self.bad_records) if start <= row < end)
         borders = [start - 1, *(each.row for each in bad), end]
-        spans = (Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
-        return Rows(FileRows(tuple(span for span in spans if span.start < span.end), columns), start, bad)
+        spans = tuple(Span(file, before + 1, after) for before, after in itertools.pairwise(borders))
+        spans = tuple(span for span in spans if span.start < span.end)
+        high = max((event_time_us(file, span.end - 1) for span in spans), default=None)
+        return Rows(FileRows(spans, columns), start, bad, event_high=high)
 
 
 @dataclass(frozen=True)

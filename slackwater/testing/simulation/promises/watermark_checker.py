@@ -1,0 +1,69 @@
+"""Check of the watermarks of the sources."""
+
+from __future__ import annotations
+
+import json
+
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
+from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.file_rows import event_time_us
+from state.memory.memory_disk import Row
+
+
+class WatermarkChecker:
+    """Checks that watermarks never go back, and pass no file that is listed and not finished.
+
+    Args:
+        bucket: the files and their contents.
+        lateness_us: of every source; None for sources without an event time.
+    """
+
+    def __init__(self, bucket: Bucket, lateness_us: int | None) -> None:
+        self._bucket, self._lateness_us = bucket, lateness_us
+        self._last: dict[str, int] = {}
+        # Files that were finished; some come back into the queue.
+        self._finished: set[bytes] = set()
+
+    def check(self, tables: FileTables) -> None:
+        """Checks the watermarks of one version of the store."""
+        for row in tables.catalog.values():
+            if row["kind"] != "watermark":
+                continue
+            if self._lateness_us is None:
+                raise _broken(row["name"], "it has no event time, and a watermark")
+            self._check(row["name"], json.loads(row["definition"]), tables, self._lateness_us)
+        self._finished |= tables.ledger.keys()
+
+    def _check(self, source: str, watermark: dict[str, int | None], tables: FileTables, lateness_us: int) -> None:
+        at, high, before = watermark["at"], watermark["high"], self._last.get(source)
+        for row, end in tables.offsets():
+            came = self._high(row, end) if row["source"] == source else None
+            if came is not None and (high is None or high < came):
+                raise _broken(source, f"a row has come with the event time {came}, and {high} is known")
+        if at == before:
+            return
+        if at is None or (before is not None and at < before):
+            raise _broken(source, f"it was {before}, and is {at}")
+        self._last[source] = at
+        reaching = [
+            row["listed_epoch"]
+            for row in tables.ledger.values()
+            if row["source"] == source and (self._high(row) or 0) >= at + lateness_us
+        ]
+        if not reaching:
+            raise _broken(source, f"it is {at}, and no finished file has a row at {at + lateness_us}")
+        for key, row in tables.queue.items():
+            is_new = row["source"] == source and key not in self._finished
+            if is_new and row["listed_epoch"] <= min(reaching):
+                raise _broken(source, f"it is {at}, and {row['path']} is not finished")
+
+    def _high(self, row: Row, end: int | None = None) -> int | None:
+        """The highest event time of the rows of a file, or of those before `end`."""
+        content = self._bucket.contents[file_of(row)]
+        good = content.good_rows(content.readable_rows if end is None else end)
+        return event_time_us(file_of(row), good[-1]) if good else None
+
+
+def _broken(source: str, text: str) -> PromiseBroken:
+    return PromiseBroken("time", f"the watermark of source {source}: {text}")
