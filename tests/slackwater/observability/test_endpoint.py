@@ -30,6 +30,9 @@ NOT_OF_THIS_RUN = {
     Metric.MESSAGES_REDELIVERED,
     Metric.MESSAGES_POISON,
     Metric.MESSAGES_IN_FLIGHT,
+    Metric.WATERMARK,
+    Metric.VIEW_OPEN_GROUPS,
+    Metric.VIEW_LATE_ROWS,
     Metric.VIEW_CAUGHT_UP,
 }
 Labels = tuple[tuple[str, str], ...]

@@ -12,7 +12,7 @@ from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
 from slackwater.observability.run_observer import RunObserver
-from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import RowsInMemory, RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock
 from tests.slackwater.observability.exported import Exported
 from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
@@ -82,6 +82,23 @@ def test_gauges_stand_where_the_run_is() -> None:
     assert values[Metric.FILES_UNFINISHED] == {("flights", "waiting"): 4, ("flights", "reading"): 1}
     assert values[Metric.VIEW_ROWS] == {("by_carrier",): 3}, "rows that are not known are not 0"
     assert values[Metric.VIEW_LAG][("top",)] == 1.5
+    assert values[Metric.JOIN_MEMORY] == {(): 0}
+
+
+def test_the_rows_of_all_hidden_views_in_memory_count() -> None:
+    kept = {f"views/pairs.{at}-1.lance": RowsInMemory(10, 400 * at) for at in (1, 2)}
+    assert published(replace(STATUS, in_memory=kept)).values[Metric.JOIN_MEMORY] == {(): 1_200}
+
+
+def test_watermarks_and_windows_of_event_time_are_shown() -> None:
+    closing = replace(STATUS.views["by_carrier"], open_groups=12, late_rows=3)
+    seen = replace(STATUS, sources={"flights": replace(SOURCE, watermark=START)}, views={"by_carrier": closing})
+    values = published(seen, seen).values
+    assert values[Metric.WATERMARK] == {("flights",): START.timestamp()}
+    assert values[Metric.VIEW_OPEN_GROUPS] == {("by_carrier",): 12}
+    assert values[Metric.VIEW_LATE_ROWS] == {("by_carrier",): 3}
+    without = replace(STATUS, sources={"flights": replace(SOURCE, watermark=None)})
+    assert Metric.WATERMARK not in published(without).values, "a source without an event time has none"
 
 
 def test_a_counter_grows_with_the_run() -> None:
