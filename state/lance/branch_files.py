@@ -99,13 +99,20 @@ class BranchFiles:
         origin = self._make_origin(replace(record, views=views), definitions)
         _clone(dataset_location(origin.location), dataset_location(self.location), origin.version)
 
-    def delete(self) -> None:
-        """Deletes all files of the branch; the store first, so that the rest of a branch never opens.
+    def delete_store(self) -> None:
+        """Deletes the store of the branch: the rest of a branch never opens.
 
         Raises:
             StorageError: the root cannot be read or written.
         """
         self._delete(dataset_location(self.location))
+
+    def delete(self) -> None:
+        """Deletes all files of the branch; the store goes first, see `delete_store`.
+
+        Raises:
+            StorageError: the root cannot be read or written.
+        """
         self._delete(self.location)
 
     def _clone_dataset(self, path: str, version: int) -> None:

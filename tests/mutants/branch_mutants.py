@@ -75,8 +75,8 @@ BRANCH_MUTANTS = (
         _BRANCH,
         (
             (
-                "    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n    files.delete()\n",
-                "    files.delete()\n    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
+                "        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n        files.delete_store()\n",
+                "        files.delete_store()\n        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
             ),
         ),
         shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_dropping_died_at_any_step_is_dropped_by_the_next_try",
@@ -86,6 +86,12 @@ BRANCH_MUTANTS = (
         _BRANCH,
         (("        if own:\n", "        if False:\n"),),
         shown_by=f"{_OF_BRANCHES}::test_a_branch_of_a_branch_is_a_branch",
+    ),
+    Mutant(
+        "a part of the store of a branch has to open before it is dropped",
+        _BRANCH,
+        (("    if known.is_dropping:\n        files.delete_store()", "    if False:\n        files.delete_store()"),),
+        shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try",
     ),
     Mutant(
         "rows of another dataset are compacted",

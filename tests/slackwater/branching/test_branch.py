@@ -12,14 +12,17 @@ import obstore
 import pytest
 
 import slackwater as sw
+from slackwater.branching import branch as branch_module
 from slackwater.commands.maintenance import run_as_owner
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
+from state.lance.branch_files import BranchFiles
 from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.owner import Ownership
+from state.ownership.owner import Ownership, read_owner
+from state.upkeep.branches import dropping_tag
 from state.upkeep.tags import put_tag
 from tests.cases import few
 from tests.slackwater.branching.branched_root import Writer, branched, contents, opened, vacuum_now
@@ -237,6 +240,59 @@ def test_a_branch_with_a_running_owner_is_not_dropped(local: WrittenRoot) -> Non
         assert contents(branch) == contents(local.root)
     finally:
         ownership.release()
+
+
+@pytest.mark.more
+def test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try(local: WrittenRoot) -> None:
+    branch = branched(local.root)
+    writer = Writer(branch)
+    writer.add("more", late(1))
+    writer.commit()
+    writer.commit()
+    run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, dropping_tag("trial"), local.epochs[-1]))
+    *older, _ = sorted((branch.child("state.lance/data").path).iterdir(), key=lambda file: file.stat().st_mtime_ns)
+    for file in older:
+        file.unlink()
+    with pytest.raises(sw.NotFoundError):
+        contents(branch)
+    assert opened(local.root).branches()["state"].to_pylist() == ["dropping"]
+    sw.drop_branch(local.root.url, "trial")
+    assert opened(local.root).branches().num_rows == 0 and not branch.path.exists()
+
+
+@pytest.mark.more
+def test_no_run_begins_on_a_branch_that_is_dropped(local: WrittenRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    branch = branched(local.root)
+    change, states = branch_module._change_tag, []
+
+    def changed(root: Location, tag: str, *arguments: Any) -> None:
+        change(root, tag, *arguments)
+        if opened(local.root).branches().num_rows and not states:
+            states.append(read_owner(branch))
+
+    monkeypatch.setattr(branch_module, "_change_tag", changed)
+    sw.drop_branch(local.root.url, "trial")
+    [owner] = states
+    assert owner is not None and not owner.released, "the branch is owned until its store is deleted"
+    assert not branch.path.exists()
+
+
+@pytest.mark.more
+def test_a_branch_that_is_dropped_while_it_is_made_leaves_nothing(
+    local: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = BranchFiles.make
+
+    def made(files: BranchFiles, *arguments: Any) -> None:
+        sw.drop_branch(local.root.url, "trial")
+        make(files, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BranchFiles, "make", made)
+        with pytest.raises(sw.UsageError, match="was dropped while it was made"):
+            branched(local.root)
+    assert opened(local.root).branches().num_rows == 0
+    assert contents(branched(local.root)) == contents(local.root)
 
 
 @pytest.mark.more
