@@ -13,6 +13,7 @@ from slackwater.commands.maintenance import run_as_owner
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import UsageError, ViewNotFoundError
+from state.lance.branch_files import BranchFiles
 from state.lance.lance_access import copy_dataset
 from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
@@ -21,7 +22,6 @@ from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
-from state.upkeep.branches import branch_location
 
 _CREATION_EPOCH = re.compile(r"-\d+((?:-\w+)?\.lance)$")
 
@@ -50,14 +50,15 @@ def merge(
 ) -> Merged:
     """Takes views of a branch into its root, in one epoch, without computing them again.
 
-    A view that the root lacks, or has with another definition, is taken, together with the views that read it; the rows
-    of its datasets are copied, so that the branch may be dropped afterwards.  The next run of the root must declare it
-    as the branch does.  Root and branch must have read the same files of its sources.
+    A view that was added or changed in the branch is taken, together with the views that read it, unless the root has
+    it with the same definition.  The rows of its datasets are copied, so that the branch may be dropped afterwards.
+    The next run of the root must declare it as the branch does.  Root and branch must have read the same files of its
+    sources.
 
     Args:
         root: the URL or directory of the root; no pipeline runs on it.
         name: the name of the branch.
-        views: the views to take; None for all.
+        views: the views to take, also if only the root has changed them; None for all that the branch has changed.
         storage_options: as for `open`.
 
     Raises:
@@ -73,11 +74,12 @@ def merge(
     def take(store: StateStore, place: LanceRoot) -> Merged:
         assert isinstance(store, LanceStateStore), "the root is one of Lance"
         branch_of(place.location, name)
-        branch = LanceStateStore.open(branch_location(place.location, name), clock, read_only=True)
+        files = BranchFiles(place.location, name, clock)
+        branch = LanceStateStore.open(files.location, clock, read_only=True)
         with branch.pin(branch.head.epoch):
             record = branch.epoch(branch.head.epoch)
             assert record is not None, "it is pinned"
-            return _Merge(store, place, branch, record).take(views)
+            return _Merge(store, place, branch, record, Catalog.of(files.first().scan("catalog"))).take(views)
 
     return run_as_owner(root, storage_options, take, clock=clock)
 
@@ -90,10 +92,13 @@ class _Merge:
         root: the root.
         branch: the store of the branch.
         record: the epoch of the branch that is taken.
+        first: the catalog that the branch began with.
     """
 
-    def __init__(self, store: LanceStateStore, root: LanceRoot, branch: LanceStateStore, record: EpochRecord) -> None:
-        self._store, self._root, self._branch, self._record = store, root, branch, record
+    def __init__(
+        self, store: LanceStateStore, root: LanceRoot, branch: LanceStateStore, record: EpochRecord, first: Catalog
+    ) -> None:
+        self._store, self._root, self._branch, self._record, self._first = store, root, branch, record, first
         self._here = Catalog.of(store.scan("catalog"))
         self._there = Catalog.of(branch.scan("catalog", state_version=record.state_version))
         self._epoch = next_epoch(root.clock, store.head.epoch, store.head.term)
@@ -131,18 +136,19 @@ class _Merge:
         return Merged(self._epoch, tuple(sorted(names)), self._bytes)
 
     def _chosen(self, wanted: Collection[str] | None) -> set[str]:
-        """The views to take: those that differ, and those that read them."""
+        """The views to take: those that were changed in the branch and differ, and those that read them."""
         shown = {name for name in filter(is_view, self._there.views) if name in self._record.views}
         if unknown := sorted(set(wanted or ()) - shown):
             raise ViewNotFoundError(
                 f"{self._branch.location} has no view {unknown[0]!r}; its views are: {', '.join(sorted(shown)) or '-'}"
             )
         declared = {name for name in shown if not self._is_left(self._there.views[name])}
-        names = {name for name in (declared if wanted is None else wanted) if self._differs(name)}
+        changed = {name for name in declared if self._differs(self._first, name)}
+        names = {name for name in (changed if wanted is None else wanted) if self._differs(self._here, name)}
         while more := shown.intersection(_readers(self._there, names)) - names:
             names |= more
         for view in self._there.views.values():
-            missing = sorted(each for each in view.views if each not in names and self._differs(each))
+            missing = sorted(each for each in view.views if each not in names and self._differs(self._here, each))
             if missing and _is_of(view, names):
                 raise UsageError(
                     f"view {declared_name(view.name)!r} reads {missing[0]!r}, which the root does not have so: merge "
@@ -150,8 +156,9 @@ class _Merge:
                 )
         return names
 
-    def _differs(self, name: str) -> bool:
-        here, there = self._here.views.get(name), self._there.views[name]
+    def _differs(self, other: Catalog, name: str) -> bool:
+        """True for a view that another catalog lacks, has with another definition, or does not maintain any more."""
+        here, there = other.views.get(name), self._there.views[name]
         if here is None or here.identity != there.identity:
             return True
         return here.frozen_epoch is not None and there.frozen_epoch is None

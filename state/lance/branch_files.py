@@ -52,6 +52,7 @@ class BranchFiles:
     def __init__(self, root: Location, name: str, clock: Clock) -> None:
         self._root, self._clock = root, clock
         self.location = branch_location(root, name)
+        self._origin = self.location.child("origin")
 
     @property
     def is_whole(self) -> bool:
@@ -74,6 +75,15 @@ class BranchFiles:
             StorageError: the root cannot be read.
         """
         return next(self._paths(self.location), None) is not None
+
+    def first(self) -> LanceStateStore:
+        """The store of the branch as it began.
+
+        Raises:
+            StoreNotFoundError: the branch is not whole.
+            StorageError: the root cannot be read.
+        """
+        return LanceStateStore.open(self._origin, self._clock, read_only=True)
 
     def make(self, epoch: int, definitions: Delta) -> None:
         """Makes the branch, of whose files some may be there.
@@ -120,12 +130,11 @@ class BranchFiles:
 
     def _make_origin(self, record: EpochRecord, definitions: Delta) -> LanceStateStore:
         """Makes the first version of the store of the branch."""
-        origin = self.location.child("origin")
         try:
-            store = LanceStateStore.open(origin, self._clock)
+            store = LanceStateStore.open(self._origin, self._clock)
         except StoreNotFoundError:
-            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)
-            store = LanceStateStore.open(origin, self._clock)
+            _clone(dataset_location(self._root), dataset_location(self._origin), record.state_version)
+            store = LanceStateStore.open(self._origin, self._clock)
         if store.version > record.state_version:
             return store
         others = [each for each in store.epoch_times()["epoch"].to_pylist() if each != record.epoch]

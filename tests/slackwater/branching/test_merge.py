@@ -15,7 +15,7 @@ from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.catalog import Catalog, put_view
+from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from tests.cases import few
@@ -93,6 +93,21 @@ def test_a_view_with_another_definition_takes_the_place_of_the_old_one(local: Wr
     assert contents(local.root, local.epochs[-1]) == before
     assert catalog(local.root).views["late"].identity == "another plan"
     assert merged(local).views == (), "there is nothing more to take"
+
+
+@pytest.mark.more
+def test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it(local: WrittenRoot) -> None:
+    with_new_view(local.root)
+    above = Writer(local.root)
+    above.add("late", late(6), identity="a plan of the root")
+    delete_view(above.delta, "by_carrier")
+    del above.views["by_carrier"]
+    above.commit()
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["late"] == sorted(map(repr, late(6).to_pylist()))
+    assert "by_carrier" not in contents(local.root)
+    assert merged(local, "late", "by_carrier").views == ("by_carrier", "late"), "they are named"
+    assert catalog(local.root).views["late"].identity == "plan"
 
 
 @pytest.mark.more
