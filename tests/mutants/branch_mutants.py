@@ -51,9 +51,9 @@ BRANCH_MUTANTS = (
         _FILES,
         (
             (
-                "            _clone(dataset_location(self._root), dataset_location(self._origin), record.state_version)",
+                "            _clone(dataset_location(self._root), dataset_location(self._origin), record.state_version",
                 "            for place in (self._origin, self.location):\n"
-                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version)",
+                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version",
             ),
         ),
         shown_by=_BEGINS,
