@@ -22,6 +22,7 @@ from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
+from state.upkeep.quarantine import late_rows
 
 _CREATION_EPOCH = re.compile(r"-\d+((?:-\w+)?\.lance)$")
 
@@ -126,7 +127,7 @@ class _Merge:
         views |= {each: self._copy(view) for each, view in taken.items()}
         self._store.commit(
             epoch=self._epoch,
-            delta=self._definitions(names).build(),
+            delta=self._changes(names, sources).build(),
             views=views,
             counts=EpochCounts(),
             seconds=EpochSeconds(),
@@ -215,8 +216,8 @@ class _Merge:
             self._bytes += nbytes
         return self._copied[path]
 
-    def _definitions(self, names: Set[str]) -> DeltaBuilder:
-        """The changes of the catalog."""
+    def _changes(self, names: Set[str], sources: Set[str]) -> DeltaBuilder:
+        """The changes of the catalog, and the rows that came too late for these views."""
         delta = DeltaBuilder()
         for each in self._here.views:
             if declared_name(each) in names:
@@ -224,6 +225,11 @@ class _Merge:
         for each, view in self._there.views.items():
             if declared_name(each) in names and not is_stored_rows(each):
                 put_view(delta, replace(view, created_epoch=self._epoch))
+        created = {name: self._there.views[name].created_epoch for name in names}
+        for source in sources:
+            rows = late_rows(self._branch, source, created, state_version=self._record.state_version)
+            values = {name: rows[name].combine_chunks() for name in ("source", "path", "row", "raw", "reason")}
+            delta.put_many("quarantine", rows["key"].to_pylist(), rows["vnode"].to_pylist(), values)
         return delta
 
 

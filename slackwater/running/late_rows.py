@@ -14,7 +14,10 @@ from state.vnode import vnode_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NO_VERSION = b""
-"""In place of the version of the file in the key: a late row is a good record of its file, and other views have it."""
+"""In place of the version of the file in the key: a late row is a good record of its file, and other views have it.
+
+`state.upkeep.quarantine.late_rows` finds the rows of a view by this key.
+"""
 
 
 def late_delta(late: Iterable[LateRows], urls: Mapping[str, str]) -> Delta:

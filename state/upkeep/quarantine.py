@@ -9,12 +9,14 @@ with the message's id or of the name, and clearing deletes them completely.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.store.store import StateStore
 from state.tables.delta import DeltaBuilder
-from state.tables.keys import encode_key
+from state.tables.keys import decode_key, encode_key
 
 _AFTER_EVERY_PART = b"\xff"
 _URL = "http"
@@ -41,6 +43,23 @@ def bad_records(
 def has_no_row(records: pa.Table) -> pa.ChunkedArray:
     """True for each row that is a poison message or a skipped name, false for a record of a file."""
     return pc.is_null(records["row"])
+
+
+def late_rows(store: StateStore, source: str, views: Mapping[str, int], *, state_version: int) -> pa.Table:
+    """The rows of a source that came too late for some views, as rows of the table `quarantine`.
+
+    Args:
+        store: a handle on the store.
+        source: the source.
+        views: view → an epoch; earlier records are left out.
+        state_version: a version of the store.
+    """
+    records = bad_records(store, source, state_version=state_version)
+    records = records.filter(pc.and_(pc.is_null(records["version"]), pc.invert(has_no_row(records))))
+    of_views = [decode_key(key)[-1] for key in records["key"].to_pylist()]
+    epochs = records["epoch"].to_pylist()
+    wanted = [view in views and epoch >= views[view] for view, epoch in zip(of_views, epochs, strict=True)]
+    return records.filter(pa.array(wanted, pa.bool_()))
 
 
 def poison_messages(store: StateStore, source: str) -> pa.Table:

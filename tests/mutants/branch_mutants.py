@@ -144,6 +144,12 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it",
     ),
     Mutant(
+        "a merge leaves the late rows of a view behind",
+        _MERGE,
+        (("        for source in sources:\n            rows", "        for source in ():\n            rows"),),
+        shown_by=f"{_OF_MERGES}::test_the_late_rows_of_a_view_come_with_it",
+    ),
+    Mutant(
         "a merge leaves the readers of a view behind",
         _MERGE,
         (("            names |= more\n", "            break\n"),),

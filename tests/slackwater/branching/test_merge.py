@@ -6,10 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import slackwater as sw
 from slackwater.branching.merge import Merged
+from slackwater.commands.maintenance import run_as_owner
+from slackwater.running.late_rows import late_delta
+from spark_bridge.hand_over.epoch_rows import LateRows
 from state.clock import SystemClock
 from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
@@ -18,6 +22,7 @@ from state.ownership.owner import Ownership
 from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
+from state.upkeep.quarantine import clear_quarantine
 from tests.cases import few
 from tests.slackwater.branching.branched_root import Writer, branched, contents, opened, vacuum_now
 from tests.slackwater.branching.killed import deaths
@@ -108,6 +113,32 @@ def test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it(local: W
     assert "by_carrier" not in contents(local.root)
     assert merged(local, "late", "by_carrier").views == ("by_carrier", "late"), "they are named"
     assert catalog(local.root).views["late"].identity == "plan"
+
+
+@pytest.mark.more
+def test_the_late_rows_of_a_view_come_with_it(local: WrittenRoot) -> None:
+    def note_late(writer: Writer, view: str, row: int) -> None:
+        found = pa.table({"_path": [f"{local.raw.url}/day=1/a.csv"], "_row": [row], "carrier": ["AA"]})
+        changes = late_delta([LateRows(view, "flights", 0, found)], {"flights": local.raw.url}).changes["quarantine"]
+        for key, change in changes.items():
+            writer.delta.put("quarantine", key, change.vnode, **change.fields)
+
+    above = Writer(local.root)
+    note_late(above, "late", 1)
+    above.commit()
+    writer = with_new_view(local.root)
+    note_late(writer, "more", 2)
+    note_late(writer, "by_carrier", 3)
+    writer.add("late", late(5), identity="another plan")
+    note_late(writer, "late", 4)
+    writer.commit()
+    run_as_owner(local.root.url, {}, lambda store, _: clear_quarantine(store, None, store.head.epoch))
+    Writer(local.root).commit()
+    assert not contents(local.root)["bad"]
+    assert merged(local).views == ("late", "more")
+    found = opened(local.root).snapshot().quarantine().select(["path", "row", "raw", "reason"]).to_pylist()
+    of_branch = opened(writer.root).snapshot().quarantine().select(["path", "row", "raw", "reason"]).to_pylist()
+    assert found == [each for each in of_branch if each["row"] in (2, 4)] and len(found) == 2
 
 
 @pytest.mark.more
