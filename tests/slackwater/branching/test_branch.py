@@ -191,6 +191,18 @@ def test_names_that_exist_or_are_no_names_are_refused(local: WrittenRoot) -> Non
 
 
 @pytest.mark.more
+def test_names_that_begin_alike_are_branches_apart(written: WrittenRoot) -> None:
+    expected, names = contents(written.root), ("ab", "a.b", "a", "A-b")
+    for name in names:
+        branched(written.root, name)
+    sw.drop_branch(written.root.url, "a", storage_options=written.root.storage_options)
+    assert opened(written.root).branches()["state"].to_pylist() == ["ready"] * 3
+    for name in ("ab", "a.b", "A-b"):
+        assert contents(written.root.child(f"branches/{name}")) == expected
+    assert contents(branched(written.root, "a")) == expected
+
+
+@pytest.mark.more
 def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None:
     branch = branched(local.root)
     run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "audit", local.epochs[1]))
