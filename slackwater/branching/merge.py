@@ -184,12 +184,12 @@ class _Merge:
 
     def _require_readers(self, names: Set[str]) -> None:
         """Refuses to replace a view under others that stay."""
-        for name in sorted(_readers(self._here, names) - names):
-            if self._here.views[name].frozen_epoch is None:
-                raise UsageError(
-                    f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
-                    f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
-                )
+        maintained = {declared_name(each.name) for each in self._here.views.values() if each.frozen_epoch is None}
+        for name in sorted(maintained.intersection(_readers(self._here, names)) - names):
+            raise UsageError(
+                f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
+                f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
+            )
 
     def _copy(self, view: ViewVersion) -> ViewVersion:
         """A view at the datasets of the root."""

@@ -236,6 +236,19 @@ def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None
 
 
 @pytest.mark.more
+def test_a_view_under_one_that_the_root_is_building_is_not_replaced(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("late", late(5), identity="another plan")
+    writer.commit()
+    above = Writer(local.root)
+    above.add("mine.next", late(6), visible={"late": ("day",)})
+    above.views["mine.next"] = replace(above.views["mine.next"], pinned_epoch=local.epochs[-1])
+    above.commit()
+    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
+        merged(local)
+
+
+@pytest.mark.more
 def test_a_view_is_read_by_hidden_views_too(local: WrittenRoot) -> None:
     reads = {"visible": {"late": ("day",)}}
     above = Writer(local.root)
