@@ -149,8 +149,8 @@ class _Merge:
         while more := shown.intersection(_readers(self._there, names)) - names:
             names |= more
         for view in self._there.views.values():
-            missing = sorted(each for each in view.views if each not in names and self._differs(self._here, each))
-            if missing and _is_of(view, names):
+            read = set(view.views) - names if _is_of(view, names) else ()
+            if missing := sorted(each for each in read if self._differs(self._here, each)):
                 raise UsageError(
                     f"view {declared_name(view.name)!r} reads {missing[0]!r}, which the root does not have so: merge "
                     "it, too"
@@ -159,8 +159,8 @@ class _Merge:
 
     def _differs(self, other: Catalog, name: str) -> bool:
         """True for a view that another catalog lacks, has with another definition, or does not maintain any more."""
-        here, there = other.views.get(name), self._there.views[name]
-        if here is None or here.identity != there.identity:
+        here, there = other.views.get(name), self._there.views.get(name)
+        if here is None or there is None or here.identity != there.identity:
             return True
         return here.frozen_epoch is not None and there.frozen_epoch is None
 

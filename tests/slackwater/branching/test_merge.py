@@ -224,6 +224,17 @@ def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: Writ
 
 
 @pytest.mark.more
+def test_views_that_the_branch_is_building_hinder_no_others(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    for name, reads in (("below", "flights"), ("above", "below")):
+        writer.add(f"{name}.next", late(1), visible={reads: ("day",)})
+        writer.views[f"{name}.next"] = replace(writer.views[f"{name}.next"], pinned_epoch=local.epochs[-1])
+    writer.commit()
+    assert merged(local).views == ("more",)
+    assert "above.next" not in catalog(local.root).views
+
+
+@pytest.mark.more
 def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None:
     above = Writer(local.root)
     above.add("mine", late(6), visible={"late": ("day",)})
