@@ -24,7 +24,8 @@ from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSec
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
 from state.upkeep.quarantine import late_rows
 
-_CREATION_EPOCH = re.compile(r"-\d+((?:-\w+)?\.lance)$")
+_PATH = re.compile(r"(\w+)/.+-\d+((?:-\w+)?\.lance)")
+"""The folder of a dataset; the name of a view and the epoch that has created it; a word for its kind."""
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ class _Merge:
 
     def _copy(self, view: ViewVersion) -> ViewVersion:
         """A view at the datasets of the root."""
-        places = {path: self._place(path, version) for path, version in view.datasets.items()}
+        places = {path: self._place(view.name, path, version) for path, version in view.datasets.items()}
         return replace(
             view.at({path: version for path, (_, version) in places.items()}),
             path=places[view.path][0],
@@ -201,15 +202,16 @@ class _Merge:
             distinct_path=view.distinct_path and places[view.distinct_path][0],
         )
 
-    def _place(self, path: str, version: int) -> tuple[str, int]:
+    def _place(self, name: str, path: str, version: int) -> tuple[str, int]:
         """The path and version at the root of a dataset of the branch; it is copied if the root does not maintain it.
 
-        A dataset has one path in both, and one for each definition.
+        A dataset has one path in both, and one for each definition.  Its copy has the name of the first view with it:
+        the view that has created it may have another one by now.
         """
         if path in self._maintained:
             return path, self._maintained[path]
         if path not in self._copied:
-            target = _CREATION_EPOCH.sub(rf"-{self._epoch}\1", path)
+            target = _PATH.sub(rf"\1/{name}-{self._epoch}\2", path)
             source = self._branch.location.child(path)
             copied, nbytes = copy_dataset(source, version, self._root.location.child(target))
             self._copied[path] = target, copied

@@ -152,6 +152,21 @@ def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
 
 
 @pytest.mark.more
+def test_rows_that_a_replaced_view_has_left_to_another_one_are_copied_too(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    writer.add("also", late(4))
+    writer.views["also.1"] = replace(writer.views["more.1"], name="also.1")
+    writer.commit()
+    writer.add("more", by_carrier({"AA": 9}), view_class="aggregate", key=("carrier",), identity="another plan")
+    writer.add("more.1", late(7))
+    writer.commit()
+    assert merged(local).views == ("also", "more")
+    views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
+    for name, rows in (("also.1", late(1, 2, 3)), ("more.1", late(7))):
+        assert open_dataset(local.root.child(views[name].path), views[name].version).to_table().equals(rows)
+
+
+@pytest.mark.more
 def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoot) -> None:
     writer = with_new_view(local.root)
     above = Writer(local.root)
