@@ -132,6 +132,12 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_part_of_a_file_more_is_another_file",
     ),
     Mutant(
+        "a merge looks at versions whose rows were removed",
+        _SAME,
+        (("pc.invert(is_removed))", "True)"),),
+        shown_by=f"{_OF_MERGES}::test_versions_without_rows_in_the_views_are_not_compared",
+    ),
+    Mutant(
         "a merge takes rows that the root maintains no longer",
         _MERGE,
         (("if name in self._here.views and self._here.views[name].frozen_epoch is None\n", "if True\n"),),

@@ -55,12 +55,12 @@ def with_new_view(root: Location, **definition: Any) -> Writer:
     return writer
 
 
-def finish(writer: Writer, path: str, rows: int) -> None:
+def finish(writer: Writer, path: str, rows: int, status: str = "done", size: int = 1) -> None:
     """The root has read a file more."""
-    version = version_fingerprint('"e"', 1, None)
-    identity = {"source": "flights", "path": path, "version": version, "size": 1}
+    version = version_fingerprint('"e"', size, None)
+    identity = {"source": "flights", "path": path, "version": version, "size": size}
     key = encode_key("flights", path, version)
-    writer.delta.put("ledger", key, 1, **identity, status="done", rows_read=rows, rows_bad=0)
+    writer.delta.put("ledger", key, 1, **identity, status=status, rows_read=rows, rows_bad=0)
     writer.commit()
 
 
@@ -192,6 +192,19 @@ def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -
         merged(written)
     finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 3)
     assert merged(written).views == ("more",)
+
+
+@pytest.mark.more
+def test_versions_without_rows_in_the_views_are_not_compared(local: WrittenRoot) -> None:
+    """Files that change, or come and go, are seen by the one that lists at the time."""
+    branch = with_new_view(local.root).root
+    for size, status in ((1, "replaced"), (2, "forgotten"), (3, "done")):
+        finish(Writer(local.root), "day=4/new.csv", 3, status, size)
+    finish(Writer(local.root), "day=4/gone.csv", 0, "vanished")
+    with pytest.raises(sw.UsageError, match=r"they differ in day=4/new\.csv; run"):
+        merged(local)
+    finish(Writer(branch), "day=4/new.csv", 3, size=3)
+    assert merged(local).views == ("more",)
 
 
 @pytest.mark.more
