@@ -56,7 +56,7 @@ def late_rows(store: StateStore, source: str, views: Mapping[str, int], *, state
     """
     records = bad_records(store, source, state_version=state_version)
     records = records.filter(pc.and_(pc.is_null(records["version"]), pc.invert(has_no_row(records))))
-    of_views = [decode_key(key)[-1] for key in records["key"].to_pylist()]
+    of_views = [str(decode_key(key)[-1]) for key in records["key"].to_pylist()]
     epochs = records["epoch"].to_pylist()
     wanted = [view in views and epoch >= views[view] for view, epoch in zip(of_views, epochs, strict=True)]
     return records.filter(pa.array(wanted, pa.bool_()))

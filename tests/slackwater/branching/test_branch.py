@@ -21,7 +21,7 @@ from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.owner import Ownership, read_owner
+from state.ownership.owner import Owner, Ownership, read_owner
 from state.upkeep.branches import dropping_tag
 from state.upkeep.tags import put_tag
 from tests.cases import few
@@ -275,17 +275,23 @@ def test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try(local: 
 @pytest.mark.more
 def test_no_run_begins_on_a_branch_that_is_dropped(local: WrittenRoot, monkeypatch: pytest.MonkeyPatch) -> None:
     branch = branched(local.root)
-    change, states = branch_module._change_tag, []
+    change, delete, owners = branch_module._change_tag, BranchFiles.delete_store, list[Owner | None]()
 
     def changed(root: Location, tag: str, *arguments: Any) -> None:
+        owners.append(read_owner(branch))
         change(root, tag, *arguments)
-        if opened(local.root).branches().num_rows and not states:
-            states.append(read_owner(branch))
+
+    def deleted(files: BranchFiles) -> None:
+        delete(files)
+        owners.append(read_owner(branch))
 
     monkeypatch.setattr(branch_module, "_change_tag", changed)
+    monkeypatch.setattr(BranchFiles, "delete_store", deleted)
     sw.drop_branch(local.root.url, "trial")
-    [owner] = states
-    assert owner is not None and not owner.released, "the branch is owned until its store is deleted"
+    first, second, *later = owners
+    for owner in (first, second):
+        assert owner is not None and not owner.released, "the branch is owned until its store is deleted"
+    assert later == [None, None], "its file is deleted, too"
     assert not branch.path.exists()
 
 
