@@ -119,14 +119,14 @@ def drop_branch(
         _change_tag(location, dropping_tag(name), known.epoch, timeout_s)
         files.delete_store()
 
-    if known.is_dropping:
-        files.delete_store()  # there may be a part of it, which does not open
-    else:
-        try:
-            # As its owner: no run begins on the branch, and no branch of it, until its store is gone.
-            run_as_owner(files.location.url, storage_options, lambda store, _: end(store), takeover=takeover)
-        except StoreNotFoundError:
-            end(None)  # never whole, or deleted by other means
+    try:
+        # As its owner: no run begins on the branch, and no branch of it, until its store is gone.
+        run_as_owner(files.location.url, storage_options, lambda store, _: end(store), takeover=takeover)
+    except NotFoundError as error:
+        # It was never whole, or was deleted by other means, or a part of it was deleted by an earlier drop.
+        if not (known.is_dropping or isinstance(error, StoreNotFoundError)):
+            raise
+        end(None)
     files.delete()
     if branch_tag(name) in LanceStateStore.open(location, _CLOCK, read_only=True).head.tags:
         _change_tag(location, branch_tag(name), None, timeout_s)

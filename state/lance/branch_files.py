@@ -118,11 +118,8 @@ class BranchFiles:
         self._delete(dataset_location(self.location))
 
     def delete(self) -> None:
-        """Deletes all files of the branch; the store goes first, see `delete_store`.
-
-        Raises:
-            StorageError: the root cannot be read or written.
-        """
+        """Deletes all files of the branch, the store first.  Errors as `delete_store`."""
+        self.delete_store()
         self._delete(self.location)
 
     def _clone_dataset(self, path: str, version: int) -> None:

@@ -249,6 +249,9 @@ def test_a_branch_with_a_running_owner_is_not_dropped(local: WrittenRoot) -> Non
     try:
         with pytest.raises(sw.OwnedError):
             sw.drop_branch(local.root.url, "trial")
+        run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, dropping_tag("trial"), local.epochs[-1]))
+        with pytest.raises(sw.OwnedError):  # also after a drop that noted itself and did no more
+            sw.drop_branch(local.root.url, "trial")
         assert contents(branch) == contents(local.root)
     finally:
         ownership.release()
