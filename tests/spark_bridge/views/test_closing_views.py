@@ -262,9 +262,10 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
         if not followed.materializer.backfill():
             followed.run(_rows(chance, f"f{epoch}", 3, range(60)), 20)
     assert followed.is_shown
-    news = [followed.materializer.has_news]
+    at = {"t": _us(20)}
+    news = [followed.materializer.has_news(at)]
     followed.run(None, 20)
-    news.append(followed.materializer.has_news)
+    news.append(followed.materializer.has_news(at))
     assert news == [True, False], "the next epoch closes its windows"
     assert followed.check() > 0
     followed.run(_rows(chance, "late", 9, range(60)), 30)
