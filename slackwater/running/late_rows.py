@@ -10,12 +10,10 @@ from actors.formats.salvage import row_as_json
 from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.hand_over.epoch_rows import LateRows
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.keys import encode_key
+from state.upkeep.quarantine import late_row_key
 from state.vnode import vnode_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_VERSION = b""
-"""In place of the version of the file in the key: a late row is a good record of its file, and other views have it."""
 
 
 def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) -> Delta:
@@ -40,7 +38,7 @@ def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) ->
             content = blake2b(raw, digest_size=8).digest()
             delta.put(
                 "quarantine",
-                encode_key(each.source, path, _NO_VERSION, row, each.view, epoch, content),
+                late_row_key(each.source, path, row, each.view, epoch, content),
                 vnode_of(path),
                 source=each.source,
                 path=path,

@@ -717,8 +717,8 @@ MUTANTS = (
     ),
     Mutant(
         "a late row takes the place of one of an earlier version of its file",
-        "slackwater/running/late_rows.py",
-        ((", epoch, content)", ")"),),
+        "state/upkeep/quarantine.py",
+        (("row, view, epoch, content)", "row, view)"),),
         shown_by="tests/slackwater/running/test_late_rows.py::"
         "test_a_late_row_of_another_version_of_the_file_is_kept_beside_the_first",
     ),
