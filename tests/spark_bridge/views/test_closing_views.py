@@ -294,6 +294,7 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
             "SELECT window.end AS e, count(*) AS n FROM t GROUP BY window(at + INTERVAL 1 HOUR, '1 hour')",
             "of the event",
         ),
+        ("SELECT k, count(*) AS n FROM t GROUP BY ROLLUP (window(at, '1 hour'), k)", "a group of ROLLUP, CUBE or"),
         ("SELECT window.end AS e, count(DISTINCT k) AS n FROM t GROUP BY window(at, '1 hour')", "it has DISTINCT"),
         ("SELECT window.end AS e, count(*) AS n FROM u GROUP BY window(at, '1 hour')", "source u has no event time"),
         (
