@@ -6,7 +6,8 @@ file the views hold.
 A poison message, and a name that listings skip, have no position in a file.  Their path is a whole URL, of the queue
 with the message's id or of the name, and clearing deletes them completely.
 
-A late row of a view is a good record of its file: it has no version, and its key has the name of the view.
+A late row of a view is a good record of its file: it has no version, its key has the name of the view, and clearing
+deletes it completely.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def late_rows(
 
 
 def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
-    """Deletes the bytes and reasons of bad records, and completely the poison messages and skipped names.
+    """Deletes the bytes and reasons of bad records, and completely poison messages, skipped names and late rows.
 
     Args:
         store: the owner's handle.
@@ -106,7 +107,8 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
     records = records.filter(pc.and_(pc.less_equal(records["epoch"], epoch), pc.is_valid(records["reason"])))
     if records.num_rows:
         delta = DeltaBuilder()
-        whole, kept = records.filter(has_no_row(records)), records.filter(pc.is_valid(records["row"]))
+        has_place = pc.and_(pc.is_valid(records["row"]), pc.is_valid(records["version"]))
+        whole, kept = records.filter(pc.invert(has_place)), records.filter(has_place)
         for key, vnode in zip(whole["key"].to_pylist(), whole["vnode"].to_pylist(), strict=True):
             delta.delete("quarantine", key, vnode)
         positions = {name: kept[name].combine_chunks() for name in _POSITION}

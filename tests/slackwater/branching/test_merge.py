@@ -233,6 +233,8 @@ def test_late_rows_come_with_their_view(local: WrittenRoot) -> None:
     clear_quarantine(Writer(local.root).store, None, above.epoch)
     assert merged(local).views == ("more", "theirs")
     assert reasons(local.root) == [(2, "view more"), (2, "view theirs")]
+    owner = Writer(local.root)
+    assert owner.store.scan("quarantine").num_rows == 2, "nothing is left of those that were cleared"
     sw.drop_branch(local.root.url, "trial")
     assert reasons(local.root) == [(2, "view more"), (2, "view theirs")]
 
