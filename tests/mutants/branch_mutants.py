@@ -136,6 +136,35 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_view_comes_with_its_readers_and_not_without_what_it_reads",
     ),
     Mutant(
+        "a merge takes a view over windows that have closed in other epochs",
+        _MERGE,
+        (("sorted(of_windows.intersection(view.views) - names)", "[]"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_over_closed_windows_is_not_taken_without_them",
+    ),
+    Mutant(
+        "a merge looks for windows in the views alone that it takes views over",
+        _MERGE,
+        (("            of_windows |= more\n", "            break\n"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_over_closed_windows_is_not_taken_without_them",
+    ),
+    Mutant(
+        "a merge leaves late rows behind",
+        _MERGE,
+        (
+            (
+                "Delta.merge([self._definitions(names).build(), self._late_rows(names).build()])",
+                "self._definitions(names).build()",
+            ),
+        ),
+        shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",
+    ),
+    Mutant(
+        "a merge brings back late rows that were cleared",
+        _MERGE,
+        (("closing, self._began, state", "closing, 0, state"),),
+        shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",
+    ),
+    Mutant(
         "a merge leaves hidden views behind",
         _MERGE,
         (
