@@ -100,7 +100,6 @@ class Materializer:
         self._jobs = SparkJobs(spark)
         self._planner = ViewPlanner(spark, self._jobs, materialized, keys, event_times)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
-        self._watermarks: Mapping[str, int] = {}
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
         self._queries, self._first = LeafQueries(self._catalyst), FirstRows()
@@ -196,24 +195,26 @@ class Materializer:
             RunFailedError: Spark failed, or rows lack columns that a view needs; the message names the view.
         """
         times = WorkTimes(self._clock)
-        self._watermarks = watermarks
         self._tier.begin_epoch()
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
         done = self._recorded.run_epoch(
             epoch,
             with_rows.keys(),
-            partial(self._apply, epoch, with_rows, times),
+            partial(self._apply, epoch, with_rows, watermarks, times),
             partial(self._correct, epoch, corrections, times),
             self._incremental.take_changes,
             lambda work: self._run_views(_OVER_VIEWS, times.timing("", work)),
         )
         return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
-    @property
-    def has_news(self) -> bool:
-        """Whether the next epoch creates, shows, replaces or ends a view, even without rows."""
-        return self._recorded.has_news or self._incremental.has_closing(self._recorded.versions, self._watermarks)
+    def has_news(self, watermarks: Mapping[str, int] = MappingProxyType({})) -> bool:
+        """Whether the next epoch creates, shows, replaces or ends a view, or closes windows, even without rows.
+
+        Args:
+            watermarks: source → its watermark in the last epoch, which may have passed without `run_epoch`.
+        """
+        return self._recorded.has_news or self._incremental.has_closing(self._recorded.versions, watermarks)
 
     @property
     def behind(self) -> frozenset[str]:
@@ -293,7 +294,9 @@ class Materializer:
         self._tier.close()
         self._jobs.close()
 
-    def _apply(self, epoch: int, blocks: Mapping[str, Sequence[Block]], times: WorkTimes) -> list[CatalogView]:
+    def _apply(
+        self, epoch: int, blocks: Mapping[str, Sequence[Block]], watermarks: Mapping[str, int], times: WorkTimes
+    ) -> list[CatalogView]:
         """Writes the epoch's new rows into all views.  Returns the views that it creates."""
         plans = [*self._incremental.plans.values(), *self._backfills.plans]
         read = {source for plan in plans for source in plan.sources}
@@ -301,7 +304,7 @@ class Materializer:
             rows = self._rows.epoch(epoch, blocks, read, _ROWS)
         versions = self._recorded.versions
         # A backfill closes no window: its watermarks come when it is shown.
-        timed = replace(rows, watermarks=self._watermarks)
+        timed = replace(rows, watermarks=watermarks)
         work = self._incremental.work(epoch, timed, blocks.keys(), versions) | self._stored.work(blocks, versions)
         return self._recorded.write(
             epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))

@@ -93,8 +93,7 @@ def set_aside(rows: Rows, records: pa.Table, is_bad: npt.NDArray[np.bool_], reas
     """
     positions = row_positions(rows).to_numpy()
     bad = [
-        BadRecord(int(positions[at]), row_as_json(records, int(at))[:_RAW_BYTES], reason(int(at)))
-        for at in np.flatnonzero(is_bad)
+        BadRecord(int(positions[at]), row_as_json(records, int(at)), reason(int(at))) for at in np.flatnonzero(is_bad)
     ]
     return replace(
         rows,
@@ -104,9 +103,9 @@ def set_aside(rows: Rows, records: pa.Table, is_bad: npt.NDArray[np.bool_], reas
 
 
 def row_as_json(table: pa.Table, index: int) -> bytes:
-    """One row of a table, as JSON."""
+    """One row of a table as JSON, or the first 64 KiB of it."""
     row = {name: _shown(column[index]) for name, column in zip(table.column_names, table.columns, strict=True)}
-    return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")[:_RAW_BYTES]
 
 
 def _shown(value: pa.Scalar) -> object:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from slackwater.branching.branch import branch_of
 from slackwater.branching.same_files import require_same_files
 from slackwater.commands.maintenance import run_as_owner
+from slackwater.commands.retry import closes_windows
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import UsageError, ViewNotFoundError
@@ -19,7 +20,7 @@ from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
 from state.store.store import StateStore
 from state.tables.catalog import Catalog, delete_view, put_view
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
 from state.upkeep.quarantine import late_rows
@@ -81,7 +82,7 @@ def merge(
         with branch.pin(branch.head.epoch):
             record = branch.epoch(branch.head.epoch)
             assert record is not None, "it is pinned"
-            return _Merge(store, place, branch, record, Catalog.of(files.first().scan("catalog"))).take(views)
+            return _Merge(store, place, branch, record, files.first()).take(views)
 
     return run_as_owner(root, storage_options, take, clock=clock)
 
@@ -94,13 +95,19 @@ class _Merge:
         root: the root.
         branch: the store of the branch.
         record: the epoch of the branch that is taken.
-        first: the catalog that the branch began with.
+        first: the store of the branch as it began.
     """
 
     def __init__(
-        self, store: LanceStateStore, root: LanceRoot, branch: LanceStateStore, record: EpochRecord, first: Catalog
+        self,
+        store: LanceStateStore,
+        root: LanceRoot,
+        branch: LanceStateStore,
+        record: EpochRecord,
+        first: LanceStateStore,
     ) -> None:
-        self._store, self._root, self._branch, self._record, self._first = store, root, branch, record, first
+        self._store, self._root, self._branch, self._record = store, root, branch, record
+        self._first, self._began = Catalog.of(first.scan("catalog")), first.head.epoch
         self._here = Catalog.of(store.scan("catalog"))
         self._there = Catalog.of(branch.scan("catalog", state_version=record.state_version))
         self._epoch = next_epoch(root.clock, store.head.epoch, store.head.term)
@@ -121,6 +128,7 @@ class _Merge:
         for name in names:
             self._require_complete(self._there.views[name])
         self._require_readers(names)
+        self._require_windows(names)
         sources = {source for view in self._there.views.values() for source in view.sources if _is_of(view, names)}
         require_same_files(sources, (self._store, self._here, None), (self._branch, self._there, self._record))
         views = {each: view for each, view in self._store.head.views.items() if declared_name(each) not in names}
@@ -128,7 +136,7 @@ class _Merge:
         views |= {each: self._copy(view) for each, view in taken.items()}
         self._store.commit(
             epoch=self._epoch,
-            delta=self._changes(names, sources).build(),
+            delta=Delta.merge([self._definitions(names).build(), self._late_rows(names).build()]),
             views=views,
             counts=EpochCounts(),
             seconds=EpochSeconds(),
@@ -192,6 +200,19 @@ class _Merge:
                 f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
             )
 
+    def _require_windows(self, names: Set[str]) -> None:
+        """Refuses views over the windows of a view that stays, which the root may have closed in other epochs."""
+        of_windows = {view.name for view in self._there.views.values() if closes_windows(view)}
+        while more := _readers(self._there, of_windows) - of_windows:
+            of_windows |= more
+        for view in self._there.views.values():
+            read = sorted(of_windows.intersection(view.views) - names)
+            if read and _is_of(view, names):
+                raise UsageError(
+                    f"view {declared_name(view.name)!r} reads {read[0]!r}, whose rows depend on the epochs of each "
+                    "root: run the root with the new view, which a backfill computes; `--view` takes others without it"
+                )
+
     def _copy(self, view: ViewVersion) -> ViewVersion:
         """A view at the datasets of the root."""
         places = {path: self._place(view.name, path, version) for path, version in view.datasets.items()}
@@ -218,8 +239,19 @@ class _Merge:
             self._bytes += nbytes
         return self._copied[path]
 
-    def _changes(self, names: Set[str], sources: Set[str]) -> DeltaBuilder:
-        """The changes of the catalog, and the rows that came too late for these views."""
+    def _late_rows(self, names: Set[str]) -> DeltaBuilder:
+        """The rows that came to the branch, and were late for these views: no dataset of the views has them."""
+        delta = DeltaBuilder()
+        closing = {name for name in names if closes_windows(self._there.views[name])}
+        for source in sorted({source for name in closing for source in self._there.views[name].sources}):
+            version = self._record.state_version
+            for row in late_rows(self._branch, source, closing, self._began, state_version=version).to_pylist():
+                fields = {name: row[name] for name in ("source", "path", "row", "raw", "reason")}
+                delta.put("quarantine", row["key"], row["vnode"], **fields)
+        return delta
+
+    def _definitions(self, names: Set[str]) -> DeltaBuilder:
+        """The changes of the catalog."""
         delta = DeltaBuilder()
         for each in self._here.views:
             if declared_name(each) in names:
@@ -227,11 +259,6 @@ class _Merge:
         for each, view in self._there.views.items():
             if declared_name(each) in names and not is_stored_rows(each):
                 put_view(delta, replace(view, created_epoch=self._epoch))
-        created = {name: self._there.views[name].created_epoch for name in names}
-        for source in sources:
-            rows = late_rows(self._branch, source, created, state_version=self._record.state_version)
-            values = {name: rows[name].combine_chunks() for name in ("source", "path", "row", "raw", "reason")}
-            delta.put_many("quarantine", rows["key"].to_pylist(), rows["vnode"].to_pylist(), values)
         return delta
 
 

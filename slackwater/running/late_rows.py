@@ -4,28 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 
 from actors.formats.salvage import row_as_json
 from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.hand_over.epoch_rows import LateRows
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.keys import encode_key
+from state.upkeep.quarantine import late_row_key
 from state.vnode import vnode_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_VERSION = b""
-"""In place of the version of the file in the key: a late row is a good record of its file, and other views have it.
-
-`state.upkeep.quarantine.late_rows` finds the rows of a view by this key.
-"""
 
 
-def late_delta(late: Iterable[LateRows], urls: Mapping[str, str]) -> Delta:
+def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) -> Delta:
     """The rows of the table `quarantine`.
+
+    A row that is late for several windows is one of them.  The rows of two versions of a file, of which the view does
+    not tell the version, are told apart by their epoch and content.
 
     Args:
         late: the late rows of an epoch.
         urls: source → its URL.
+        epoch: the epoch.
     """
     delta = DeltaBuilder()
     for each in late:
@@ -34,15 +34,16 @@ def late_delta(late: Iterable[LateRows], urls: Mapping[str, str]) -> Delta:
         paths, rows = (each.rows.column(name).to_pylist() for name in (PATH, ROW))
         shown = each.rows.drop_columns([PATH, ROW])
         for at, (url, row) in enumerate(zip(paths, rows, strict=True)):
-            path = url.removeprefix(f"{urls.get(each.source, '')}/")
+            path, raw = url.removeprefix(f"{urls.get(each.source, '')}/"), row_as_json(shown, at)
+            content = blake2b(raw, digest_size=8).digest()
             delta.put(
                 "quarantine",
-                encode_key(each.source, path, _NO_VERSION, row, each.view),
+                late_row_key(each.source, path, row, each.view, epoch, content),
                 vnode_of(path),
                 source=each.source,
                 path=path,
                 row=row,
-                raw=row_as_json(shown, at),
+                raw=raw,
                 reason=reason,
             )
     return delta.build()

@@ -86,8 +86,7 @@ class ViewMaterializer(Protocol):
 
     def columns(self) -> dict[str, tuple[str, ...]]: ...
 
-    @property
-    def has_news(self) -> bool: ...
+    def has_news(self, watermarks: Mapping[str, int]) -> bool: ...
 
     @property
     def behind(self) -> frozenset[str]: ...
@@ -178,6 +177,7 @@ class MaterializerLoop:
         self._recorded_s = float("-inf")
         self._told_catching_up = False
         self._plans: Mapping[str, ViewPlan] = {}
+        self._watermarks: Mapping[str, int] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
@@ -368,13 +368,18 @@ class MaterializerLoop:
             return False
         is_busy = materializer.backfill()
         is_due = self._is_record_due
-        if (is_busy and (is_due or materializer.has_news)) or (is_due and materializer.has_news):
+        if (is_busy and (is_due or self._has_news)) or (is_due and self._has_news):
             # The requested epoch follows at once.
             self._recorded_s = self._clock.monotonic()
             self._tell(record=True)
         else:
             self._tell_if_changed()
         return is_busy
+
+    @property
+    def _has_news(self) -> bool:
+        """Whether the next epoch changes views, even without rows."""
+        return self._materializer is not None and self._materializer.has_news(self._watermarks)
 
     @property
     def _is_record_due(self) -> bool:
@@ -420,7 +425,7 @@ class MaterializerLoop:
         self._told_catching_up = self._is_catching_up
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
-            new_views=record or (materializer is not None and materializer.has_news),
+            new_views=record or self._has_news,
             # A view that waits for a schema may use more columns of the other sources.
             columns={} if materializer is None or self._is_waiting else materializer.columns(),
             backfilling=self._told_catching_up,
@@ -445,6 +450,8 @@ class MaterializerLoop:
     def _materialize(self, taken: _Taken) -> CollectReport:
         """Materializes an epoch that is ready."""
         epoch, times = taken.epoch, taken.times
+        # Those of an epoch that passes close windows in the next one.
+        self._watermarks = epoch.barrier.watermarks
         if self._passes(epoch):
             return CollectReport(MATERIALIZER, epoch.epoch)
         times.add(taken.awaits, 0.0)
@@ -458,7 +465,7 @@ class MaterializerLoop:
         return CollectReport(
             MATERIALIZER,
             epoch.epoch,
-            late_delta(done.late, self._urls),
+            late_delta(done.late, self._urls, epoch.epoch),
             views=done.views,
             changed_views=tuple(view for name, view in self._known.items() if view != known.get(name)),
             dropped=done.dropped,

@@ -50,7 +50,7 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
-from spark_bridge.catalyst.time_windows import window_positions, window_time
+from spark_bridge.catalyst.time_windows import has_grouping_sets, window_positions, window_time
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
@@ -198,6 +198,9 @@ class _Analysis:
         if len(windows) != 1 or window_time(self._catalyst, aggregate, windows[0], self._leaves) != (source, column):
             advice = f"group by window({column}, '10 minutes'), with the column as it is"
             raise self._cannot_close(f"it does not group by one window of the event time {column}", advice)
+        if has_grouping_sets(self._catalyst, aggregate):
+            advice = "group by all keys, and let another view group the rows of this one"
+            raise self._cannot_close("a group of ROLLUP, CUBE or GROUPING SETS may have no window", advice)
         if any(call.is_distinct for call in aggregate_calls(self._catalyst, self._name, aggregate)):
             raise self._cannot_close("it has DISTINCT", "take approx_count_distinct, or count in a view over this one")
         rows = {str(each.name()) for each in self._catalyst.items(aggregate.child().output())}

@@ -11,11 +11,20 @@ _MARK = "spark.timeWindow"
 
 _COUNTED = "PreciseTimestampConversion"
 
+_GROUPING_ID = "spark_grouping_id"
+"""Spark's column that tells the grouping sets of `ROLLUP` apart."""
+
 
 def window_positions(catalyst: Catalyst, aggregate: Plan) -> list[int]:
     """The positions of the windows of time in the grouping of an Aggregate."""
     grouping = catalyst.items(aggregate.groupingExpressions())
     return [at for at, each in enumerate(grouping) if is_attribute(each) and each.metadata().contains(_MARK)]
+
+
+def has_grouping_sets(catalyst: Catalyst, aggregate: Plan) -> bool:
+    """Whether an Aggregate groups by `ROLLUP`, `CUBE` or `GROUPING SETS`, so that keys of a row are left out."""
+    grouping = catalyst.items(aggregate.groupingExpressions())
+    return any(is_attribute(each) and str(each.name()) == _GROUPING_ID for each in grouping)
 
 
 def window_time(

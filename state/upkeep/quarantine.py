@@ -5,11 +5,14 @@ file the views hold.
 
 A poison message, and a name that listings skip, have no position in a file.  Their path is a whole URL, of the queue
 with the message's id or of the name, and clearing deletes them completely.
+
+A late row of a view is a good record of its file: it has no version, its key has the name of the view, and clearing
+deletes it completely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +23,7 @@ from state.tables.keys import decode_key, encode_key
 
 _AFTER_EVERY_PART = b"\xff"
 _URL = "http"
+_NO_VERSION = b""
 _POSITION = ("source", "path", "version", "row")
 
 
@@ -45,23 +49,6 @@ def has_no_row(records: pa.Table) -> pa.ChunkedArray:
     return pc.is_null(records["row"])
 
 
-def late_rows(store: StateStore, source: str, views: Mapping[str, int], *, state_version: int) -> pa.Table:
-    """The rows of a source that came too late for some views, as rows of the table `quarantine`.
-
-    Args:
-        store: a handle on the store.
-        source: the source.
-        views: view → an epoch; earlier records are left out.
-        state_version: a version of the store.
-    """
-    records = bad_records(store, source, state_version=state_version)
-    records = records.filter(pc.and_(pc.is_null(records["version"]), pc.invert(has_no_row(records))))
-    of_views = [str(decode_key(key)[-1]) for key in records["key"].to_pylist()]
-    epochs = records["epoch"].to_pylist()
-    wanted = [view in views and epoch >= views[view] for view, epoch in zip(of_views, epochs, strict=True)]
-    return records.filter(pa.array(wanted, pa.bool_()))
-
-
 def poison_messages(store: StateStore, source: str) -> pa.Table:
     """The poison messages of a source, as rows of the table `quarantine`."""
     # Without the byte that ends a text, the key is a prefix: it selects all paths that begin with it.
@@ -70,8 +57,40 @@ def poison_messages(store: StateStore, source: str) -> pa.Table:
     return records.filter(has_no_row(records))
 
 
+def late_row_key(source: str, path: str, row: int, view: str, epoch: int, content: bytes) -> bytes:
+    """The key of a late row.
+
+    Args:
+        source: its source.
+        path: of its file.
+        row: its position there.
+        view: the view that it is late for.
+        epoch: the epoch in which it came.
+        content: tells it from the row of another version of the file in the same epoch.
+    """
+    return encode_key(source, path, _NO_VERSION, row, view, epoch, content)
+
+
+def late_rows(
+    store: StateStore, source: str, views: Collection[str], after: int, *, state_version: int | None = None
+) -> pa.Table:
+    """The late rows of some views that were not cleared, as rows of the table `quarantine`.
+
+    Args:
+        store: a handle on the store.
+        source: their source.
+        views: the names of the views.
+        after: only those of later epochs.
+        state_version: an older version of the store.
+    """
+    records = bad_records(store, source, state_version=state_version)
+    is_new = pc.and_(pc.greater(records["epoch"], after), pc.is_valid(records["reason"]))
+    records = records.filter(pc.and_(is_new, pc.and_not(pc.is_null(records["version"]), has_no_row(records))))
+    return records.filter(pa.array([decode_key(key)[4] in views for key in records["key"].to_pylist()], pa.bool_()))
+
+
 def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
-    """Deletes the bytes and reasons of bad records, and completely the poison messages and skipped names.
+    """Deletes the bytes and reasons of bad records, and completely poison messages, skipped names and late rows.
 
     Args:
         store: the owner's handle.
@@ -88,7 +107,8 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
     records = records.filter(pc.and_(pc.less_equal(records["epoch"], epoch), pc.is_valid(records["reason"])))
     if records.num_rows:
         delta = DeltaBuilder()
-        whole, kept = records.filter(has_no_row(records)), records.filter(pc.is_valid(records["row"]))
+        has_place = pc.and_(pc.is_valid(records["row"]), pc.is_valid(records["version"]))
+        whole, kept = records.filter(pc.invert(has_place)), records.filter(has_place)
         for key, vnode in zip(whole["key"].to_pylist(), whole["vnode"].to_pylist(), strict=True):
             delta.delete("quarantine", key, vnode)
         positions = {name: kept[name].combine_chunks() for name in _POSITION}

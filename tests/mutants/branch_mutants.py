@@ -155,16 +155,39 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it",
     ),
     Mutant(
-        "a merge leaves the late rows of a view behind",
-        _MERGE,
-        (("        for source in sources:\n            rows", "        for source in ():\n            rows"),),
-        shown_by=f"{_OF_MERGES}::test_the_late_rows_of_a_view_come_with_it",
-    ),
-    Mutant(
         "a merge leaves the readers of a view behind",
         _MERGE,
         (("            names |= more\n", "            break\n"),),
         shown_by=f"{_OF_MERGES}::test_a_view_comes_with_its_readers_and_not_without_what_it_reads",
+    ),
+    Mutant(
+        "a merge takes a view over windows that have closed in other epochs",
+        _MERGE,
+        (("sorted(of_windows.intersection(view.views) - names)", "[]"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_over_closed_windows_is_not_taken_without_them",
+    ),
+    Mutant(
+        "a merge looks for windows in the views alone that it takes views over",
+        _MERGE,
+        (("            of_windows |= more\n", "            break\n"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_over_closed_windows_is_not_taken_without_them",
+    ),
+    Mutant(
+        "a merge leaves late rows behind",
+        _MERGE,
+        (
+            (
+                "Delta.merge([self._definitions(names).build(), self._late_rows(names).build()])",
+                "self._definitions(names).build()",
+            ),
+        ),
+        shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",
+    ),
+    Mutant(
+        "a merge brings back late rows that were cleared",
+        _MERGE,
+        (("closing, self._began, state", "closing, 0, state"),),
+        shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",
     ),
     Mutant(
         "a merge leaves hidden views behind",

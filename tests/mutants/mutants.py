@@ -584,7 +584,7 @@ MUTANTS = (
     Mutant(
         "no epoch is requested for a backfill without new rows",
         "slackwater/running/materializer_loop.py",
-        (("new_views=record or (materializer is not None and materializer.has_news),", "new_views=False,"),),
+        (("new_views=record or self._has_news,", "new_views=False,"),),
         start=13,
     ),
     Mutant(
@@ -707,6 +707,20 @@ MUTANTS = (
         (("high = pc.max(pc.filter(times, pa.array(~is_ahead))).as_py()", "pass"),),
         shown_by="tests/actors/reading/test_event_times.py::"
         "test_rows_without_a_time_or_far_ahead_are_bad_and_move_no_watermark",
+    ),
+    Mutant(
+        "a watermark that passes before Spark is up closes no window",
+        "slackwater/running/materializer_loop.py",
+        (("        self._watermarks = epoch.barrier.watermarks\n", ""),),
+        shown_by="tests/slackwater/running/test_materializer_loop.py::"
+        "test_a_watermark_that_passes_before_spark_is_up_closes_windows_in_the_next_epoch[empty]",
+    ),
+    Mutant(
+        "a late row takes the place of one of an earlier version of its file",
+        "state/upkeep/quarantine.py",
+        (("row, view, epoch, content)", "row, view)"),),
+        shown_by="tests/slackwater/running/test_late_rows.py::"
+        "test_a_late_row_of_another_version_of_the_file_is_kept_beside_the_first",
     ),
     Mutant(
         "the event time is read only if a view uses it",

@@ -287,11 +287,17 @@ OUTER_MUTANTS = (
         "the positions of bad records are cleared, too",
         "state/upkeep/quarantine.py",
         (
-            ("records.filter(has_no_row(records)), records", "records, records"),
+            ("records.filter(pc.invert(has_place)), records", "records, records"),
             ("        delta.put_many(", "        0 and delta.put_many("),
         ),
         among=_CLEARS,
         start=49,
+    ),
+    Mutant(
+        "a late row that is cleared leaves its place",
+        "state/upkeep/quarantine.py",
+        (('pc.and_(pc.is_valid(records["row"]), pc.is_valid(records["version"]))', 'pc.is_valid(records["row"])'),),
+        shown_by="tests/slackwater/branching/test_merge.py::test_late_rows_come_with_their_view",
     ),
     Mutant(
         "a clearing is answered, and not done",

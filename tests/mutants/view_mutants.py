@@ -645,6 +645,13 @@ VIEW_MUTANTS = (
         shown_by=_CLOSING,
     ),
     Mutant(
+        "a group without a window stays open for ever",
+        "spark_bridge/analysis/analysis.py",
+        (("if has_grouping_sets(self._catalyst, aggregate):", "if False:"),),
+        shown_by="tests/spark_bridge/views/test_closing_views.py::"
+        "test_what_cannot_be_closed_is_refused_with_the_reason",
+    ),
+    Mutant(
         "a window closes at its end without the watermark of its own source",
         "spark_bridge/analysis/analysis.py",
         (("!= (source, column):", "== ('', ''):"),),

@@ -85,7 +85,11 @@ def test_they_are_what_all_rows_give_and_nothing_happens_without_new_ones(tmp_pa
 def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_path: Path) -> None:
     write(tmp_path / "events", "a.parquet", parquet(events(0)))
     write(tmp_path / "users", "a.parquet", parquet([{"user": 0, "name": "u0"}]))
-    with pipeline(tmp_path, refresh_interval_s=3600).start() as run:
+    made = pipeline(tmp_path, refresh_interval_s=3600)
+    # It could be maintained epoch by epoch; the interval keeps it full.
+    placed = "SELECT user, amount, rank() OVER (ORDER BY amount DESC) AS place FROM events"
+    made.view("placed", placed, on_full="allow", refresh_interval_s=3600)
+    with made.start() as run:
         run.wait(until="caught_up")
         store = sw.open(tmp_path / "root")
         first = rows(store.snapshot(), "largest")
@@ -99,6 +103,9 @@ def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_
         assert snapshot.view("totals").reflects_epoch == snapshot.epoch
         assert sum(row["n"] for row in rows(store.snapshot(epoch=behind), "totals")) == 10
         assert rows(snapshot, "named") == [{"name": "u0", "n": 7, "total": 18.0 + 501 + 504 + 507}]
+        assert snapshot.view("placed").reflects_epoch == behind
+        assert sorted(row["place"] for row in rows(snapshot, "placed")) == [*range(1, 11)]
+    assert store.verify().all_equal
 
 
 @pytest.mark.more

@@ -150,7 +150,7 @@ def test_a_failed_view_stands_in_a_later_attempt_and_may_be_replaced(strict: Spa
     root.materializer = Materializer(strict, root.location)
     root.materializer.open(root.done.views, root.epoch, {"t"})
     root.declare()
-    assert "i" in root.materializer.columns()["t"] and not root.materializer.has_news
+    assert "i" in root.materializer.columns()["t"] and not root.materializer.has_news()
     root.run(GOOD)
     assert root.rows("v") == [{"x": 0.5}, {"x": 1.0}]
 

@@ -109,9 +109,9 @@ class ViewGraph(CorrectedView):
     def settle(self) -> None:
         """Runs epochs without rows, when there is something to record, until every view is shown."""
         until = time.monotonic() + _SETTLED_S
-        while self.materializer.backfilling or self.materializer.has_news:
+        while self.materializer.backfilling or self.materializer.has_news():
             assert time.monotonic() < until, f"never shown: {self.materializer.backfilling}"
-            if self.materializer.has_news:
+            if self.materializer.has_news():
                 self.correct({})
             elif not self.materializer.backfill():
                 time.sleep(_POLL_S)

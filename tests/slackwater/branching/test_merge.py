@@ -11,8 +11,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.branching.merge import Merged
-from slackwater.commands.maintenance import run_as_owner
 from slackwater.running.late_rows import late_delta
+from spark_bridge.analysis.view_definition import ON_CLOSE
 from spark_bridge.hand_over.epoch_rows import LateRows
 from state.clock import SystemClock
 from state.lance.lance_access import open_dataset
@@ -113,32 +113,6 @@ def test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it(local: W
     assert "by_carrier" not in contents(local.root)
     assert merged(local, "late", "by_carrier").views == ("by_carrier", "late"), "they are named"
     assert catalog(local.root).views["late"].identity == "plan"
-
-
-@pytest.mark.more
-def test_the_late_rows_of_a_view_come_with_it(local: WrittenRoot) -> None:
-    def note_late(writer: Writer, view: str, row: int) -> None:
-        found = pa.table({"_path": [f"{local.raw.url}/day=1/a.csv"], "_row": [row], "carrier": ["AA"]})
-        changes = late_delta([LateRows(view, "flights", 0, found)], {"flights": local.raw.url}).changes["quarantine"]
-        for key, change in changes.items():
-            writer.delta.put("quarantine", key, change.vnode, **change.fields)
-
-    above = Writer(local.root)
-    note_late(above, "late", 1)
-    above.commit()
-    writer = with_new_view(local.root)
-    note_late(writer, "more", 2)
-    note_late(writer, "by_carrier", 3)
-    writer.add("late", late(5), identity="another plan")
-    note_late(writer, "late", 4)
-    writer.commit()
-    run_as_owner(local.root.url, {}, lambda store, _: clear_quarantine(store, None, store.head.epoch))
-    Writer(local.root).commit()
-    assert not contents(local.root)["bad"]
-    assert merged(local).views == ("late", "more")
-    found = opened(local.root).snapshot().quarantine().select(["path", "row", "raw", "reason"]).to_pylist()
-    of_branch = opened(writer.root).snapshot().quarantine().select(["path", "row", "raw", "reason"]).to_pylist()
-    assert found == [each for each in of_branch if each["row"] in (2, 4)] and len(found) == 2
 
 
 @pytest.mark.more
@@ -249,6 +223,63 @@ def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: Writ
     with pytest.raises(sw.UsageError, match="view 'above' reads 'late', which the root does not have so: merge it"):
         merged(local, "above")
     assert merged(local, "late").views == ("above", "late")
+
+
+def late_records(writer: Writer, view: str, *rows: int) -> None:
+    """Rows of a file that were late for a view."""
+    records = pa.table({"_path": ["a.csv"] * len(rows), "_row": rows, "x": rows})
+    for key, change in (
+        late_delta([LateRows(view, "flights", 0, records)], {}, writer.epoch).changes["quarantine"].items()
+    ):
+        writer.delta.put("quarantine", key, change.vnode, **change.fields)
+
+
+def reasons(root: Location) -> list[tuple[int, str]]:
+    """Row → the first words of the reason, of the late rows."""
+    records = opened(root).quarantine().to_pylist()
+    return sorted((each["row"], each["reason"].split(":")[0]) for each in records if "window" in each["reason"])
+
+
+@pytest.mark.more
+def test_a_view_over_closed_windows_is_not_taken_without_them(local: WrittenRoot) -> None:
+    above = Writer(local.root)
+    above.add("closed", late(5), definition=f"SELECT ...\n{ON_CLOSE}")
+    above.add("over", late(5), visible={"closed": ("day",)})
+    above.commit()
+    writer = Writer(branched(local.root))
+    writer.append("closed", late(6))  # it has passed a window that is open in the root
+    writer.add("more", late(5, 6), visible={"over": ("day",)})
+    writer.commit()
+    before = contents(local.root)
+    with pytest.raises(sw.UsageError, match="view 'more' reads 'over', whose rows depend on the epochs of each root"):
+        merged(local)
+    assert contents(local.root) == before
+    writer.add("closed", late(5, 6), definition=f"another\n{ON_CLOSE}", identity="another plan")
+    writer.add("over", late(5, 6), visible={"closed": ("day",)}, identity="over another plan")
+    writer.commit()
+    assert merged(local).views == ("closed", "more", "over")
+
+
+@pytest.mark.more
+def test_late_rows_come_with_their_view(local: WrittenRoot) -> None:
+    above = Writer(local.root)
+    for name in ("mine", "theirs"):
+        above.add(name, late(5), definition=f"SELECT ...\n{ON_CLOSE}")
+        late_records(above, name, 1)
+    above.commit()
+    writer = Writer(branched(local.root))
+    writer.add("theirs", late(6), definition=f"another\n{ON_CLOSE}", identity="another plan")
+    writer.add("more", late(6), definition=f"SELECT ...\n{ON_CLOSE}")
+    for name in ("mine", "theirs", "more"):
+        late_records(writer, name, 2)
+    writer.commit()
+    clear_quarantine(Writer(local.root).store, None, above.epoch)
+    assert merged(local).views == ("more", "theirs")
+    assert reasons(local.root) == [(2, "view more"), (2, "view theirs")]
+    owner = Writer(local.root)
+    assert owner.store.scan("quarantine").num_rows == 2, "nothing is left of those that were cleared"
+    sw.drop_branch(local.root.url, "trial")
+    assert reasons(local.root) == [(2, "view more"), (2, "view theirs")]
 
 
 @pytest.mark.more

@@ -43,7 +43,7 @@ class ScriptedMaterializer:
     def __init__(self, calls: list[str], clock: ManualClock) -> None:
         self.calls, self._clock = calls, clock
         self.pieces, self.rows = 0, 7
-        self.has_news = False
+        self.closed: Mapping[str, int] = {}
         self.backfilling: dict[str, float] = {}
         self.blocked: dict[str, tuple[str, ...]] = {}
         self.in_memory: dict[str, KeptSize] = {}
@@ -79,8 +79,12 @@ class ScriptedMaterializer:
         watermarks: Mapping[str, int],
     ) -> EpochViews:
         self.calls.append(f"views of {epoch}")
+        self.closed = watermarks
         self._clock.advance(0.5)
         return EpochViews({"v": ViewVersion("v", "v", epoch)}, self.created, (), (), self.stopped)
+
+    def has_news(self, watermarks: Mapping[str, int]) -> bool:
+        return watermarks != self.closed
 
     def backfill(self) -> bool:
         self.pieces -= self.pieces > 0
@@ -162,8 +166,14 @@ class Looped:
         return change.exception(timeout=0)
 
 
-def epoch(number: int, *blocks: Block, kind: BarrierKind = BarrierKind.CHECKPOINT, stops: bool = False) -> EpochBlocks:
-    barrier = Barrier(EpochPair(number, number + 1), kind, Stop() if stops else None)
+def epoch(
+    number: int,
+    *blocks: Block,
+    kind: BarrierKind = BarrierKind.CHECKPOINT,
+    stops: bool = False,
+    watermarks: Mapping[str, int] = MappingProxyType({}),
+) -> EpochBlocks:
+    barrier = Barrier(EpochPair(number, number + 1), kind, Stop() if stops else None, watermarks=watermarks)
     return EpochBlocks(barrier, {"s": blocks} if blocks else {})
 
 
@@ -186,6 +196,22 @@ def test_the_first_epoch_and_epochs_without_rows_pass_before_spark_is_up(options
     assert looped.turns() == [Turn.BUSY, Turn.BUSY, Turn.IDLE]
     assert looped.calls == ["report of 2", "report of 3"]
     assert looped.reports[-1].views is None
+
+
+@pytest.mark.parametrize("kind", [BarrierKind.INITIAL, BarrierKind.CHECKPOINT], ids=["initial", "empty"])
+def test_a_watermark_that_passes_before_spark_is_up_closes_windows_in_the_next_epoch(kind: BarrierKind) -> None:
+    looped = Looped(spark_is_up=False, known=(CREATED,))
+    looped.epochs = [epoch(2, kind=kind, watermarks={"s": 5})]
+    looped.turns()
+    assert looped.calls == ["report of 2"] and looped.told == []
+    looped.spark_is_up = True
+    looped.turns()
+    assert looped.told == [(True, False)], "an epoch is requested, since no rows may ever come"
+    looped.epochs = [epoch(3, watermarks={"s": 5})]
+    looped.turns()
+    looped.clock.advance(1.0)
+    looped.turns()
+    assert looped.told[1:] == [], "it has closed them"
 
 
 def test_the_first_epoch_of_a_known_schema_waits_for_spark_and_shows_the_views() -> None:

@@ -496,3 +496,25 @@ def test_a_view_over_views_is_compared_with_these_too(
     assert (checks["sizes"].outcome, checks["sizes"].by_parents) == (child, by_parents)
     assert root.verify().all_equal is (not wrong)
     assert {check.by_parents for check in root.verify(engine="spark").views} == {None}, "Spark alone was asked for"
+
+
+OVER_ALL_ROWS = (
+    ViewDefinition("above", "SELECT k, i FROM t WHERE i > (SELECT avg(i) FROM t)"),
+    ViewDefinition("numbered", "SELECT i, row_number() OVER (ORDER BY i DESC) AS place FROM t"),
+    ViewDefinition("running", "SELECT day, sum(i) OVER (ORDER BY i) AS so_far FROM t"),
+    ViewDefinition("skipped", "SELECT i FROM t ORDER BY i OFFSET 3"),
+)
+
+
+@pytest.mark.parametrize("engine", ["auto", *few(ENGINES)])
+def test_views_that_read_all_rows_are_computed_again(root: CommittedRoot, engine: str) -> None:
+    written(root, *OVER_ALL_ROWS)
+    found = root.verify(engine=engine)
+    assert [(each.view, each.outcome, each.reason) for each in found.views] == [
+        (each.name, Outcome.EQUAL, "") for each in sorted(OVER_ALL_ROWS, key=lambda each: each.name)
+    ]
+    shifted = root.stored("numbered").to_pylist()
+    for each in shifted:
+        each["place"] += 1
+    root.overwrite("numbered", pa.Table.from_pylist(shifted, root.stored("numbered").schema))
+    assert check(root.verify(engine=engine), "numbered").outcome is Outcome.DIFFERENT

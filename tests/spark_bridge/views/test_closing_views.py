@@ -262,9 +262,10 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
         if not followed.materializer.backfill():
             followed.run(_rows(chance, f"f{epoch}", 3, range(60)), 20)
     assert followed.is_shown
-    news = [followed.materializer.has_news]
+    at = {"t": _us(20)}
+    news = [followed.materializer.has_news(at)]
     followed.run(None, 20)
-    news.append(followed.materializer.has_news)
+    news.append(followed.materializer.has_news(at))
     assert news == [True, False], "the next epoch closes its windows"
     assert followed.check() > 0
     followed.run(_rows(chance, "late", 9, range(60)), 30)
@@ -293,6 +294,7 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
             "SELECT window.end AS e, count(*) AS n FROM t GROUP BY window(at + INTERVAL 1 HOUR, '1 hour')",
             "of the event",
         ),
+        ("SELECT k, count(*) AS n FROM t GROUP BY ROLLUP (window(at, '1 hour'), k)", "a group of ROLLUP, CUBE or"),
         ("SELECT window.end AS e, count(DISTINCT k) AS n FROM t GROUP BY window(at, '1 hour')", "it has DISTINCT"),
         ("SELECT window.end AS e, count(*) AS n FROM u GROUP BY window(at, '1 hour')", "source u has no event time"),
         (

@@ -162,8 +162,7 @@ class ModelMaterializer:
     def columns(self) -> dict[str, tuple[str, ...]]:
         return {}
 
-    @property
-    def has_news(self) -> bool:
+    def has_news(self, watermarks: Mapping[str, int]) -> bool:
         return self._recorded.has_news
 
     @property
