@@ -19,6 +19,7 @@ from state.errors import NotFoundError, StoreNotFoundError, UsageError
 from state.lance.branch_files import BranchFiles
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.store.store import StateStore
 from state.tables.catalog import Catalog, put_source
 from state.tables.delta import Delta, DeltaBuilder
 from state.upkeep.branches import Branch, branch_tag, branches_of, check_branch_name, dropping_tag
@@ -74,8 +75,10 @@ def branch(
     elif files.is_whole:
         raise UsageError(f"branch {name!r} of {location} exists, at epoch {number}: choose another name, or drop it")
     files.make(number, _definitions(location, files.location, number))
-    if branch_of(location, name).is_dropping:
-        raise UsageError(f"branch {name!r} was dropped while it was made: `drop-branch` deletes the rest of it")
+    known = branches_of(LanceStateStore.open(location, _CLOCK, read_only=True).head.tags).get(name)
+    if known is None or known.is_dropping:
+        files.delete()  # some may be written after those that the drop has deleted
+        raise UsageError(f"branch {name!r} was dropped while it was made: make it again")
     return open_root(files.location.url, storage_options)
 
 
@@ -108,14 +111,22 @@ def drop_branch(
     location = Location(os.fspath(root), storage_options or {})
     known = branch_of(location, name)
     files = BranchFiles(location, name, _CLOCK)
-    try:
-        own = branches_of(LanceStateStore.open(files.location, _CLOCK, read_only=True).head.tags)
+
+    def end(store: StateStore | None) -> None:
+        own = branches_of(store.head.tags) if store is not None else {}
         if own:
             raise UsageError(f"branch {name!r} has branches itself, drop these first: {', '.join(own)}")
-        run_as_owner(files.location.url, storage_options, lambda store, root: None, takeover=takeover)
-    except StoreNotFoundError:
-        pass  # never whole, or deleted by other means
-    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)
+        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)
+        files.delete_store()
+
+    try:
+        # As its owner: no run begins on the branch, and no branch of it, until its store is gone.
+        run_as_owner(files.location.url, storage_options, lambda store, _: end(store), takeover=takeover)
+    except NotFoundError as error:
+        # It was never whole, or was deleted by other means, or a part of it was deleted by an earlier drop.
+        if not (known.is_dropping or isinstance(error, StoreNotFoundError)):
+            raise
+        end(None)
     files.delete()
     if branch_tag(name) in LanceStateStore.open(location, _CLOCK, read_only=True).head.tags:
         _change_tag(location, branch_tag(name), None, timeout_s)

@@ -14,6 +14,7 @@ from slackwater.commands.retry import closes_windows
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import UsageError, ViewNotFoundError
+from state.lance.branch_files import BranchFiles
 from state.lance.lance_access import copy_dataset
 from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
@@ -22,10 +23,10 @@ from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
-from state.upkeep.branches import branch_location
 from state.upkeep.quarantine import late_rows
 
-_CREATION_EPOCH = re.compile(r"-\d+((?:-\w+)?\.lance)$")
+_PATH = re.compile(r"(\w+)/.+-\d+((?:-\w+)?\.lance)")
+"""The folder of a dataset; the name of a view and the epoch that has created it; a word for its kind."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +53,15 @@ def merge(
 ) -> Merged:
     """Takes views of a branch into its root, in one epoch, without computing them again.
 
-    A view that the root lacks, or has with another definition, is taken, together with the views that read it; the rows
-    of its datasets are copied, so that the branch may be dropped afterwards.  The next run of the root must declare it
-    as the branch does.  Root and branch must have read the same files of its sources.
+    A view that was added or changed in the branch is taken, together with the views that read it, unless the root has
+    it with the same definition.  The rows of its datasets are copied, so that the branch may be dropped afterwards.
+    The next run of the root must declare it as the branch does.  Root and branch must have read the same files of its
+    sources.
 
     Args:
         root: the URL or directory of the root; no pipeline runs on it.
         name: the name of the branch.
-        views: the views to take; None for all.
+        views: the views to take, also if only the root has changed them; None for all that the branch has changed.
         storage_options: as for `open`.
 
     Raises:
@@ -74,12 +76,13 @@ def merge(
 
     def take(store: StateStore, place: LanceRoot) -> Merged:
         assert isinstance(store, LanceStateStore), "the root is one of Lance"
-        began = branch_of(place.location, name).epoch
-        branch = LanceStateStore.open(branch_location(place.location, name), clock, read_only=True)
+        branch_of(place.location, name)
+        files = BranchFiles(place.location, name, clock)
+        branch = LanceStateStore.open(files.location, clock, read_only=True)
         with branch.pin(branch.head.epoch):
             record = branch.epoch(branch.head.epoch)
             assert record is not None, "it is pinned"
-            return _Merge(store, place, branch, record, began).take(views)
+            return _Merge(store, place, branch, record, files.first()).take(views)
 
     return run_as_owner(root, storage_options, take, clock=clock)
 
@@ -92,13 +95,19 @@ class _Merge:
         root: the root.
         branch: the store of the branch.
         record: the epoch of the branch that is taken.
-        began: the epoch of the root with which the branch began.
+        first: the store of the branch as it began.
     """
 
     def __init__(
-        self, store: LanceStateStore, root: LanceRoot, branch: LanceStateStore, record: EpochRecord, began: int
+        self,
+        store: LanceStateStore,
+        root: LanceRoot,
+        branch: LanceStateStore,
+        record: EpochRecord,
+        first: LanceStateStore,
     ) -> None:
-        self._store, self._root, self._branch, self._record, self._began = store, root, branch, record, began
+        self._store, self._root, self._branch, self._record = store, root, branch, record
+        self._first, self._began = Catalog.of(first.scan("catalog")), first.head.epoch
         self._here = Catalog.of(store.scan("catalog"))
         self._there = Catalog.of(branch.scan("catalog", state_version=record.state_version))
         self._epoch = next_epoch(root.clock, store.head.epoch, store.head.term)
@@ -137,28 +146,30 @@ class _Merge:
         return Merged(self._epoch, tuple(sorted(names)), self._bytes)
 
     def _chosen(self, wanted: Collection[str] | None) -> set[str]:
-        """The views to take: those that differ, and those that read them."""
+        """The views to take: those that were changed in the branch and differ, and those that read them."""
         shown = {name for name in filter(is_view, self._there.views) if name in self._record.views}
         if unknown := sorted(set(wanted or ()) - shown):
             raise ViewNotFoundError(
                 f"{self._branch.location} has no view {unknown[0]!r}; its views are: {', '.join(sorted(shown)) or '-'}"
             )
         declared = {name for name in shown if not self._is_left(self._there.views[name])}
-        names = {name for name in (declared if wanted is None else wanted) if self._differs(name)}
+        changed = {name for name in declared if self._differs(self._first, name)}
+        names = {name for name in (changed if wanted is None else wanted) if self._differs(self._here, name)}
         while more := shown.intersection(_readers(self._there, names)) - names:
             names |= more
         for view in self._there.views.values():
-            missing = sorted(each for each in view.views if each not in names and self._differs(each))
-            if missing and _is_of(view, names):
+            read = set(view.views) - names if _is_of(view, names) else ()
+            if missing := sorted(each for each in read if self._differs(self._here, each)):
                 raise UsageError(
                     f"view {declared_name(view.name)!r} reads {missing[0]!r}, which the root does not have so: merge "
                     "it, too"
                 )
         return names
 
-    def _differs(self, name: str) -> bool:
-        here, there = self._here.views.get(name), self._there.views[name]
-        if here is None or here.identity != there.identity:
+    def _differs(self, other: Catalog, name: str) -> bool:
+        """True for a view that another catalog lacks, has with another definition, or does not maintain any more."""
+        here, there = other.views.get(name), self._there.views.get(name)
+        if here is None or there is None or here.identity != there.identity:
             return True
         return here.frozen_epoch is not None and there.frozen_epoch is None
 
@@ -182,12 +193,12 @@ class _Merge:
 
     def _require_readers(self, names: Set[str]) -> None:
         """Refuses to replace a view under others that stay."""
-        for name in sorted(_readers(self._here, names) - names):
-            if self._here.views[name].frozen_epoch is None:
-                raise UsageError(
-                    f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
-                    f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
-                )
+        maintained = {declared_name(each.name) for each in self._here.views.values() if each.frozen_epoch is None}
+        for name in sorted(maintained.intersection(_readers(self._here, names)) - names):
+            raise UsageError(
+                f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
+                f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
+            )
 
     def _require_windows(self, names: Set[str]) -> None:
         """Refuses views over the windows of a view that stays, which the root may have closed in other epochs."""
@@ -204,7 +215,7 @@ class _Merge:
 
     def _copy(self, view: ViewVersion) -> ViewVersion:
         """A view at the datasets of the root."""
-        places = {path: self._place(path, version) for path, version in view.datasets.items()}
+        places = {path: self._place(view.name, path, version) for path, version in view.datasets.items()}
         return replace(
             view.at({path: version for path, (_, version) in places.items()}),
             path=places[view.path][0],
@@ -212,15 +223,16 @@ class _Merge:
             distinct_path=view.distinct_path and places[view.distinct_path][0],
         )
 
-    def _place(self, path: str, version: int) -> tuple[str, int]:
+    def _place(self, name: str, path: str, version: int) -> tuple[str, int]:
         """The path and version at the root of a dataset of the branch; it is copied if the root does not maintain it.
 
-        A dataset has one path in both, and one for each definition.
+        A dataset has one path in both, and one for each definition.  Its copy has the name of the first view with it:
+        the view that has created it may have another one by now.
         """
         if path in self._maintained:
             return path, self._maintained[path]
         if path not in self._copied:
-            target = _CREATION_EPOCH.sub(rf"-{self._epoch}\1", path)
+            target = _PATH.sub(rf"\1/{name}-{self._epoch}\2", path)
             source = self._branch.location.child(path)
             copied, nbytes = copy_dataset(source, version, self._root.location.child(target))
             self._copied[path] = target, copied

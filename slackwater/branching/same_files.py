@@ -14,6 +14,7 @@ from state.lance.lance_store import LanceStateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
 from state.tables.records import EpochRecord
+from state.tables.tables import REMOVED_STATUSES
 
 Side: TypeAlias = tuple[LanceStateStore, Catalog, EpochRecord | None]
 """A store, its catalog, and the epoch to look at; None for the last version."""
@@ -73,10 +74,17 @@ def _rows(side: Side, source: str, table: str, fields: Collection[str]) -> Itera
     version = None if record is None else record.state_version
     names = ["key", "path", *fields]
     for rows in store.slices(table, start=start, end=start + b"\xff", fields=["path", *fields], state_version=version):
-        if table == "queue":
-            rows = rows.filter(pc.greater(rows["row_offset"], 0))  # of the others no row is in a view
+        rows = rows.filter(_has_rows(rows, table))
         if rows.num_rows:
             yield rows.select(names)
+
+
+def _has_rows(rows: pa.Table, table: str) -> pa.ChunkedArray:
+    """True for the versions of which rows are in the views.  Of others, a root knows those that it happened to list."""
+    if table == "queue":
+        return pc.greater(rows["row_offset"], 0)
+    is_removed = pc.is_in(rows["status"], pa.array(REMOVED_STATUSES))
+    return pc.and_(pc.greater(pc.fill_null(rows["rows_read"], 0), 0), pc.invert(is_removed))
 
 
 def _first_differing(left: Iterator[pa.Table], right: Iterator[pa.Table]) -> list[str]:

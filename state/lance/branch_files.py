@@ -52,6 +52,7 @@ class BranchFiles:
     def __init__(self, root: Location, name: str, clock: Clock) -> None:
         self._root, self._clock = root, clock
         self.location = branch_location(root, name)
+        self._origin = self.location.child("origin")
 
     @property
     def is_whole(self) -> bool:
@@ -74,6 +75,15 @@ class BranchFiles:
             StorageError: the root cannot be read.
         """
         return next(self._paths(self.location), None) is not None
+
+    def first(self) -> LanceStateStore:
+        """The store of the branch as it began.
+
+        Raises:
+            StoreNotFoundError: the branch is not whole.
+            StorageError: the root cannot be read.
+        """
+        return LanceStateStore.open(self._origin, self._clock, read_only=True)
 
     def make(self, epoch: int, definitions: Delta) -> None:
         """Makes the branch, of whose files some may be there.
@@ -99,13 +109,17 @@ class BranchFiles:
         origin = self._make_origin(replace(record, views=views), definitions)
         _clone(dataset_location(origin.location), dataset_location(self.location), origin.version)
 
-    def delete(self) -> None:
-        """Deletes all files of the branch; the store first, so that the rest of a branch never opens.
+    def delete_store(self) -> None:
+        """Deletes the store of the branch: the rest of a branch never opens.
 
         Raises:
             StorageError: the root cannot be read or written.
         """
         self._delete(dataset_location(self.location))
+
+    def delete(self) -> None:
+        """Deletes all files of the branch, the store first.  Errors as `delete_store`."""
+        self.delete_store()
         self._delete(self.location)
 
     def _clone_dataset(self, path: str, version: int) -> None:
@@ -113,12 +127,11 @@ class BranchFiles:
 
     def _make_origin(self, record: EpochRecord, definitions: Delta) -> LanceStateStore:
         """Makes the first version of the store of the branch."""
-        origin = self.location.child("origin")
         try:
-            store = LanceStateStore.open(origin, self._clock)
+            store = LanceStateStore.open(self._origin, self._clock)
         except StoreNotFoundError:
-            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)
-            store = LanceStateStore.open(origin, self._clock)
+            _clone(dataset_location(self._root), dataset_location(self._origin), record.state_version)
+            store = LanceStateStore.open(self._origin, self._clock)
         if store.version > record.state_version:
             return store
         others = [each for each in store.epoch_times()["epoch"].to_pylist() if each != record.epoch]

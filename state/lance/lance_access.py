@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import lance
 import pyarrow as pa
@@ -14,6 +14,7 @@ from state.lance.dataset_files import DatasetFiles
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 from state.objects.storage_error import storage_error
+from state.tables.lance_layout import for_lance
 
 _CACHE_BYTES = 64 << 20
 # Lance retries a request for this time, by default for 3 minutes.  It retries a listing 6 times on top of that.
@@ -126,7 +127,7 @@ def copy_dataset(source: Location, version: int, target: Location, fragment_rows
     dataset = open_dataset(source, version)
     try:
         fragments = write_fragments(
-            dataset.scanner(scan_in_order=True).to_reader(),
+            pa.RecordBatchReader.from_batches(dataset.schema, _pieces(dataset, fragment_rows)),
             target.lance_uri,
             dataset.schema,
             mode="create",
@@ -137,6 +138,16 @@ def copy_dataset(source: Location, version: int, target: Location, fragment_rows
         raise _creation_error(target, error) from None
     copy = create_of_fragments(target, dataset.schema, fragments)
     return int(copy.version), stored_bytes(copy)
+
+
+def _pieces(dataset: lance.LanceDataset, fragment_rows: int) -> Iterator[pa.RecordBatch]:
+    """All rows in their order, in batches that end where a fragment ends: Lance does not slice every column."""
+    room = fragment_rows
+    for batch in dataset.scanner(scan_in_order=True).to_batches():
+        for start in (0, *range(room, batch.num_rows, fragment_rows)):
+            length = min(room, batch.num_rows - start)
+            yield from for_lance(pa.Table.from_batches([batch.slice(start, length)])).to_batches()
+            room = room - length or fragment_rows
 
 
 def lance_options(location: Location) -> dict[str, str] | None:

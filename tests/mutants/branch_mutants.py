@@ -51,9 +51,9 @@ BRANCH_MUTANTS = (
         _FILES,
         (
             (
-                "            _clone(dataset_location(self._root), dataset_location(origin), record.state_version)\n",
-                "            for place in (origin, self.location):\n"
-                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version)\n",
+                "            _clone(dataset_location(self._root), dataset_location(self._origin), record.state_version",
+                "            for place in (self._origin, self.location):\n"
+                "                _clone(dataset_location(self._root), dataset_location(place), record.state_version",
             ),
         ),
         shown_by=_BEGINS,
@@ -75,8 +75,10 @@ BRANCH_MUTANTS = (
         _BRANCH,
         (
             (
-                "    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n    files.delete()\n",
-                "    files.delete()\n    _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
+                "        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n"
+                "        files.delete_store()\n",
+                "        files.delete_store()\n"
+                "        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
             ),
         ),
         shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_dropping_died_at_any_step_is_dropped_by_the_next_try",
@@ -86,6 +88,17 @@ BRANCH_MUTANTS = (
         _BRANCH,
         (("        if own:\n", "        if False:\n"),),
         shown_by=f"{_OF_BRANCHES}::test_a_branch_of_a_branch_is_a_branch",
+    ),
+    Mutant(
+        "a part of the store of a branch has to open before it is dropped",
+        _BRANCH,
+        (
+            (
+                "if not (known.is_dropping or isinstance(error, StoreNotFoundError)):",
+                "if not isinstance(error, StoreNotFoundError):",
+            ),
+        ),
+        shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try",
     ),
     Mutant(
         "rows of another dataset are compacted",
@@ -124,10 +137,22 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_part_of_a_file_more_is_another_file",
     ),
     Mutant(
+        "a merge looks at versions whose rows were removed",
+        _SAME,
+        (("pc.invert(is_removed))", "True)"),),
+        shown_by=f"{_OF_MERGES}::test_versions_without_rows_in_the_views_are_not_compared",
+    ),
+    Mutant(
         "a merge takes rows that the root maintains no longer",
         _MERGE,
         (("if name in self._here.views and self._here.views[name].frozen_epoch is None\n", "if True\n"),),
         shown_by=f"{_OF_MERGES}::test_a_dataset_that_the_root_maintains_no_longer_is_copied",
+    ),
+    Mutant(
+        "a merge takes views that the branch has not changed",
+        _MERGE,
+        (("if self._differs(self._first, name)}", "if True}"),),
+        shown_by=f"{_OF_MERGES}::test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it",
     ),
     Mutant(
         "a merge leaves the readers of a view behind",

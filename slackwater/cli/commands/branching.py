@@ -139,8 +139,8 @@ def merge(
 ) -> None:
     """Take the views of a branch into its root, without computing them again.
 
-    Views that the root lacks, or has with another definition, are taken.  Nothing may run on the root, and both must
-    have read the same files.
+    Views that were added or changed in the branch are taken.  Nothing may run on the root, and both must have read the
+    same files.
     """
     from slackwater.branching.merge import merge as take_views
 

@@ -189,9 +189,11 @@ def _surplus_by_groups(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Ta
         table.rename_columns(names).append_column("side", pa.repeat(pa.scalar(side, pa.int64()), table.num_rows))
         for table, side in ((left, 1), (right, -1))
     ]
-    groups = pa.concat_tables(sides).group_by(names).aggregate([("side", "sum")])
+    # A column that has no nulls on one side may have some on the other.
+    groups = pa.concat_tables(sides, promote_options="default").group_by(names).aggregate([("side", "sum")])
     surplus = groups["side_sum"].to_numpy()
-    rows = groups.select(names).cast(left.rename_columns(names).schema).rename_columns(left.column_names)
+    schema = pa.schema([field.with_nullable(True) for field in left.schema])
+    rows = groups.select(names).rename_columns(left.column_names).cast(schema)
     times = [np.repeat(np.arange(len(surplus)), np.maximum(side * surplus, 0)) for side in (1, -1)]
     return rows.take(pa.array(times[0])), rows.take(pa.array(times[1]))
 

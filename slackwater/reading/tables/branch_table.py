@@ -32,16 +32,17 @@ def branch_table(root: Location, tags: Mapping[str, int], clock: Clock) -> pa.Ta
 
 def _row(root: Location, branch: Branch, clock: Clock) -> dict[str, Any]:
     files = BranchFiles(root, branch.name, clock)
-    latest = None
-    try:
-        latest = LanceStateStore.open(files.location, clock, read_only=True).head.epoch
-        state = "ready"
-    except StoreNotFoundError:
-        state = "unfinished" if files.are_there else "missing"
+    latest, state = None, "dropping"
+    if not branch.is_dropping:  # a part of its store may be there, which does not open
+        try:
+            latest = LanceStateStore.open(files.location, clock, read_only=True).head.epoch
+            state = "ready"
+        except StoreNotFoundError:
+            state = "unfinished" if files.are_there else "missing"
     return {
         "branch": branch.name,
         "epoch": branch.epoch,
         "latest_epoch": latest,
-        "state": "dropping" if branch.is_dropping else state,
+        "state": state,
         "url": files.location.url,
     }

@@ -12,14 +12,17 @@ import obstore
 import pytest
 
 import slackwater as sw
+from slackwater.branching import branch as branch_module
 from slackwater.commands.maintenance import run_as_owner
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
+from state.lance.branch_files import BranchFiles
 from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
-from state.ownership.owner import Ownership
+from state.ownership.owner import Owner, Ownership, read_owner
+from state.upkeep.branches import dropping_tag
 from state.upkeep.tags import put_tag
 from tests.cases import few
 from tests.slackwater.branching.branched_root import Writer, branched, contents, opened, vacuum_now
@@ -188,6 +191,18 @@ def test_names_that_exist_or_are_no_names_are_refused(local: WrittenRoot) -> Non
 
 
 @pytest.mark.more
+def test_names_that_begin_alike_are_branches_apart(written: WrittenRoot) -> None:
+    expected, names = contents(written.root), ("ab", "a.b", "a", "A-b")
+    for name in names:
+        branched(written.root, name)
+    sw.drop_branch(written.root.url, "a", storage_options=written.root.storage_options)
+    assert opened(written.root).branches()["state"].to_pylist() == ["ready"] * 3
+    for name in ("ab", "a.b", "A-b"):
+        assert contents(written.root.child(f"branches/{name}")) == expected
+    assert contents(branched(written.root, "a")) == expected
+
+
+@pytest.mark.more
 def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None:
     branch = branched(local.root)
     run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "audit", local.epochs[1]))
@@ -234,9 +249,71 @@ def test_a_branch_with_a_running_owner_is_not_dropped(local: WrittenRoot) -> Non
     try:
         with pytest.raises(sw.OwnedError):
             sw.drop_branch(local.root.url, "trial")
+        run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, dropping_tag("trial"), local.epochs[-1]))
+        with pytest.raises(sw.OwnedError):  # also after a drop that noted itself and did no more
+            sw.drop_branch(local.root.url, "trial")
         assert contents(branch) == contents(local.root)
     finally:
         ownership.release()
+
+
+@pytest.mark.more
+def test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try(local: WrittenRoot) -> None:
+    branch = branched(local.root)
+    writer = Writer(branch)
+    writer.add("more", late(1))
+    writer.commit()
+    writer.commit()
+    run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, dropping_tag("trial"), local.epochs[-1]))
+    *older, _ = sorted((branch.child("state.lance/data").path).iterdir(), key=lambda file: file.stat().st_mtime_ns)
+    for file in older:
+        file.unlink()
+    with pytest.raises(sw.NotFoundError):
+        contents(branch)
+    assert opened(local.root).branches()["state"].to_pylist() == ["dropping"]
+    sw.drop_branch(local.root.url, "trial")
+    assert opened(local.root).branches().num_rows == 0 and not branch.path.exists()
+
+
+@pytest.mark.more
+def test_no_run_begins_on_a_branch_that_is_dropped(local: WrittenRoot, monkeypatch: pytest.MonkeyPatch) -> None:
+    branch = branched(local.root)
+    change, delete, owners = branch_module._change_tag, BranchFiles.delete_store, list[Owner | None]()
+
+    def changed(root: Location, tag: str, *arguments: Any) -> None:
+        owners.append(read_owner(branch))
+        change(root, tag, *arguments)
+
+    def deleted(files: BranchFiles) -> None:
+        delete(files)
+        owners.append(read_owner(branch))
+
+    monkeypatch.setattr(branch_module, "_change_tag", changed)
+    monkeypatch.setattr(BranchFiles, "delete_store", deleted)
+    sw.drop_branch(local.root.url, "trial")
+    first, second, *later = owners
+    for owner in (first, second):
+        assert owner is not None and not owner.released, "the branch is owned until its store is deleted"
+    assert later == [None, None], "its file is deleted, too"
+    assert not branch.path.exists()
+
+
+@pytest.mark.more
+def test_a_branch_that_is_dropped_while_it_is_made_leaves_nothing(
+    local: WrittenRoot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = BranchFiles.make
+
+    def made(files: BranchFiles, *arguments: Any) -> None:
+        sw.drop_branch(local.root.url, "trial")
+        make(files, *arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(BranchFiles, "make", made)
+        with pytest.raises(sw.UsageError, match="was dropped while it was made"):
+            branched(local.root)
+    assert opened(local.root).branches().num_rows == 0
+    assert contents(branched(local.root)) == contents(local.root)
 
 
 @pytest.mark.more

@@ -19,7 +19,7 @@ from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.catalog import Catalog, put_view
+from state.tables.catalog import Catalog, delete_view, put_view
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from state.upkeep.quarantine import clear_quarantine
@@ -55,12 +55,12 @@ def with_new_view(root: Location, **definition: Any) -> Writer:
     return writer
 
 
-def finish(writer: Writer, path: str, rows: int) -> None:
+def finish(writer: Writer, path: str, rows: int, status: str = "done", size: int = 1) -> None:
     """The root has read a file more."""
-    version = version_fingerprint('"e"', 1, None)
-    identity = {"source": "flights", "path": path, "version": version, "size": 1}
+    version = version_fingerprint('"e"', size, None)
+    identity = {"source": "flights", "path": path, "version": version, "size": size}
     key = encode_key("flights", path, version)
-    writer.delta.put("ledger", key, 1, **identity, status="done", rows_read=rows, rows_bad=0)
+    writer.delta.put("ledger", key, 1, **identity, status=status, rows_read=rows, rows_bad=0)
     writer.commit()
 
 
@@ -101,6 +101,21 @@ def test_a_view_with_another_definition_takes_the_place_of_the_old_one(local: Wr
 
 
 @pytest.mark.more
+def test_a_view_that_only_the_root_has_changed_stays_as_the_root_has_it(local: WrittenRoot) -> None:
+    with_new_view(local.root)
+    above = Writer(local.root)
+    above.add("late", late(6), identity="a plan of the root")
+    delete_view(above.delta, "by_carrier")
+    del above.views["by_carrier"]
+    above.commit()
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["late"] == sorted(map(repr, late(6).to_pylist()))
+    assert "by_carrier" not in contents(local.root)
+    assert merged(local, "late", "by_carrier").views == ("by_carrier", "late"), "they are named"
+    assert catalog(local.root).views["late"].identity == "plan"
+
+
+@pytest.mark.more
 def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
     writer = with_new_view(local.root)
     writer.views["more.2"] = replace(writer.views["late"], name="more.2")
@@ -108,6 +123,21 @@ def test_a_dataset_that_the_root_has_is_not_copied(local: WrittenRoot) -> None:
     merged(local)
     views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
     assert views["more.2"] == replace(views["late"], name="more.2")
+
+
+@pytest.mark.more
+def test_rows_that_a_replaced_view_has_left_to_another_one_are_copied_too(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    writer.add("also", late(4))
+    writer.views["also.1"] = replace(writer.views["more.1"], name="also.1")
+    writer.commit()
+    writer.add("more", by_carrier({"AA": 9}), view_class="aggregate", key=("carrier",), identity="another plan")
+    writer.add("more.1", late(7))
+    writer.commit()
+    assert merged(local).views == ("also", "more")
+    views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
+    for name, rows in (("also.1", late(1, 2, 3)), ("more.1", late(7))):
+        assert open_dataset(local.root.child(views[name].path), views[name].version).to_table().equals(rows)
 
 
 @pytest.mark.more
@@ -136,6 +166,19 @@ def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -
         merged(written)
     finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 3)
     assert merged(written).views == ("more",)
+
+
+@pytest.mark.more
+def test_versions_without_rows_in_the_views_are_not_compared(local: WrittenRoot) -> None:
+    """Files that change, or come and go, are seen by the one that lists at the time."""
+    branch = with_new_view(local.root).root
+    for size, status in ((1, "replaced"), (2, "forgotten"), (3, "done")):
+        finish(Writer(local.root), "day=4/new.csv", 3, status, size)
+    finish(Writer(local.root), "day=4/gone.csv", 0, "vanished")
+    with pytest.raises(sw.UsageError, match=r"they differ in day=4/new\.csv; run"):
+        merged(local)
+    finish(Writer(branch), "day=4/new.csv", 3, size=3)
+    assert merged(local).views == ("more",)
 
 
 @pytest.mark.more
@@ -240,6 +283,17 @@ def test_late_rows_come_with_their_view(local: WrittenRoot) -> None:
 
 
 @pytest.mark.more
+def test_views_that_the_branch_is_building_hinder_no_others(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    for name, reads in (("below", "flights"), ("above", "below")):
+        writer.add(f"{name}.next", late(1), visible={reads: ("day",)})
+        writer.views[f"{name}.next"] = replace(writer.views[f"{name}.next"], pinned_epoch=local.epochs[-1])
+    writer.commit()
+    assert merged(local).views == ("more",)
+    assert "above.next" not in catalog(local.root).views
+
+
+@pytest.mark.more
 def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None:
     above = Writer(local.root)
     above.add("mine", late(6), visible={"late": ("day",)})
@@ -247,6 +301,19 @@ def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None
     writer = Writer(branched(local.root, epoch=local.epochs[-1]))
     writer.add("late", late(5), identity="another plan")
     writer.commit()
+    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
+        merged(local)
+
+
+@pytest.mark.more
+def test_a_view_under_one_that_the_root_is_building_is_not_replaced(local: WrittenRoot) -> None:
+    writer = Writer(branched(local.root))
+    writer.add("late", late(5), identity="another plan")
+    writer.commit()
+    above = Writer(local.root)
+    above.add("mine.next", late(6), visible={"late": ("day",)})
+    above.views["mine.next"] = replace(above.views["mine.next"], pinned_epoch=local.epochs[-1])
+    above.commit()
     with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
         merged(local)
 

@@ -60,6 +60,16 @@ def test_equal_rows_in_another_order_are_equal_and_the_limit_bounds_the_examples
     assert (found.only_here, found.only_there, found.rows_here.num_rows) == (3, 0, 2)
 
 
+def test_a_column_that_only_one_side_may_lack_is_compared(tmp_path: Path) -> None:
+    """A count has no nulls; the same column of another query may have some."""
+    schema = pa.schema([pa.field("n", pa.int64(), nullable=False)])
+    left, right = pa.table({"n": [1, 2, 2]}, schema), pa.table({"n": [2, 3, None]})
+    for at, (one, other) in enumerate([(left, right), (right, left)]):
+        found = compared(tmp_path / str(at), one, other)
+        assert (bag(found.rows_here), bag(found.rows_there)) == (bag(one) - bag(other), bag(other) - bag(one))
+        assert not found.columns_here and not found.columns_there
+
+
 def test_columns_of_one_side_are_named_and_not_compared(tmp_path: Path) -> None:
     left, right = pa.table({"k": [1], "n": [2], "t": ["a"]}), pa.table({"k": [1], "n": [2.0], "u": ["b"]})
     found = compared(tmp_path / "a", left, right)
