@@ -40,13 +40,15 @@ class RunMetrics:
         self._counted: dict[tuple[Metric, tuple[tuple[str, str], ...]], float] = {}
         self._views: set[str] = set()
         self._late: set[str] = set()
+        self._last_commit_s: float | None = None
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
         """Publishes a committed epoch."""
         for phase, seconds in _phase_seconds(epoch).items():
             self._exporter.observe(Metric.EPOCH_PHASE, max(0.0, seconds), phase=phase)
         self._exporter.observe(Metric.BARRIER, epoch.seconds.collect)
-        self._exporter.set_to(Metric.LAST_COMMIT, epoch.committed_at.timestamp())
+        self._last_commit_s = epoch.committed_at.timestamp()
+        self._exporter.set_to(Metric.LAST_COMMIT, self._last_commit_s)
         for source, age_s in epoch.freshness_s.items():
             self._exporter.observe(Metric.FRESHNESS, age_s, source=source)
         for view, seconds in _view_seconds(trace.spans, self._views).items():
@@ -55,6 +57,8 @@ class RunMetrics:
     def on_status(self, status: RunStatus) -> None:
         """Publishes the status of the run."""
         self._views |= status.views.keys()
+        if self._last_commit_s is not None:  # Ray drops a gauge that is not set again for two of its reports
+            self._exporter.set_to(Metric.LAST_COMMIT, self._last_commit_s)
         for phase in RUN_PHASES:
             self._exporter.set_to(Metric.PHASE, phase == status.phase, phase=phase)
         for phase in _IN_FLIGHT:

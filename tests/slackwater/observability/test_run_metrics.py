@@ -64,6 +64,15 @@ def test_the_phases_of_an_epoch_do_not_overlap() -> None:
     assert exported.values[Metric.LAST_COMMIT][()] == START.timestamp() + 7
 
 
+def test_the_time_of_the_last_commit_is_published_without_a_new_one() -> None:
+    exported = Exported()
+    metrics = RunMetrics(exported)
+    metrics.on_epoch(committed(7), TRACE)
+    exported.values.clear()
+    metrics.on_status(STATUS)
+    assert exported.values[Metric.LAST_COMMIT] == {(): START.timestamp() + 7}
+
+
 def test_only_views_are_timed_as_views() -> None:
     exported = Exported()
     metrics = RunMetrics(exported)
