@@ -36,16 +36,20 @@ job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop 
 
 .PHONY: test
 test: setup  ## run the tests that prove the product (ten minutes on two quiet cores)
-	$(PYTEST) -n 4 -m "not (ray or more or long)"
+	$(PYTEST) -n 4 -m "not (ray or more or long or fault)"
 	$(PYTEST) -n 2 -m "ray and not (more or long)"
 
 .PHONY: test-more
-test-more: setup  ## run more cases, random queries and mutants, without Ray (25 minutes)
+test-more: setup  ## run more cases and random queries, without Ray (25 minutes)
 	$(PYTEST) -n 4 -m "more and not ray"
 
 .PHONY: test-long
 test-long: setup  ## run whole jobs on Ray: each kind of death, lost nodes, every page and example (an hour)
 	$(PYTEST) -n 2 -m "long or (more and ray)"
+
+.PHONY: faults
+faults: setup  ## put each deliberate fault into the code and see a test fail (half an hour)
+	$(PYTEST) -n 4 -m fault
 
 .PHONY: soak
 soak: setup  ## kill processes at random: make soak MINUTES=30, or TIMES=20 of each kind; BEHIND=100000 files first

@@ -20,7 +20,7 @@ def _by_name(mutant: Mutant) -> str:
     return mutant.name
 
 
-@pytest.mark.more
+@pytest.mark.fault
 @pytest.mark.parametrize(
     "mutant",
     [pytest.param(each, marks=pytest.mark.xdist_group(each.name)) for each in MUTANTS if not each.shown_by],
@@ -35,7 +35,7 @@ def test_a_fault_is_found(mutant: Mutant, tmp_path: Path, record_property: Calla
     )
 
 
-@pytest.mark.more
+@pytest.mark.fault
 @pytest.mark.parametrize("mutant", [each for each in MUTANTS if each.shown_by], ids=_by_name)
 def test_a_fault_that_stories_show_seldom_fails_a_test_of_its_room(mutant: Mutant, tmp_path: Path) -> None:
     assert fails_with(mutant, tmp_path)
