@@ -32,14 +32,16 @@ _queue_numbers = itertools.count(1)
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Assigns the groups of `--dist loadgroup`: a shared session, each other file, or what the test says.
 
-    A session without Ray is shared by the tests of one package: one for all would take longer than all other tests.
+    A session without Ray is shared by the tests of one package, or by those of the views: one for all would take longer
+    than all other tests.
     xdist reads the groups at the end of the collection, before any `pytest_collection_modifyitems` of a conftest.
     """
     if not item.get_closest_marker("xdist_group"):
         fixtures = item.fixturenames if isinstance(item, pytest.Function) else ()
         shared = next((name for name in ("session", "local_spark") if name in fixtures), None)
         path = item.path.relative_to(REPOSITORY)
-        group = f"{shared} of {path.parts[1]}" if shared == "local_spark" else shared
+        room = "views" if "views" in path.parts else path.parts[1]
+        group = f"{shared} of {room}" if shared == "local_spark" else shared
         item.add_marker(pytest.mark.xdist_group(group or str(path)))
 
 
