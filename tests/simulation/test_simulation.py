@@ -40,6 +40,11 @@ def test_fifty_seeds_keep_every_promise() -> None:
     assert [seed for _, failing in failing_seeds(0, 50) for seed in failing] == []
 
 
+@pytest.mark.xfail(reason="open: after crashes and rescalings a seen object has no row (G4), see docs/limits.md")
+def test_seed_1664_keeps_every_promise() -> None:
+    assert [seed for _, failing in failing_seeds(1664, 1) for seed in failing] == []
+
+
 @pytest.mark.more
 def test_seeds_may_be_shared_between_processes() -> None:
     assert sum(done for done, _ in failing_seeds(0, 60, jobs=2)) == 60
