@@ -11,7 +11,7 @@
 upper line; its rows come back along the lower one, through the buffers or, where a version replaces another, as staged
 pieces.  Both ways end in `FileVersions.finish`, which queues the next version.
 
-`VersionsWithoutRows` remembers which ended versions never block the next one.
+`VersionSet` remembers which ended versions never block the next one, and which cannot be read any more.
 `StateChanges` gathers the changes to the tables `queue`, `ledger` and `quarantine`, and gives them away at the barrier.
 `OpenEpoch` has the counts and rules from one barrier to the next.  `VnodeMoves` takes files out as a `Handover`, and in
 again at another fetch actor.
@@ -28,5 +28,5 @@ Invariants:
 * Reads take room and limits before they start, blocks take credit and limits before they leave.
 
 Face: `FetchExecutor`, `FileVersions` and `instructions` for the shell; `row_stager` for the rows of blocks;
-`FileProgress` and `Ending` for recovery and retries; `VersionsWithoutRows` for recovery and dry runs.
+`FileProgress` and `Ending` for recovery and retries; `VersionSet` for recovery and dry runs.
 """

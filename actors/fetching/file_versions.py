@@ -16,7 +16,7 @@ from types import MappingProxyType
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_queue import FileQueue
 from actors.fetching.state_changes import StateChanges
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import (
     ChangedFile,
     FileKey,
@@ -43,6 +43,7 @@ class FileVersions:
         state: the rows of the tables that change.
         successors: object → the version to read after the one in `queue`.
         without_rows: ended versions without an ingested row.
+        changed: ended versions whose objects have changed since this attempt began.
         held: objects of which a version was to replace others and could not be read: the next one replaces them, too.
 
     Args:
@@ -57,7 +58,7 @@ class FileVersions:
     def __init__(
         self,
         unfinished: Iterable[FileProgress],
-        without_rows: VersionsWithoutRows,
+        without_rows: VersionSet,
         appending: Iterable[str] = (),
         replacing: Iterable[str] = (),
         held: Iterable[PathKey] = (),
@@ -66,7 +67,7 @@ class FileVersions:
         self.state = StateChanges()
         self.queue = FileQueue(orders, self.state)
         self.successors: dict[PathKey, FileProgress] = {}
-        self.without_rows, self.held = without_rows, set(held)
+        self.without_rows, self.changed, self.held = without_rows, VersionSet(orders), set(held)
         self._appending, self._replacing = frozenset(appending), frozenset(replacing)
         current: set[PathKey] = set()
         for progress in sorted(unfinished, key=FileProgress.reading_order):
@@ -81,17 +82,19 @@ class FileVersions:
         replaces = replaces or (file.source, file.path) in self.held
         progress = FileProgress(file, listed_epoch=epoch, replaces=replaces)
         self.without_rows.discard(progress.key)
+        self.changed.discard(progress.key)
         self.queue.add(self.state.touch(progress))
 
     def retry(self, files: Iterable[RetriedFile]) -> None:
         """Moves quarantined versions from the ledger back into the queue; each continues behind its last row.
 
-        A version stays quarantined while another version of its object is being read.
+        A version stays quarantined while another version of its object is being read, and if the object has changed:
+        the files were chosen at an earlier epoch.
         """
         unfinished = {each.path_key for each in self.queue}
         for each in files:
-            if (each.source, each.path) not in unfinished:
-                progress = FileProgress.of_retried(each)
+            progress = FileProgress.of_retried(each)
+            if progress.path_key not in unfinished and progress.key not in self.changed:
                 self.without_rows.discard(progress.key)
                 self.state.delete_ledger(progress)
                 self.queue.add(self.state.touch(progress))
@@ -123,6 +126,7 @@ class FileVersions:
                 self.successors[source, path] = self.state.touch(later)
         else:
             self.state.patch_ledger(key, changed_epoch=epoch)
+            self.changed.add(key)
             if source in self._appending or replaces:
                 self.add(changed.now, epoch, replaces=replaces)
             else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import FileVersion, PathKey
 from actors.protocol.messages import Message
 from state.errors import ProtocolError
@@ -24,7 +24,7 @@ class Handover(Message):
         giver: name of the owner before.
         epoch: the epoch that begins with the barrier.
         files: unfinished files; each continues at its row.
-        successors, without_rows, held: see `FileVersions`.
+        successors, without_rows, changed, held: see `FileVersions`.
         samples: source → number of files that were sent ahead to infer its schema.
     """
 
@@ -32,7 +32,8 @@ class Handover(Message):
     epoch: int
     files: tuple[FileProgress, ...] = ()
     successors: tuple[FileProgress, ...] = ()
-    without_rows: VersionsWithoutRows = field(default_factory=VersionsWithoutRows)
+    without_rows: VersionSet = field(default_factory=VersionSet)
+    changed: VersionSet = field(default_factory=VersionSet)
     held: frozenset[PathKey] = frozenset()
     samples: Mapping[str, int] = field(default_factory=dict)
 

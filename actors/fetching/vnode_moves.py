@@ -92,6 +92,9 @@ class VnodeMoves:
             del versions.successors[path]
         versions.held.difference_update(*held.values())
         samples = dict(self._proposals.samples)
+        vnodes = {
+            name: [each for each in receivers if receivers[each] == name] for name in sorted({*receivers.values()})
+        }
         return [
             HandOver(
                 name,
@@ -100,12 +103,13 @@ class VnodeMoves:
                     epoch=epoch,
                     files=tuple(files.get(name, ())),
                     successors=tuple(successors.get(name, ())),
-                    without_rows=versions.without_rows.give([each for each in receivers if receivers[each] == name]),
+                    without_rows=versions.without_rows.give(given),
+                    changed=versions.changed.give(given),
                     held=frozenset(held.get(name, ())),
                     samples=samples,
                 ),
             )
-            for name in sorted(set(receivers.values()))
+            for name, given in vnodes.items()
         ]
 
     def take_over(self, handover: Handover) -> None:
@@ -118,6 +122,7 @@ class VnodeMoves:
         self.moved += len(handover.files)
         versions.successors |= {each.path_key: each for each in handover.successors}
         versions.without_rows.take(handover.without_rows)
+        versions.changed.take(handover.changed)
         versions.held |= handover.held
         self._proposals.learn(handover.samples)
 

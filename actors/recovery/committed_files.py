@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.fetching.file_progress import FileProgress
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import FileKey, FileVersion, PathKey, ReadingOrder, place
 from actors.protocol.reports import SourceProgress
 from actors.recovery.seen_names import SeenNames
@@ -42,7 +42,7 @@ class CommittedFiles:
 
     seen: SeenNames
     unfinished: Sequence[FileProgress]
-    without_rows: VersionsWithoutRows
+    without_rows: VersionSet
     held: frozenset[PathKey]
     ingested: frozenset[str]
     finished: Mapping[str, SourceProgress]
@@ -79,7 +79,7 @@ class CommittedFiles:
                 map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
                 key=partial(_reading_order, ordered),
             ),
-            without_rows=VersionsWithoutRows.of_ledger(ordered, without_rows),
+            without_rows=VersionSet.of_ledger(ordered, without_rows),
             held=frozenset(key[:2] for key in held),
             ingested=frozenset(ingested),
             finished={name: _finished(name, counts, queue, ignored.get(name, 0)) for name in declared},
@@ -91,7 +91,7 @@ class CommittedFiles:
         return cls(
             seen=SeenNames(None, [source.name for source in definition.sources]),
             unfinished=(),
-            without_rows=VersionsWithoutRows(orders(definition.sources)),
+            without_rows=VersionSet(orders(definition.sources)),
             held=frozenset(),
             ingested=frozenset(),
             finished={},

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from actors.exchange.edge import Outlet
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import FileKey
 from actors.listing.listing_state import NEVER_LISTED
 from actors.names.name_mapping import NameMapping
@@ -242,7 +242,7 @@ class ActorGroup:
             schemas=dict(self._schemas),
             poisoned=self._poisoned,
             stored=self._stored,
-            without_rows=VersionsWithoutRows(orders(self._definition.sources)),
+            without_rows=VersionSet(orders(self._definition.sources)),
         )
         if recovered is not None:
             start = replace(

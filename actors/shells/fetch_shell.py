@@ -24,7 +24,7 @@ from actors.fetching.instructions import (
     StagePiece,
 )
 from actors.fetching.read_buffers import Piece
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
 from actors.protocol.barrier import Barrier, Update
@@ -65,7 +65,7 @@ class FetchStart:
     schemas: Mapping[str, pa.Schema]
     poisoned: Mapping[FileKey, str]
     stored: Mapping[str, str]
-    without_rows: VersionsWithoutRows
+    without_rows: VersionSet
     unfinished: Sequence[FileProgress] = ()
     held: Sequence[PathKey] = ()
 

@@ -12,7 +12,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import EmitBlock, ReadPiece
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import FileKey, FileVersion
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
@@ -69,7 +69,7 @@ def fetcher(
         settings=settings,
         num_fetchers=settings.fetcher_bounds[0],
         outlet=Outlet("fetch-0", credit_bytes),
-        files=FileVersions(unfinished, VersionsWithoutRows(keys=without_rows)),
+        files=FileVersions(unfinished, VersionSet(keys=without_rows)),
         known_schemas=known_schemas,
         poisoned=poisoned,
         policies={"s": FilePolicy()},

@@ -140,7 +140,7 @@ BRANCH_MUTANTS = (
         "a merge looks at versions whose rows were removed",
         _SAME,
         (("pc.invert(is_removed))", "True)"),),
-        shown_by=f"{_OF_MERGES}::test_versions_without_rows_in_the_views_are_not_compared",
+        shown_by=f"{_OF_MERGES}::test_version_set_in_the_views_are_not_compared",
     ),
     Mutant(
         "a merge takes rows that the root maintains no longer",

@@ -50,6 +50,20 @@ MUTANTS = (
         start=257,
     ),
     Mutant(
+        "a version is retried though its object has changed",
+        "actors/fetching/file_versions.py",
+        ((" and progress.key not in self.changed", ""),),
+        shown_by="tests/actors/fetching/test_retry.py::"
+        "test_a_version_whose_object_has_changed_since_the_retry_was_asked_for_stays_quarantined",
+    ),
+    Mutant(
+        "the next owner of a vnode does not know what has changed",
+        "actors/fetching/vnode_moves.py",
+        (("        versions.changed.take(handover.changed)\n", ""),),
+        shown_by="tests/actors/coordination/test_rescaling.py::"
+        "test_the_next_owner_retries_no_version_whose_object_has_changed",
+    ),
+    Mutant(
         "alignment does not block",
         "actors/exchange/barrier_aligner.py",
         (("        if edge in self._blocked:\n            return []\n", ""),),

@@ -40,8 +40,7 @@ def test_fifty_seeds_keep_every_promise() -> None:
     assert [seed for _, failing in failing_seeds(0, 50) for seed in failing] == []
 
 
-@pytest.mark.xfail(reason="open: after crashes and rescalings a seen object has no row (G4), see docs/limits.md")
-def test_seed_1664_keeps_every_promise() -> None:
+def test_a_file_that_changes_while_its_retry_is_under_way_is_not_lost() -> None:
     assert [seed for _, failing in failing_seeds(1664, 1) for seed in failing] == []
 
 

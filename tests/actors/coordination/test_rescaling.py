@@ -12,11 +12,11 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.handover import Handover, VnodeArrivals
 from actors.fetching.instructions import CloseFile, FetchInstruction, HandOver
-from actors.fetching.versions_without_rows import VersionsWithoutRows
-from actors.files import ChangedFile, Vanished
+from actors.fetching.version_set import VersionSet
+from actors.files import ChangedFile, RetriedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.instructions import End, Send
-from actors.protocol.messages import ChangedFiles, NewFiles
+from actors.protocol.messages import ChangedFiles, NewFiles, RetriedFiles
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.settings import BarrierSettings, FetchSettings
@@ -36,7 +36,7 @@ def fetcher(name: str = "fetch-0", *, num_fetchers: int = 1, concurrency: int = 
         settings=FetchSettings(concurrency=concurrency),
         num_fetchers=num_fetchers,
         outlet=Outlet(name),
-        files=FileVersions((), VersionsWithoutRows()),
+        files=FileVersions((), VersionSet()),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy()},
@@ -80,6 +80,18 @@ def test_files_go_with_their_vnodes_after_the_barrier_and_their_rows_of_state_st
     taker = fetcher("fetch-1", num_fetchers=2)
     assert of(Send, taker.on_message(barrier(1, Update(ONE, TWO)), 0.0)) == [], "it begins behind this barrier"
     assert [path for path, _ in reads(taker.on_message(handover(moved), 0.0))] == MOVING
+
+
+def test_the_next_owner_retries_no_version_whose_object_has_changed() -> None:
+    executor = started()
+    bad = file(MOVING[0])
+    executor.on_message(ChangedFiles((ChangedFile(bad.version, file(MOVING[0], etag="2")),)), 0.0)
+    moved = executor.on_message(barrier(1, Update(ONE, TWO)), 0.0)
+    taker = fetcher("fetch-1", num_fetchers=2)
+    taker.on_message(barrier(1, Update(ONE, TWO)), 0.0)
+    taker.on_message(handover(moved), 0.0)
+    chosen = RetriedFile(bad, 0, 0, 1, None, 0, requests=1, bytes_read=1)
+    assert reads(taker.on_message(RetriedFiles((chosen,)), 0.0)) == []
     assert delta_rows(taker.on_message(barrier(2), 0.0), "queue") == [], "no row is written again"
     assert executor.progress().backlog == len(STAYING)
     assert (executor.progress().moved, taker.progress().moved) == (-len(MOVING), len(MOVING))

@@ -14,7 +14,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import FetchInstruction
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import ChangedFile, FileKey, FileVersion, PathKey
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.protocol.instructions import Send
@@ -46,7 +46,7 @@ def executor(
         settings=FetchSettings(**settings),  # type: ignore[arg-type]
         num_fetchers=1,
         outlet=Outlet("fetch-0", None),
-        files=FileVersions(unfinished, VersionsWithoutRows(keys=without_rows), appending, replacing, held),
+        files=FileVersions(unfinished, VersionSet(keys=without_rows), appending, replacing, held),
         known_schemas=["s"],
         poisoned={},
         policies={"s": FilePolicy(on_change=on_change)},

@@ -134,6 +134,17 @@ def test_a_retried_version_that_is_gone_and_not_listed_again_yet_is_new_when_it_
     assert report(sealed).vanished == (Vanished("s", "bad", file("bad").version),)
 
 
+def test_a_version_whose_object_has_changed_since_the_retry_was_asked_for_stays_quarantined() -> None:
+    executor = started()
+    executor.on_message(ChangedFiles((ChangedFile(file("bad").version, file("bad", etag="2")),)), 0.0)
+    assert reads(executor.on_message(RetriedFiles((retried(file("bad"), rows_read=5),)), 0.0)) == []
+    sealed = executor.on_message(barrier(1), 0.0)
+    (noted,) = report(sealed).delta.tables["ledger"].to_pylist()
+    assert (noted["key"], noted["op"] == DELETE) == (key(file("bad")), False)
+    assert noted["row"]["changed_epoch"] is not None
+    assert delta_rows(sealed, "queue") == []
+
+
 def test_a_path_that_is_read_in_another_version_is_not_read_in_the_old_one_too() -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)

@@ -15,7 +15,7 @@ from actors.exchange.edge import Inlet
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffers import Piece
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.formats.options import Parquet
 from actors.hosting.fetch_actor import FetchActor
 from actors.protocol.barrier import Barrier, Stop
@@ -64,7 +64,7 @@ def fetch_actor(root: Path, receiver: Receiver, sources: Sequence[SourceDefiniti
             schemas={},
             poisoned={},
             stored={"s": PATH},
-            without_rows=VersionsWithoutRows(),
+            without_rows=VersionSet(),
         ),
     )
     actor._outlets = {"merger": (receiver, actor.outlet())}

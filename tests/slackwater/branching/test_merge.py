@@ -169,7 +169,7 @@ def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -
 
 
 @pytest.mark.more
-def test_versions_without_rows_in_the_views_are_not_compared(local: WrittenRoot) -> None:
+def test_version_set_in_the_views_are_not_compared(local: WrittenRoot) -> None:
     """Files that change, or come and go, are seen by the one that lists at the time."""
     branch = with_new_view(local.root).root
     for size, status in ((1, "replaced"), (2, "forgotten"), (3, "done")):

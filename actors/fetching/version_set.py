@@ -1,4 +1,4 @@
-"""Ended versions without an ingested row: 8 bytes each, by vnode."""
+"""Sets of versions of objects: 8 bytes for each, by vnode."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Hashes = npt.NDArray[np.uint64]
 _NONE = np.empty(0, np.uint64)
 
 
-class VersionsWithoutRows:
+class VersionSet:
     """A set of versions, of which only a hash of 64 bits is kept.
 
     A version is asked for when its object changes.  Then another version of its vnode is taken for it with a
@@ -38,7 +38,7 @@ class VersionsWithoutRows:
             self.add(key)
 
     @classmethod
-    def of_ledger(cls, ordered: Iterable[str], rows: pa.Table) -> VersionsWithoutRows:
+    def of_ledger(cls, ordered: Iterable[str], rows: pa.Table) -> VersionSet:
         """The versions of rows of the ledger, with the columns `key`, `source` and `path`."""
         made = cls(ordered)
         hashes, vnodes = np.empty(rows.num_rows, np.uint64), np.empty(rows.num_rows, np.uint8)
@@ -68,20 +68,20 @@ class VersionsWithoutRows:
         if hashes is not None:
             hashes.discard(_hash(encode_key(*key)))
 
-    def of(self, vnodes: Container[int]) -> VersionsWithoutRows:
+    def of(self, vnodes: Container[int]) -> VersionSet:
         """The versions of some vnodes, which share their memory with this set."""
-        part = VersionsWithoutRows(self._ordered)
+        part = VersionSet(self._ordered)
         part._by_vnode = {vnode: hashes for vnode, hashes in self._by_vnode.items() if vnode in vnodes}
         return part
 
-    def give(self, vnodes: Collection[int]) -> VersionsWithoutRows:
+    def give(self, vnodes: Collection[int]) -> VersionSet:
         """Removes the versions of some vnodes, and returns them."""
         part = self.of(vnodes)
         for vnode in part._by_vnode:
             del self._by_vnode[vnode]
         return part
 
-    def take(self, given: VersionsWithoutRows) -> None:
+    def take(self, given: VersionSet) -> None:
         """Adds the versions of vnodes of which none is here."""
         self._by_vnode |= given._by_vnode
 

@@ -8,7 +8,7 @@ import tracemalloc
 
 import pyarrow as pa
 
-from actors.fetching.versions_without_rows import VersionsWithoutRows
+from actors.fetching.version_set import VersionSet
 from actors.files import FileKey
 from actors.protocol.vnode_mapping import vnode_of_file
 from state.tables.keys import encode_key
@@ -32,7 +32,7 @@ def test_it_says_what_a_set_says() -> None:
     rng = random.Random(3)
     # Of one vnode, so that its changes are merged.
     keys = [key(number, "ordered") for number in range(2_000)]
-    kept = VersionsWithoutRows.of_ledger(["ordered"], ledger(keys[:1_000]))
+    kept = VersionSet.of_ledger(["ordered"], ledger(keys[:1_000]))
     expected = set(keys[:1_000])
     for _ in range(5_000):
         each = rng.choice(keys)
@@ -48,15 +48,15 @@ def test_it_says_what_a_set_says() -> None:
 
 def test_the_ledger_gives_the_versions_that_were_added() -> None:
     keys = [key(number, source) for number in range(500) for source in ("s", "ordered")]
-    for kept in (VersionsWithoutRows(["ordered"], keys), VersionsWithoutRows.of_ledger(["ordered"], ledger(keys))):
+    for kept in (VersionSet(["ordered"], keys), VersionSet.of_ledger(["ordered"], ledger(keys))):
         assert all(each in kept for each in keys) and len(kept) == len(keys)
         assert key(1, "t") not in kept and ("s", key(1)[1], key(2)[2]) not in kept
-    assert len(VersionsWithoutRows.of_ledger([], ledger([]))) == 0
+    assert len(VersionSet.of_ledger([], ledger([]))) == 0
 
 
 def test_versions_move_with_their_vnodes() -> None:
     keys = [key(number, source) for number in range(500) for source in ("s", "ordered")]
-    giver, taker = VersionsWithoutRows(["ordered"], keys), VersionsWithoutRows(["ordered"])
+    giver, taker = VersionSet(["ordered"], keys), VersionSet(["ordered"])
     vnodes = [vnode for vnode in range(VNODES) if vnode % 3 or vnode == vnode_of("ordered")]
     taker.take(pickle.loads(pickle.dumps(giver.give(vnodes))))
     for each in keys:
@@ -67,7 +67,7 @@ def test_versions_move_with_their_vnodes() -> None:
 def test_a_version_takes_some_ten_bytes() -> None:
     rows = ledger([key(number) for number in range(200_000)])
     tracemalloc.start()
-    kept = VersionsWithoutRows.of_ledger([], rows)
+    kept = VersionSet.of_ledger([], rows)
     for number in range(200_000, 210_000):
         kept.add(key(number))
     lasting, _ = tracemalloc.get_traced_memory()
