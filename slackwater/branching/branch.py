@@ -77,7 +77,8 @@ def branch(
     files.make(number, _definitions(location, files.location, number))
     known = branches_of(LanceStateStore.open(location, _CLOCK, read_only=True).head.tags).get(name)
     if known is None or known.is_dropping:
-        files.delete()  # some may be written after those that the drop has deleted
+        files.delete_store()  # some may be written after those that the drop has deleted
+        files.delete_rest()
         raise UsageError(f"branch {name!r} was dropped while it was made: make it again")
     return open_root(files.location.url, storage_options)
 
@@ -127,7 +128,7 @@ def drop_branch(
         if not (known.is_dropping or isinstance(error, StoreNotFoundError)):
             raise
         end(None)
-    files.delete()
+    files.delete_rest()
     if branch_tag(name) in LanceStateStore.open(location, _CLOCK, read_only=True).head.tags:
         _change_tag(location, branch_tag(name), None, timeout_s)
     _change_tag(location, dropping_tag(name), None, timeout_s)

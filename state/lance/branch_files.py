@@ -117,9 +117,8 @@ class BranchFiles:
         """
         self._delete(dataset_location(self.location))
 
-    def delete(self) -> None:
-        """Deletes all files of the branch, the store first.  Errors as `delete_store`."""
-        self.delete_store()
+    def delete_rest(self) -> None:
+        """Deletes what is left of the branch after `delete_store`.  Errors as there."""
         self._delete(self.location)
 
     def _clone_dataset(self, path: str, version: int) -> None:
