@@ -155,8 +155,7 @@ class _Merge:
         declared = {name for name in shown if not self._is_left(self._there.views[name])}
         changed = {name for name in declared if self._differs(self._first, name)}
         names = {name for name in (changed if wanted is None else wanted) if self._differs(self._here, name)}
-        while more := shown.intersection(_readers(self._there, names)) - names:
-            names |= more
+        names = shown.intersection(self._there.with_readers(names))
         for view in self._there.views.values():
             read = set(view.views) - names if _is_of(view, names) else ()
             if missing := sorted(each for each in read if self._differs(self._here, each)):
@@ -194,7 +193,7 @@ class _Merge:
     def _require_readers(self, names: Set[str]) -> None:
         """Refuses to replace a view under others that stay."""
         maintained = {declared_name(each.name) for each in self._here.views.values() if each.frozen_epoch is None}
-        for name in sorted(maintained.intersection(_readers(self._here, names)) - names):
+        for name in sorted(maintained.intersection(self._here.readers(names)) - names):
             raise UsageError(
                 f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "
                 f"the branch does not maintain it: declare {name!r} in the branch, too, or drop it in the root"
@@ -202,9 +201,8 @@ class _Merge:
 
     def _require_windows(self, names: Set[str]) -> None:
         """Refuses views over the windows of a view that stays, which the root may have closed in other epochs."""
-        of_windows = {view.name for view in self._there.views.values() if closes_windows(view)}
-        while more := _readers(self._there, of_windows) - of_windows:
-            of_windows |= more
+        closing = [view.name for view in self._there.views.values() if closes_windows(view)]
+        of_windows = self._there.with_readers(closing)
         for view in self._there.views.values():
             read = sorted(of_windows.intersection(view.views) - names)
             if read and _is_of(view, names):
@@ -265,8 +263,3 @@ class _Merge:
 def _is_of(view: CatalogView, names: Set[str]) -> bool:
     """True for one of these views, and for a hidden view of one."""
     return declared_name(view.name) in names
-
-
-def _readers(catalog: Catalog, names: Set[str]) -> set[str]:
-    """The views that read one of these, by themselves or by their hidden views."""
-    return {declared_name(view.name) for view in catalog.views.values() if not names.isdisjoint(view.views)}

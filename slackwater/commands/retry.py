@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -114,7 +114,8 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
         CommandRefusedError: the view has not failed, and closes no windows.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
-    views = Catalog.of(store.scan("catalog")).views
+    catalog = Catalog.of(store.scan("catalog"))
+    views = catalog.views
     if name not in views or not is_view(name):
         names = ", ".join(filter(is_view, views)) or "none"
         raise ViewNotFoundError(f"there is no view {name!r} to retry; the views are: {names}")
@@ -122,21 +123,13 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     if views[name].error is not None:
         put_view(delta, replace(views[name], error=None))
     elif closes_windows(views[name]):
-        for each in _with_readers(name, views.values()):
-            if each.frozen_epoch is None:
+        anew = catalog.with_readers([name])
+        for each in views.values():
+            if declared_name(each.name) in anew and each.frozen_epoch is None:
                 put_view(delta, replace(each, frozen_epoch=store.head.epoch))
     else:
         raise CommandRefusedError(has_not_failed(name))
     _commit(store, clock, delta)
-
-
-def _with_readers(name: str, views: Collection[CatalogView]) -> list[CatalogView]:
-    """A view and those that read it, also by way of others; hidden views among them."""
-    found, before = {name}, 0
-    while len(found) > before:
-        before = len(found)
-        found |= {declared_name(each.name) for each in views if not found.isdisjoint(map(declared_name, each.visible))}
-    return [each for each in views if declared_name(each.name) in found]
 
 
 def closes_windows(view: CatalogView) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -12,6 +12,7 @@ import pyarrow as pa
 from state.tables.delta import DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, SourceWatermark
+from state.tables.stored_rows import declared_name
 
 _VNODE = 0
 _Kind: TypeAlias = Literal["pipeline", "source", "view", "column", "watermark"]
@@ -68,6 +69,17 @@ class Catalog:
             tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
             {row["name"]: SourceWatermark(row["name"], **json.loads(row["definition"])) for row in kinds["watermark"]},
         )
+
+    def readers(self, names: Collection[str]) -> set[str]:
+        """The declared views that read one of these, by themselves or by their hidden views."""
+        return {declared_name(view.name) for view in self.views.values() if not {*names}.isdisjoint(view.views)}
+
+    def with_readers(self, names: Collection[str]) -> set[str]:
+        """These views, and the declared views that read them, also by way of others."""
+        found = {*names}
+        while more := self.readers(found) - found:
+            found |= more
+        return found
 
 
 def put_pipeline(delta: DeltaBuilder, pipeline: CatalogPipeline) -> None:

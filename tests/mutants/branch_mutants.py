@@ -157,7 +157,7 @@ BRANCH_MUTANTS = (
     Mutant(
         "a merge leaves the readers of a view behind",
         _MERGE,
-        (("            names |= more\n", "            break\n"),),
+        (("shown.intersection(self._there.with_readers(names))", "shown.intersection(names)"),),
         shown_by=f"{_OF_MERGES}::test_a_view_comes_with_its_readers_and_not_without_what_it_reads",
     ),
     Mutant(
@@ -169,7 +169,7 @@ BRANCH_MUTANTS = (
     Mutant(
         "a merge looks for windows in the views alone that it takes views over",
         _MERGE,
-        (("            of_windows |= more\n", "            break\n"),),
+        (("self._there.with_readers(closing)", "{*closing}"),),
         shown_by=f"{_OF_MERGES}::test_a_view_over_closed_windows_is_not_taken_without_them",
     ),
     Mutant(
