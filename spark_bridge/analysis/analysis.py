@@ -238,6 +238,8 @@ class _Analysis:
     def _with_plain_values(self, plan: Plan, stored: Collection[str]) -> Plan:
         """The plan in which the plans of subqueries of one value are plain, too."""
         catalyst = self._catalyst
+        if not catalyst.may_have(plan, "PLAN_EXPRESSION"):
+            return plan
         children = catalyst.items(plan.children())
         if children:
             plan = catalyst.with_children(plan, [self._with_plain_values(each, stored) for each in children])

@@ -29,7 +29,7 @@ POSITION_FIELD = pa.field("__sw_position", pa.int64())
 """The number of a row among those that are put in order."""
 
 OF_ALL_ROWS = frozenset({"whole", "values"})
-"""What an epoch makes of leaves of which it reads all rows, at least at times."""
+"""The values of `touched` for leaves of which an epoch may read all rows."""
 
 AFTER = "__sw_after"
 """The prefix of a value as it is, where it stands beside the value as it was."""
@@ -90,7 +90,25 @@ class JoinPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class WindowPlan:
+class _OverRows:
+    """A leaf over the rows of one hidden view.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view.
+    """
+
+    name: str
+    rows: str
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows below it."""
+        return (self.rows,)
+
+
+@dataclass(frozen=True, eq=False)
+class WindowPlan(_OverRows):
     """Window functions over the rows of each key: the columns of their `PARTITION BY`.
 
     Args:
@@ -107,8 +125,6 @@ class WindowPlan:
         leaves: id of the first attribute of either leaf → `ROWS`.
     """
 
-    name: str
-    rows: str
     columns: tuple[tuple[str, str | None], ...]
     key: frozenset[str]
     identity: str
@@ -117,11 +133,6 @@ class WindowPlan:
     schema: pa.Schema = field(repr=False)
     whole: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The view with the rows below it."""
-        return (self.rows,)
 
     @property
     def names(self) -> list[str]:
@@ -140,7 +151,7 @@ class WindowPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class LimitPlan:
+class LimitPlan(_OverRows):
     """The first rows in an order: an `ORDER BY` with a `LIMIT`, and perhaps an `OFFSET`.
 
     Args:
@@ -156,8 +167,6 @@ class LimitPlan:
         leaves: id of the first attribute of either leaf → `ROWS`.
     """
 
-    name: str
-    rows: str
     names: list[str]
     skipped: int
     end: int
@@ -165,11 +174,6 @@ class LimitPlan:
     plan: Plan = field(repr=False)
     whole: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The view with the rows below it."""
-        return (self.rows,)
 
     @property
     def text(self) -> str:
@@ -189,7 +193,7 @@ class LimitPlan:
 
 
 @dataclass(frozen=True, eq=False)
-class WholePlan:
+class WholePlan(_OverRows):
     """A query over all rows at once: a window without `PARTITION BY`, a long limit, an `OFFSET`.
 
     Args:
@@ -203,19 +207,12 @@ class WholePlan:
         leaves: id of the first attribute of the leaf → `ROWS`.
     """
 
-    name: str
-    rows: str
     names: list[str]
     text: str
     identity: str
     plan: Plan = field(repr=False)
     schema: pa.Schema = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The view with the rows below it."""
-        return (self.rows,)
 
     @property
     def touched(self) -> str:

@@ -41,14 +41,15 @@ def existence(catalyst: Catalyst, rows: Plan) -> Expression:
 
 def has_single_value(catalyst: Catalyst, expression: Expression) -> bool:
     """Whether an expression has such a subquery in it."""
-    return is_single_value(expression) or any(
-        has_single_value(catalyst, each) for each in catalyst.items(expression.children())
+    return catalyst.may_have(expression, "SCALAR_SUBQUERY") and (
+        is_single_value(expression)
+        or any(has_single_value(catalyst, each) for each in catalyst.items(expression.children()))
     )
 
 
 def has_single_values(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has such a subquery."""
-    return any(
+    return catalyst.may_have(plan, "SCALAR_SUBQUERY") and any(
         has_single_value(catalyst, each)
         for part in parts_of(catalyst, plan)
         if part.subqueries().size()
@@ -113,7 +114,7 @@ class ValueJoins:
         """A plan without names of relations, with joins in place of subqueries."""
         catalyst = self._catalyst
         children = catalyst.items(plan.children())
-        if not children:
+        if not children or not catalyst.may_have(plan, "SCALAR_SUBQUERY"):
             return plan
         plan = catalyst.with_children(plan, [self.of(each) for each in children])
         match simple_name(plan):
@@ -152,7 +153,9 @@ class ValueJoins:
         return any(map(self._is_in, expressions))
 
     def _is_in(self, expression: Expression) -> bool:
-        return self.is_value(expression) or self._are_in(self._catalyst.items(expression.children()))
+        return self._catalyst.may_have(expression, "SCALAR_SUBQUERY") and (
+            self.is_value(expression) or self._are_in(self._catalyst.items(expression.children()))
+        )
 
     def _filter(self, plan: Plan) -> Plan:
         catalyst, rows, values = self._catalyst, plan.child(), _Values(self)
