@@ -1,4 +1,4 @@
-"""The partial aggregation of new rows: a Spark job over Spark's physical operators, planned once."""
+"""The partial aggregation of new rows by Spark's physical operators, planned once: in the driver, or as a job."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.catalyst.arrow_frames import table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
 from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.driver_plan import DriverPlan
 from spark_bridge.catalyst.leaves import RowsOver
 
 
@@ -63,6 +64,10 @@ class PhysicalAggregation:
         """The grouping, then the attributes of the functions' buffers."""
         return self._catalyst.items(self._partial.output())
 
+    def over(self, rows: PhysicalPlan) -> PhysicalPlan:
+        """The first step over a plan with the attributes of the first one."""
+        return self._catalyst.with_children(self._partial, [rows])
+
     def run(self, rows: PhysicalPlan, tasks: int) -> Any:
         """Runs the job.  Returns a Scala iterator of groups and buffers, in the driver.
 
@@ -70,7 +75,7 @@ class PhysicalAggregation:
             rows: a plan with the attributes of the first one.
             tasks: the number of tasks of the second step; 1 if one step is enough, as the rows are in one partition.
         """
-        plan = self._catalyst.with_children(self._partial, [rows])
+        plan = self.over(rows)
         if tasks > 1:
             grouping = self._together.groupingExpressions()
             if grouping.size():
@@ -98,10 +103,11 @@ class CallOverRows:
 
 
 class PartialAggregation:
-    """One job: rows -> one row per group, with the grouping and the functions' buffers.
+    """Rows -> one row per group, with the grouping and the functions' buffers.
 
     The aggregation, over the plain columns of a projection, is planned once.  That projection, and the filters below
-    it, are compiled once for few rows; for many, Spark plans them in every epoch.
+    it, are compiled once for few rows, and all runs in the driver; for many, Spark plans them in every epoch, and runs
+    a job.
 
     Args:
         catalyst: of the session.
@@ -143,6 +149,11 @@ class PartialAggregation:
     def _compiled(self) -> CompiledRows | None:
         return CompiledRows.of(self._catalyst, self._projection)
 
+    @cached_property
+    def _in_driver(self) -> DriverPlan | None:
+        leaf = self._catalyst.rows_to_come(self._projection.output())
+        return DriverPlan.of(self._catalyst, self._aggregation.over(leaf), self._struct)
+
     def run(self, rows: RowsOver, tasks: int) -> pa.Table:
         """Runs the job over new rows.
 
@@ -150,13 +161,10 @@ class PartialAggregation:
             rows: the new rows, over a plan with the output of the first one.
             tasks: the number of tasks that share the groups, after a shuffle; 1 for one task without a shuffle.
         """
-        if rows.few is not None and self._compiled is not None:
-            scan = self._compiled.scan(rows.few, self._projection.output())
-            return self._table(self._aggregation.run(scan, tasks=1))
+        if rows.few is not None and self._compiled is not None and self._in_driver is not None:
+            return self._in_driver.table(self._compiled.copied(rows.few), self.schema)
         plan = self._catalyst.with_children(self._projection, [rows.plan])
         if tasks == 1:
             plan = self._catalyst.one_partition(plan)
-        return self._table(self._aggregation.run(self._catalyst.physical_plan(plan), tasks))
-
-    def _table(self, groups: Any) -> pa.Table:
+        groups = self._aggregation.run(self._catalyst.physical_plan(plan), tasks)
         return table_of_rows(self._catalyst.spark, groups, self._struct, self.schema)

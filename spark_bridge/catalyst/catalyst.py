@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -444,15 +444,23 @@ class Catalyst:
         method = self._method("catalyst.expressions.BasePredicate", "eval", answer, row)
         return self._function(method.bindTo(predicate))
 
-    def scan(self, output: Any, rows: Any) -> PhysicalPlan:
-        """A physical plan of rows of the driver, in one partition.
+    def row_copies(self, rows: Any) -> Any:
+        """A Seq of copies of internal rows, which come from a Scala iterator that writes all into the same memory."""
+        return rows.map(self._row_copy).toList()
 
-        Args:
-            output: their attributes (a Seq).
-            rows: a Scala iterator of internal rows, which are copied.
+    @cached_property
+    def _row_copy(self) -> Any:
+        return self._function(self._method("catalyst.InternalRow", "copy", self._class("catalyst.InternalRow")))
+
+    def rows_to_come(self, output: Any) -> PhysicalPlan:
+        """A physical leaf with the given attributes (a Seq): one partition without rows, in place of which others come.
+
+        Its RDD reads the partition that it is asked for.
         """
-        copy = self._function(self._method("catalyst.InternalRow", "copy", self._class("catalyst.InternalRow")))
-        return self.execution.CoalesceExec(1, self.execution.LocalTableScanExec(output, rows.map(copy).toList()))
+        context = self._jvm.org.apache.spark.api.java.JavaSparkContext(self._session.sparkContext())
+        rdd = context.parallelize(self._jvm.java.util.ArrayList(), 1).rdd()
+        single = self.singleton("catalyst.plans.physical.SinglePartition")
+        return self.execution.RDDScanExec(output, rdd, "rows to come", single, self._no_elements)
 
     def _method(self, class_name: str, name: str, result: Any, *arguments: Any) -> Any:
         """A handle on a public method of a class, which is named relative to `org.apache.spark.sql`."""
@@ -552,10 +560,13 @@ class Catalyst:
         self._set_active(self._session)
         return self._execution(plan).sparkPlan()
 
+    def prepared(self, plan: PhysicalPlan) -> PhysicalPlan:
+        """A physical plan, prepared by Spark for execution."""
+        return self._prepare(self._session, plan)
+
     def rows_of_physical(self, plan: PhysicalPlan) -> Any:
-        """Runs a physical plan.  Returns an iterator of its rows, in the driver."""
-        prepared = self._prepare(self._session, plan)
-        return prepared.executeCollectIterator()._2()
+        """Runs a physical plan as a job.  Returns an iterator of its rows, in the driver."""
+        return self.prepared(plan).executeCollectIterator()._2()
 
     def frame(self, plan: Plan) -> DataFrame:
         """A DataFrame that runs an analysed plan."""

@@ -64,10 +64,10 @@ class CompiledRows:
         with self._lock:
             return table_of_rows(self._catalyst.spark, self._applied(rows), self._struct, schema)
 
-    def scan(self, rows: pa.Table, output: Any) -> Any:
-        """The result over rows of the leaf as a physical plan of one partition, under these attributes (a Seq)."""
+    def copied(self, rows: pa.Table) -> Any:
+        """The result over rows of the leaf, as a Scala Seq of internal rows."""
         with self._lock:
-            return self._catalyst.scan(output, self._applied(rows))
+            return self._catalyst.row_copies(self._applied(rows))
 
     def _applied(self, rows: pa.Table) -> Any:
         present: Mapping[str, Any] = dict(zip(rows.column_names, rows.columns, strict=True))

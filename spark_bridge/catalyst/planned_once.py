@@ -5,13 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
-from spark_bridge.catalyst.catalyst import Catalyst, PhysicalPlan, Plan
+from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.driver_plan import DriverPlan
 from spark_bridge.catalyst.leaves import LeafRows
 
 
 class PlannedOnce:
-    """Runs the query over the rows of its leaf, in one task.
+    """Runs the query over the rows of its leaf: few in the driver's thread, and many in one task.
 
     Args:
         catalyst: of the session.
@@ -20,22 +21,22 @@ class PlannedOnce:
 
     def __init__(self, catalyst: Catalyst, plan: Plan) -> None:
         self._catalyst = catalyst
-        [self._leaf] = catalyst.leaves(plan)
+        [leaf] = catalyst.leaves(plan)
         self._plan = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
-        self._struct = plan.schema()
-        self._as_it_is = CompiledRows(catalyst, [], self._leaf, self._leaf.schema())
+        self._output, self._struct = leaf.output(), plan.schema()
+        self._names = [each.name() for each in catalyst.items(self._output)]
+        self._leaf_rows = CompiledRows(catalyst, [], leaf, leaf.schema())
+        self._in_driver = DriverPlan.of(catalyst, self._plan, self._struct)
 
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         """The result over rows, see `CompiledRows.table`."""
-        plan = self._catalyst.over_leaf(self._plan, self._read(rows))
-        return table_of_rows(self._catalyst.spark, self._catalyst.rows_of_physical(plan), self._struct, schema)
-
-    def _read(self, rows: pa.Table) -> PhysicalPlan:
-        catalyst, output = self._catalyst, self._leaf.output()
-        leaf = LeafRows.of_table(catalyst.spark, rows.select([each.name() for each in catalyst.items(output)]))
-        if leaf.few is not None:
-            return self._as_it_is.scan(leaf.few, output)
-        return catalyst.physical_plan(catalyst.one_partition(catalyst.leaf(output, leaf.frame)))
+        catalyst = self._catalyst
+        leaf = LeafRows.of_table(catalyst.spark, rows.select(self._names))
+        if leaf.few is not None and self._in_driver is not None:
+            return self._in_driver.table(self._leaf_rows.copied(leaf.few), schema)
+        read = catalyst.physical_plan(catalyst.one_partition(catalyst.leaf(self._output, leaf.frame)))
+        found = catalyst.rows_of_physical(catalyst.over_leaf(self._plan, read))
+        return table_of_rows(catalyst.spark, found, self._struct, schema)
 
 
 def planned_once(catalyst: Catalyst, plan: Plan) -> CompiledRows | PlannedOnce:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +19,7 @@ from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.changes.sides import Side
+from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
@@ -34,7 +35,7 @@ _AT_ONCE_BYTES = 32 << 20
 
 @dataclass(frozen=True)
 class Parents:
-    """They are given to all that computes with their rows.
+    """They are given to all that computes with their rows, in one epoch.
 
     Args:
         catalyst: of the session.
@@ -67,7 +68,11 @@ class Parents:
 
     def side(self, name: str) -> Side:
         """The rows of one, by the hash of their key."""
-        return Side.of(self.by_name[name], self.before)
+        return self._sides.of(self.by_name[name])
+
+    @cached_property
+    def _sides(self) -> Sides:
+        return Sides(self.before)
 
     def all(self, name: str, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
         """The stored rows of one at its version, or at least the wanted ones, and their size in bytes.

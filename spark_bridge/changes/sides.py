@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import cached_property
+from threading import Lock
+from typing import Generic, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +19,7 @@ from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD
 
 _JOIN = JOIN_FIELD.name
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,26 @@ class Found:
 
     before: pa.Table
     stay: pa.Table
+
+
+class _OnceEach(Generic[_Made]):
+    """Makes one thing for each object; whoever wants it meanwhile waits."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._made: dict[int, tuple[object, Future[_Made]]] = {}
+
+    def get(self, of: object, make: Callable[[], _Made]) -> _Made:
+        """The thing of an object, by its identity.  An error is raised to all who want the thing."""
+        with self._lock:
+            is_first = id(of) not in self._made
+            _, made = self._made.setdefault(id(of), (of, Future()))
+        if is_first:
+            try:
+                made.set_result(make())
+            except BaseException as error:
+                made.set_exception(error)
+        return made.result()
 
 
 @dataclass(frozen=True)
@@ -41,6 +67,7 @@ class Side:
     before: FoundRows
     keys: pa.Array
     key_column: str | None
+    _found: _OnceEach[Found] = field(default_factory=lambda: _OnceEach(), repr=False)
 
     @classmethod
     def of(cls, parent: Parent, before: RowsBefore) -> Side:
@@ -54,13 +81,16 @@ class Side:
         gone = before.gone(parent).select(names)
         return cls(gone, changes.new.select(names), rows, changes.keys, key_column)
 
-    @property
+    @cached_property
     def hashes(self) -> pa.Array:
         """Of the keys of the rows that change, each once."""
         return hashes_of(self.gone, self.new)
 
     def rows_before(self, hashes: pa.Array) -> Found:
-        """The rows before with these hashes."""
+        """The rows before with these hashes; they are looked up once for one array."""
+        return self._found.get(hashes, lambda: self._look_up(hashes))
+
+    def _look_up(self, hashes: pa.Array) -> Found:
         columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]
         rows = self.before.with_keys(_JOIN, hashes, columns)
         count(WorkCost(found=rows.num_rows))
@@ -73,6 +103,22 @@ class Side:
     def rows_after(self, found: Found, hashes: pa.Array) -> pa.Table:
         """The rows afterwards with these hashes."""
         return with_hashes(pa.concat_tables([found.stay, self.new]), hashes)
+
+
+class Sides:
+    """The sides of one epoch: each is made once, for all views that read it.
+
+    Args:
+        before: finds rows before the changes.
+    """
+
+    def __init__(self, before: RowsBefore) -> None:
+        self._before = before
+        self._sides: _OnceEach[Side] = _OnceEach()
+
+    def of(self, parent: Parent) -> Side:
+        """The rows of a parent, by the hash of their key."""
+        return self._sides.get(parent, lambda: Side.of(parent, self._before))
 
 
 def stored_names(parent: Parent) -> list[str]:

@@ -202,8 +202,9 @@ class DerivedViews:
             The recorded names of the views that have a dataset, or are shown, from now on.
         """
         created: list[str] = []
+        rows = self._rows(epoch, parents)
         for level in _levels(self._plans, self._shared):
-            work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents)}
+            work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents, rows)}
             for recorded, version in run(work).items():
                 name = base_name(recorded)
                 if recorded != name:
@@ -254,13 +255,12 @@ class DerivedViews:
         self._thread.shutdown()
 
     def _work(
-        self, epoch: int, name: str, parents: Mapping[str, Parent]
+        self, epoch: int, name: str, parents: Mapping[str, Parent], rows: RowsOfParents
     ) -> Iterator[tuple[str, Callable[[], ViewVersion]]]:
         """Yields the recorded name of a view and the work on it, if there is some."""
         plan = self._plans.get(name)
         if plan is None:
             return  # it has failed with its parent
-        rows = self._rows(epoch, parents)
         if name in self._shown:
             if rows.are_changed(plan):
                 yield name, partial(self._shown[name].correct, rows)

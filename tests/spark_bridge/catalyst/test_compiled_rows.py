@@ -51,12 +51,12 @@ def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) 
     assert compiled.table(ROWS.slice(0, 0), schema).num_rows == 0
 
 
-def test_a_scan_keeps_every_row(local_spark: SparkSession) -> None:
+def test_copies_keep_every_row(local_spark: SparkSession) -> None:
     """Although the compiled code writes all of them into the same memory."""
     catalyst, plan = Catalyst(local_spark), plan_of(local_spark, QUERIES["a filter guards the projection"])
     compiled, schema = CompiledRows.of(catalyst, plan), catalyst.arrow_schema(plan)
     assert compiled is not None
-    rows = catalyst.rows_of_physical(compiled.scan(ROWS, plan.output()))
+    rows = compiled.copied(ROWS).iterator()
     assert table_of_rows(local_spark, rows, plan.schema(), schema).equals(compiled.table(ROWS, schema))
 
 
