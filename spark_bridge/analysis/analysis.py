@@ -117,6 +117,7 @@ class _Analysis:
         self._leaves: dict[int, str] = {}
         self._computed: dict[str, ComputedLeaf] = {}
         self._named: tuple[str, ...] = ()
+        self._has_sessions = False
         self._check = ExpressionCheck(self._name, self._catalyst)
 
     def view_plan(self) -> ViewPlan:
@@ -179,6 +180,9 @@ class _Analysis:
         Raises:
             ViewError: it has none, or they cannot be closed; with what to write instead.
         """
+        if self._has_sessions:
+            advice = "leave emit out, and filter by session_window.end when reading"
+            raise self._cannot_close("a late row may put two of its sessions together", advice)
         used = self._used(plan)
         if view_class != "aggregate" or parents or len(used) != 1:
             raise self._cannot_close(
@@ -442,7 +446,11 @@ class _Analysis:
         plan = self._catalyst.with_children(plan, [self._plain(child, stored) for child in children])
         if self._drops_duplicates(plan):
             plan = self._catalyst.without_duplicates(plan)
-        return with_sessions(self._catalyst, plan) if simple_name(plan) == "Aggregate" else plan
+        if simple_name(plan) == "Aggregate":
+            in_sessions = with_sessions(self._catalyst, plan)
+            self._has_sessions |= in_sessions is not plan
+            plan = in_sessions
+        return plan
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""

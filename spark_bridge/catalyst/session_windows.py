@@ -8,11 +8,14 @@
                                                   rows
 
 A row begins a session when its time is after all ends before it: Spark puts sessions together that touch.  The windows
-are by the other keys, so an epoch computes the sessions of the keys again of which it changes a row, and only the rows
-change whose session is another one.
+are by the other keys, so an epoch computes the sessions of those keys again of which it changes a row, and only rows
+whose session is another one change.  A condition on sessions stays above them; Spark's optimizer takes it for one on
+rows, and tears sessions apart.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -38,6 +41,23 @@ def is_of_sessions(catalyst: Catalyst, window: Plan) -> bool:
     return any(str(each.name()) == _END for each in catalyst.items(window.windowExpressions()))
 
 
+def with_all_sessions(catalyst: Catalyst, plan: Plan) -> Plan:
+    """An analysed plan with `with_sessions` of each Aggregate, those of subqueries without correlation among them."""
+    children = catalyst.items(plan.children())
+    if children:
+        plan = catalyst.with_children(plan, [with_all_sessions(catalyst, each) for each in children])
+    if plan.subqueries().size():
+
+        def within(part: Expression) -> Expression | None:
+            if not catalyst.is_instance(part, "catalyst.expressions.SubqueryExpression"):
+                return None
+            is_correlated = part.outerAttrs().size() > 0
+            return part if is_correlated else part.withNewPlan(with_all_sessions(catalyst, part.plan()))
+
+        plan = catalyst.with_expressions(plan, lambda each: catalyst.rewrite(each, within)) or plan
+    return with_sessions(catalyst, plan) if simple_name(plan) == "Aggregate" else plan
+
+
 def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     """An Aggregate by sessions as one over rows that have their session; the same plan for another Aggregate.
 
@@ -49,68 +69,82 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     session = next((each for each in grouping if is_attribute(each) and each.metadata().contains(_MARK)), None)
     if session is None:
         return aggregate
-    columns = [each for each in catalyst.items(aggregate.child().output()) if aggregate.references().contains(each)]
-    others = [each for each in grouping if not (is_attribute(each) and attribute_id(each) == attribute_id(session))]
-    keys = [
-        each if is_attribute(each) else catalyst.alias(each, f"__sw_key_{at}")
-        for at, each in enumerate(others)
-        if not each.foldable()
-    ]
-    computed = [each for each in keys if not is_attribute(each)]
-    frame = catalyst.frame(catalyst.project([*columns, *computed], aggregate.child()))
-    frame = _in_sessions(catalyst, frame, session, [each.toAttribute() for each in keys])
-    merged = catalyst.items(analysed(frame).output())[-1]
-    are_distinct = _has_distinct(catalyst, aggregate)
+    number, child = attribute_id(session), aggregate.child()
 
-    def in_session(part: Expression) -> Expression | None:
-        # As in Spark, a function sees the session of each row alone, unless it or another one is DISTINCT.
-        if simple_name(part) == "AggregateExpression" and not are_distinct:
+    def is_session(part: Expression) -> bool:
+        return is_attribute(part) and attribute_id(part) == number
+
+    calls = [call for each in catalyst.items(aggregate.aggregateExpressions()) for call in _calls(catalyst, each)]
+    # As in Spark, a function sees the session of each row alone, unless it or another one is DISTINCT.
+    are_alone = not any(call.isDistinct() for call in calls)
+    is_read = are_alone and any(call.references().contains(session) for call in calls)
+    keys = [each for each in grouping if not is_session(each) and not each.foldable()]
+    columns = [each for each in catalyst.items(child.output()) if aggregate.references().contains(each)]
+    columns = [each for each in columns if is_read or not is_session(each)]
+    rows = _in_sessions(catalyst, catalyst.frame(child), columns, keys, session)
+    merged = catalyst.items(rows.output())[-1]
+
+    def merged_in(part: Expression) -> Expression | None:
+        if simple_name(part) == "AggregateExpression" and are_alone:
             return part
-        return merged if is_attribute(part) and attribute_id(part) == attribute_id(session) else None
+        return merged if is_session(part) else None
 
     results = [
-        catalyst.alias_as(merged, each)
-        if is_attribute(each) and attribute_id(each) == attribute_id(session)
-        else catalyst.rewrite(each, in_session)
+        catalyst.alias_as(merged, each) if is_session(each) else catalyst.rewrite(each, merged_in)
         for each in catalyst.items(aggregate.aggregateExpressions())
     ]
-    return catalyst.aggregate([catalyst.rewrite(each, in_session) for each in grouping], results, analysed(frame))
+    return catalyst.aggregate([catalyst.rewrite(each, merged_in) for each in grouping], results, rows)
 
 
-def _in_sessions(catalyst: Catalyst, frame: DataFrame, session: Expression, keys: list[Expression]) -> DataFrame:
+def _in_sessions(
+    catalyst: Catalyst,
+    frame: DataFrame,
+    columns: Sequence[Expression],
+    keys: Sequence[Expression],
+    session: Expression,
+) -> Plan:
     """The rows with the session that they are in as the last column.
 
     Args:
         catalyst: of the session of Spark.
         frame: the rows.
+        columns: those that are kept.
+        keys: each combination of their values has sessions of its own.
         session: the column with the session of each row alone.
-        keys: the columns of which each combination has sessions of its own.
     """
-    columns = [catalyst.column(each) for each in catalyst.items(analysed(frame).output())]
     alone = catalyst.column(session)
-    time, end = alone["start"], alone["end"]
-    by_key = Window.partitionBy(*map(catalyst.column, keys))
+    kept = [*map(catalyst.column, columns)]
+
+    def beside(*more: Column) -> list[Column]:
+        """Adds columns to the kept ones."""
+        nonlocal frame
+        frame = frame.select(*kept, *more)
+        return [*map(catalyst.column, catalyst.items(analysed(frame).output())[len(kept) :])]
+
+    named = [catalyst.column(each) for each in keys if is_attribute(each)]
+    computed = [catalyst.column(each).alias(f"__sw_key_{at}") for at, each in enumerate(keys) if not is_attribute(each)]
+    time, end, *computed = beside(alone["start"].alias("start"), alone["end"].alias("end"), *computed)
+    kept += [time, end, *computed]
+    by_key = Window.partitionBy(*named, *computed)
     in_order = by_key.orderBy(time)
     first, before, here = Window.unboundedPreceding, -1, Window.currentRow
-
-    def beside(frame: DataFrame, more: Column, name: str, *others: Column) -> tuple[DataFrame, Column]:
-        frame = frame.select(*columns, *others, more.alias(name))
-        return frame, catalyst.column(catalyst.items(analysed(frame).output())[-1])
-
-    frame, ends = beside(frame, F.max(end).over(in_order.rowsBetween(first, before)), _ENDS_BEFORE)
-    frame, begins = beside(frame, F.when(ends.isNull() | (time > ends), time), _BEGINS)
-    frame, start = beside(frame, F.max(begins).over(in_order.rangeBetween(first, here)), _START)
+    [ends] = beside(F.max(end).over(in_order.rowsBetween(first, before)).alias(_ENDS_BEFORE))
+    [begins] = beside(F.when(ends.isNull() | (time > ends), time).alias(_BEGINS))
+    [start] = beside(F.max(begins).over(in_order.rangeBetween(first, here)).alias(_START))
     of_session = by_key.orderBy(start).rangeBetween(here, here)
-    frame, end = beside(frame, F.max(end).over(of_session), _END, start)
-    merged = F.struct(start.alias("start"), end.alias("end"))
+    start, latest = beside(start, F.max(end).over(of_session).alias(_END))
+    merged = F.struct(start.alias("start"), latest.alias("end"))
     # A grouping set without the session has null for it.
-    merged = F.when(alone.isNotNull(), merged) if session.nullable() else merged
-    return frame.select(*columns, merged.alias(str(session.name())))
+    merged = F.when(time.isNotNull(), merged) if session.nullable() else merged
+    kept = kept[: len(columns)]
+    beside(merged.alias(str(session.name())))
+    return analysed(frame)
 
 
-def _has_distinct(catalyst: Catalyst, expression: Plan | Expression) -> bool:
-    """Whether an Aggregate, or an expression of it, calls a function with DISTINCT."""
+def _calls(catalyst: Catalyst, expression: Expression) -> Iterator[Expression]:
+    """The calls of aggregate functions in an expression."""
     if simple_name(expression) == "AggregateExpression":
-        return bool(expression.isDistinct())
-    below = expression.aggregateExpressions() if simple_name(expression) == "Aggregate" else expression.children()
-    return any(_has_distinct(catalyst, each) for each in catalyst.items(below))
+        yield expression
+        return
+    for each in catalyst.items(expression.children()):
+        yield from _calls(catalyst, each)
