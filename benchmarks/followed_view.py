@@ -89,7 +89,7 @@ def follow_in_turns(views: Mapping[str, FollowedView], epochs: int) -> None:
 
 
 def compared(
-    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float]], target: Target
+    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float | None]], target: Target
 ) -> tuple[Row, ...]:
     """A row for each view.
 
