@@ -27,6 +27,7 @@ from spark_bridge.catalyst.catalyst import (
     analysed,
     attribute_id,
     is_attribute,
+    parts_of,
     simple_name,
 )
 
@@ -42,7 +43,14 @@ def is_of_sessions(catalyst: Catalyst, window: Plan) -> bool:
 
 
 def with_all_sessions(catalyst: Catalyst, plan: Plan) -> Plan:
-    """An analysed plan with `with_sessions` of each Aggregate, those of subqueries without correlation among them."""
+    """An analysed plan with `with_sessions` of each Aggregate, those of subqueries without correlation among them.
+
+    The same plan if it has no sessions; otherwise every WITH is expanded.
+    """
+    aggregates = (part for part in parts_of(catalyst, plan) if simple_name(part) == "Aggregate")
+    if all(_session(catalyst, each) is None for each in aggregates):
+        return plan
+    plan = catalyst.inline_common_tables(plan)
     children = catalyst.items(plan.children())
     if children:
         plan = catalyst.with_children(plan, [with_all_sessions(catalyst, each) for each in children])
@@ -65,10 +73,10 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
         catalyst: of the session.
         aggregate: analysed.
     """
-    grouping = catalyst.items(aggregate.groupingExpressions())
-    session = next((each for each in grouping if is_attribute(each) and each.metadata().contains(_MARK)), None)
+    session = _session(catalyst, aggregate)
     if session is None:
         return aggregate
+    grouping = catalyst.items(aggregate.groupingExpressions())
     number, child = attribute_id(session), aggregate.child()
 
     def is_session(part: Expression) -> bool:
@@ -94,6 +102,12 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
         for each in catalyst.items(aggregate.aggregateExpressions())
     ]
     return catalyst.aggregate([catalyst.rewrite(each, merged_in) for each in grouping], results, rows)
+
+
+def _session(catalyst: Catalyst, aggregate: Plan) -> Expression | None:
+    """The column of an Aggregate's grouping that has the session of each row alone, if any."""
+    grouping = catalyst.items(aggregate.groupingExpressions())
+    return next((each for each in grouping if is_attribute(each) and each.metadata().contains(_MARK)), None)
 
 
 def _in_sessions(
