@@ -433,18 +433,6 @@ VIEW_MUTANTS = (
         shown_by=f"{_SESSIONS}::test_late_row_puts_two_sessions_together_and_its_file_takes_them_apart",
     ),
     Mutant(
-        "a session ends with the gap of the row before",
-        _SESSION_WINDOWS,
-        (("rowsBetween(first, before)", "rowsBetween(before, before)"),),
-        shown_by=f"{_SESSIONS}::test_session_is_sparks_answer_at_every_epoch[by_gaps]",
-    ),
-    Mutant(
-        "the end of a session is that of all rows of its key",
-        _SESSION_WINDOWS,
-        (("orderBy(start).rangeBetween(here, here)", "orderBy(start).rangeBetween(first, here)"),),
-        shown_by=f"{_SESSIONS}::test_session_is_sparks_answer_at_every_epoch[by_gaps]",
-    ),
-    Mutant(
         "a recomputed view leaves sessions to Spark",
         "spark_bridge/views/recomputation.py",
         (("definition.name).of(with_all_sessions(catalyst, plan))", "definition.name).of(plan)"),),
