@@ -89,14 +89,14 @@ def follow_in_turns(views: Mapping[str, FollowedView], epochs: int) -> None:
 
 
 def compared(
-    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float]], target: Target
+    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float | None]], target: Target | None
 ) -> tuple[Row, ...]:
     """A row for each view.
 
     Args:
         views: name → view, after `follow_in_turns`.
         anew: name → seconds in which Spark and DuckDB compute the view from all rows; the first view has some.
-        target: of an epoch of those.
+        target: of an epoch of those; None without one.
     """
     first, rows = next(iter(views)), list[Row]()
     for name, view in views.items():

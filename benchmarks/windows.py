@@ -1,10 +1,10 @@
 """Cost of windows and limits that are kept up to date: the three largest rows of each of many keys, the largest of all.
 
-    python -m benchmarks.windows [--rows 5000000] [--epochs 30] [--life 300]
+    python -m benchmarks.windows [--rows 5000000] [--visits 1000000] [--epochs 30] [--life 300]
 
 In one local session: five million rows of 500,000 keys, then epochs of 1,000 rows of as many keys, in turns with the
 same view whose rows below the window are not kept in memory.  Beside it, the same query by Spark and by DuckDB over all
-rows.
+rows.  Then sessions by key, of a million rows in the order of time, of which some come late.
 """
 
 from __future__ import annotations
@@ -45,6 +45,16 @@ CASES: Mapping[str, tuple[str, int]] = {
     OF_ALL: (LARGEST, 512 << 20),
 }
 ROWS_A_KEY = 10
+VISITS = pa.schema([("k", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+SESSIONS = "sessions by key"
+SESSION_CASES: Mapping[str, tuple[str, int]] = {
+    name: (
+        "SELECT k, session_window AS w, count(*) AS n FROM t GROUP BY k, session_window(at, '10 minutes')",
+        memory_bytes,
+    )
+    for name, memory_bytes in ((SESSIONS, 512 << 20), ("the same, nothing in memory", 0))
+}
+LATE_SHARE = 0.05
 
 
 class Scores:
@@ -64,21 +74,42 @@ class Scores:
         return pa.table([keys, scores, np.arange(first, first + count)], schema=SCHEMA)
 
 
-def anew_s(spark: SparkSession, view: FollowedView, query: str) -> tuple[float, float]:
-    """Seconds in which Spark and DuckDB compute a query from all rows in memory."""
+class Visits:
+    """Makes rows of random keys at times that go on, a hundred rows a second; some are up to an hour late.
+
+    Args:
+        keys: the number of the keys.
+    """
+
+    def __init__(self, keys: int) -> None:
+        self._random, self._keys, self._rows = np.random.default_rng(1), keys, 0
+
+    def rows(self, count: int) -> pa.Table:
+        """So many further rows."""
+        first, self._rows = self._rows, self._rows + count
+        late_s = self._random.integers(0, 3_600, count) * (self._random.random(count) < LATE_SHARE)
+        times = np.arange(first, first + count) * 10_000 - late_s * 1_000_000
+        keys = self._random.integers(0, self._keys, count)
+        return pa.table([keys, pa.array(times).cast(VISITS.field("at").type)], schema=VISITS)
+
+
+def anew_s(spark: SparkSession, view: FollowedView, query: str) -> tuple[float, float | None]:
+    """Seconds in which Spark and DuckDB compute a query from all rows in memory; None if DuckDB lacks its function."""
     rows = pa.concat_tables(view.tables)
     frame_of_table(spark, rows).createOrReplaceTempView("t")
     started = time.perf_counter()
     frame = spark.sql(query)
     expected = table_of_frame(frame, arrow_schema(frame.schema))
     by_spark = time.perf_counter() - started
+    spark.catalog.dropTempView("t")
+    if "session_window" in query:
+        return by_spark, None
     connection = duckdb.connect()
     connection.register("t", rows)
     started = time.perf_counter()
     found = connection.sql(query).to_arrow_table()
     by_duckdb = time.perf_counter() - started
     assert found.num_rows == expected.num_rows, "both have the same rows"
-    spark.catalog.dropTempView("t")
     return by_spark, by_duckdb
 
 
@@ -96,16 +127,34 @@ def measure(options: argparse.Namespace) -> Result:
         anew = {name: anew_s(spark, followed[name], CASES[name][0]) for name in (IN_MEMORY, OF_ALL)}
         rows = compared(followed, anew, Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the three largest rows")
+    of_sessions = sessions(spark, options)
     spark.stop()
     caption = (
         f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.rows:,} rows of {options.rows // ROWS_A_KEY:,} keys"
     )
-    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life))
+    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life, of_sessions))
+
+
+def sessions(spark: SparkSession, options: argparse.Namespace) -> Table:
+    """Measures sessions by key."""
+    keys = options.visits // ROWS_A_KEY
+    with ExitStack() as stack:
+        followed = {}
+        for name, (query, memory_bytes) in SESSION_CASES.items():
+            root = Location(stack.enter_context(tempfile.TemporaryDirectory()))
+            followed[name] = FollowedView(spark, root, query, Visits(keys).rows, options.visits, memory_bytes)
+            stack.callback(followed[name].materializer.close)
+        follow_in_turns(followed, options.epochs)
+        anew = {SESSIONS: anew_s(spark, followed[SESSIONS], SESSION_CASES[SESSIONS][0])}
+        rows = compared(followed, anew, None)
+    caption = f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.visits:,} rows of {keys:,} keys"
+    return Table(COLUMNS, rows, "of anew by Spark", caption)
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--rows", type=int, default=5_000_000)
+    arguments.add_argument("--visits", type=int, default=1_000_000)
     arguments.add_argument("--epochs", type=int, default=30)
     arguments.add_argument("--life", type=int, default=300)
     run_benchmark(measure, arguments)

@@ -32,7 +32,7 @@ from spark_bridge.analysis.view_definition import EMITTED, ON_CLOSE, ViewDefinit
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, parts_of, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.catalyst.joined_form import (
@@ -42,6 +42,7 @@ from spark_bridge.catalyst.joined_form import (
     without_constant_sides,
     without_order,
 )
+from spark_bridge.catalyst.session_windows import with_sessions
 from spark_bridge.catalyst.single_values import (
     SingleRows,
     ValueJoins,
@@ -116,6 +117,7 @@ class _Analysis:
         self._leaves: dict[int, str] = {}
         self._computed: dict[str, ComputedLeaf] = {}
         self._named: tuple[str, ...] = ()
+        self._has_sessions = False
         self._check = ExpressionCheck(self._name, self._catalyst)
 
     def view_plan(self) -> ViewPlan:
@@ -178,6 +180,9 @@ class _Analysis:
         Raises:
             ViewError: it has none, or they cannot be closed; with what to write instead.
         """
+        if self._has_sessions:
+            advice = "leave emit out, and filter by session_window.end when reading"
+            raise self._cannot_close("a late row may put two of its sessions together", advice)
         used = self._used(plan)
         if view_class != "aggregate" or parents or len(used) != 1:
             raise self._cannot_close(
@@ -439,7 +444,13 @@ class _Analysis:
         if not children:
             return plan
         plan = self._catalyst.with_children(plan, [self._plain(child, stored) for child in children])
-        return self._catalyst.without_duplicates(plan) if self._drops_duplicates(plan) else plan
+        if self._drops_duplicates(plan):
+            plan = self._catalyst.without_duplicates(plan)
+        if simple_name(plan) == "Aggregate":
+            in_sessions = with_sessions(self._catalyst, plan)
+            self._has_sessions |= in_sessions is not plan
+            plan = in_sessions
+        return plan
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""
@@ -497,12 +508,6 @@ class _Analysis:
 
     def _require_group_types(self, aggregate: Plan) -> None:
         for grouping in self._catalyst.items(aggregate.groupingExpressions()):
-            if is_attribute(grouping) and grouping.metadata().contains(_SESSION):
-                raise refuse(
-                    self._name,
-                    "session_window",
-                    "a row may put two sessions together; number them by lag and a running sum over the rows of a key",
-                )
             if not can_name_groups(self._catalyst, grouping):
                 kind = self._catalyst.data_type(grouping).simpleString()
                 raise refuse(self._name, f"grouping by {grouping.sql()} of type {kind}", "group by its parts")
@@ -539,8 +544,6 @@ class _Analysis:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
 
 
-_SESSION = "spark.sessionWindow"
-"""Spark's mark of a column that only looks like a value of its row."""
 _OF_ROWS = {
     "groups": "a grouping whose groups",
     "sides": "a join whose rows",

@@ -391,7 +391,7 @@ class InnerCut:
         if form.has_python:
             raise refuse(self._view, "a Python function over a window", "take one of Spark's functions")
         if not is_by_key(catalyst, plan):
-            return self._whole(plan, form.below, form.whole, "a window", "window functions over all rows")
+            return self._whole(plan, form.below, form.whole, "a window", f"{form.text} over all rows")
         columns = catalyst.items(plan.output())
         self._require_values(columns, "a window")
         below = self._cut(form.below)
@@ -412,7 +412,7 @@ class InnerCut:
             columns=tuple((name, stored.get(attribute_id(each))) for name, each in zip(names, columns, strict=True)),
             key=frozenset(stored[attribute_id(each)] for each in form.keys if is_attribute(each)),
             identity=identity_text(catalyst, touched, dict.fromkeys(leaves, inner.name), "", []),
-            text=f"window functions by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
+            text=f"{form.text} by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
             plan=touched,
             schema=catalyst.arrow_schema(touched),
             whole=whole,

@@ -13,6 +13,7 @@ import pyarrow as pa
 from spark_bridge.analysis.operators import refuse, refuse_operator
 from spark_bridge.analysis.total_order import TotalOrder, function_name
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
+from spark_bridge.catalyst.session_windows import is_of_sessions
 
 _MOST_FIRST_ROWS = 10_000
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})
@@ -69,6 +70,12 @@ class WindowForm:
         windows = [each for each in self.operators if simple_name(each) == "Window"]
         named = [each for window in windows for each in self._catalyst.items(window.windowExpressions())]
         return any(function_name(each.child()).startswith("Python") for each in named)
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        windows = [each for each in self.operators if simple_name(each) == "Window"]
+        return "sessions" if any(is_of_sessions(self._catalyst, each) for each in windows) else "window functions"
 
     def touched(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
         """The windows over rows with weights; rows of different weights do not see each other.

@@ -19,6 +19,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
+from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 
@@ -69,7 +70,9 @@ def computed(
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
 ) -> Iterator[DataFrame]:
-    """A view over all rows of its leaves, as a lazy frame, with total orders.  Compute it inside the context.
+    """A view over all rows of its leaves, as a lazy frame, with total orders and the sessions that an epoch computes.
+
+    Compute it inside the context.
 
     Args:
         spark: the session of the frames; inside the context it has temporary views of their names.
@@ -81,7 +84,8 @@ def computed(
     frames = {name: current_rows(frame, keys[name]) if name in keys else frame for name, frame in frames.items()}
     with ExitStack() as stack:
         catalyst = Catalyst(spark)
-        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(_plan(spark, definition, frames, views, stack)))
+        plan = _plan(spark, definition, frames, views, stack)
+        yield catalyst.frame(TotalOrder(catalyst, definition.name).of(with_all_sessions(catalyst, plan)))
 
 
 def _plan(
@@ -100,7 +104,7 @@ def _plan(
                 each: frame.select(*map(quoted_name, _columns(view, each, frame))) for each, frame in frames.items()
             }
             plan = _plan(spark, view.definition, seen, view.views, stack)
-            tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(plan))
+            tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
     for name, frame in tables.items():
         frame.createOrReplaceTempView(name)
         stack.callback(spark.catalog.dropTempView, name)

@@ -22,6 +22,8 @@ _VALUES = "tests/spark_bridge/views/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
 _BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
+_SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
+_SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
@@ -423,6 +425,18 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/equal_rows.py",
         (("< net[kinds] * weights", "< net[kinds]"),),
         shown_by=f"{_WINDOWS}[running]",
+    ),
+    Mutant(
+        "sessions that touch stay apart",
+        _SESSION_WINDOWS,
+        (("(time > ends)", "(time >= ends)"),),
+        shown_by=f"{_SESSIONS}::test_late_row_puts_two_sessions_together_and_its_file_takes_them_apart",
+    ),
+    Mutant(
+        "a recomputed view leaves sessions to Spark",
+        "spark_bridge/views/recomputation.py",
+        (("definition.name).of(with_all_sessions(catalyst, plan))", "definition.name).of(plan)"),),
+        shown_by=f"{_SESSIONS}::test_condition_on_a_session_sees_whole_sessions",
     ),
     Mutant(
         "rows that stay keep their results when the value beside them changes",

@@ -59,6 +59,8 @@ _WINDOWED = [
     "SELECT k, n, s, min(lo) OVER (PARTITION BY k) AS lo, max(hi) OVER (PARTITION BY k ORDER BY n "
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS hi, c FROM {}",
     "SELECT k, first_value(n) OVER (PARTITION BY k ORDER BY c) AS n, s, lo, hi, c FROM {}",
+    "SELECT k, count(*) AS n, sum(s) AS s, min(lo) AS lo, max(hi) AS hi, count(DISTINCT c) AS c FROM {} "
+    "GROUP BY k, session_window(timestamp_seconds(s), '9 seconds')",
     "SELECT k, CAST(row_number() OVER (ORDER BY s, n) AS bigint) AS n, s, lo, hi, c FROM {}",
     "SELECT k, n, sum(n) OVER (ORDER BY s) AS s, lo, max(hi) OVER () AS hi, c FROM {}",
     "SELECT k, n, s, lo, hi, c FROM {} ORDER BY hi, k OFFSET 3",

@@ -518,3 +518,15 @@ def test_views_that_read_all_rows_are_computed_again(root: CommittedRoot, engine
         each["place"] += 1
     root.overwrite("numbered", pa.Table.from_pylist(shifted, root.stored("numbered").schema))
     assert check(root.verify(engine=engine), "numbered").outcome is Outcome.DIFFERENT
+
+
+def test_sessions_are_left_to_spark_which_puts_whole_ones_together(root: CommittedRoot) -> None:
+    grouped = "SELECT k, count(*) AS n FROM t GROUP BY k, session_window(moment, '4 seconds')"
+    condition = "session_window.end > TIMESTAMP'2026-01-01 00:00:08'"
+    common = f"WITH rows AS (SELECT * FROM t) {grouped.replace('FROM t', 'FROM rows')} HAVING {condition}"
+    written(root, ViewDefinition("all", grouped), ViewDefinition("late", common))
+    found = root.verify()
+    assert [(each.view, each.outcome, each.engine) for each in found.views] == [
+        (name, Outcome.EQUAL, "spark") for name in ("all", "late")
+    ]
+    assert root.stored("late").equals(root.stored("all")), "each key has one session"

@@ -230,20 +230,6 @@ def test_the_time_at_which_rows_came_is_stored_below(local_spark: SparkSession, 
     assert analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"]).view_class == "append"
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT session_window(at, '5 minutes') AS w, count(*) AS n FROM t GROUP BY session_window(at, '5 minutes')",
-        "SELECT max(n) AS m FROM (SELECT k, count(*) AS n FROM t GROUP BY k, session_window(at, '5 minutes'))",
-    ],
-    ids=["grouping", "within"],
-)
-def test_a_session_is_no_group_whose_rows_are_known_one_by_one(local_spark: SparkSession, query: str) -> None:
-    with pytest.raises(NotIncrementalError, match=r"because of session_window.*a running sum"):
-        analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t"])
-    assert analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"]).view_class == "full"
-
-
 def test_the_first_row_of_an_order_is_determined(local_spark: SparkSession) -> None:
     query = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY at, i) AS f FROM t"
     plan = analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"])
