@@ -2,9 +2,9 @@
 
     python -m benchmarks.nexmark [--files 12] [--events 50000] [--queries q4,q9]
 
-The queries of `benchmarks/nexmark_queries.py`, one after the other, each in a root of its own in one local session, from
-Parquet files of persons, auctions and bids.  An epoch reads the next file of each source that the query needs; so does a
-batch of Spark.  The first files are not measured.
+The queries of `benchmarks/nexmark_queries.py`, one after the other, each in a root of its own in one local session,
+from Parquet files of persons, auctions and bids.  An epoch reads the next file of each source that the query needs; so
+does a batch of Spark.  The first files are not measured.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ EVENTS = Nexmark(seed=1, start=datetime(2026, 3, 1, 23, 59, tzinfo=UTC), gap_us=
 
 
 def view_s(spark: SparkSession, place: Path, query: str, sources: tuple[str, ...], files: int) -> float:
-    """Seconds of the epochs of a view after the first ones, with the reading of the files and the folding between epochs.
+    """Seconds of the epochs of a view after the first ones, the reading of files and the folding in between included.
 
     Raises:
         NotIncrementalError: the query cannot be maintained epoch by epoch.
@@ -58,7 +58,9 @@ def view_s(spark: SparkSession, place: Path, query: str, sources: tuple[str, ...
                 path = place / name / f"{number:04}.parquet"
                 if path.exists():
                     rows = pq.read_table(path, columns=list(columns[name]))
-                    blocks[name] = [Block("benchmark", name, rows, rows.num_rows, rows.nbytes, tuple(rows.column_names))]
+                    blocks[name] = [
+                        Block("benchmark", name, rows, rows.num_rows, rows.nbytes, tuple(rows.column_names))
+                    ]
             materializer.run_epoch(number + 1, blocks)
             materializer.tidy()
             seconds.append(time.perf_counter() - started)
@@ -105,8 +107,10 @@ def measure(options: argparse.Namespace) -> Result:
                 ratio = own.value / other.value
             rows.append(Row(name, (Number(count), own, other), ratio, note=note))
         spark.stop()
-    caption = f"{options.files} files of each kind, from {options.events:,} events each; the first {WARM_FILES} are not measured"
-    return Result((Table(("rows", "Slackwater", "Spark"), tuple(rows), "times as fast", caption),), remarks=tuple(remarks))
+    caption = f"Files of {options.events:,} events; {options.files} of them, the first {WARM_FILES} not measured"
+    return Result(
+        (Table(("rows", "Slackwater", "Spark"), tuple(rows), "times as fast", caption),), remarks=tuple(remarks)
+    )
 
 
 def main() -> None:

@@ -175,7 +175,14 @@ def side_table(rows: int = SIDE_ROWS) -> pa.Table:
 
 
 def write_files(nexmark: Nexmark, place: Path, files: int, events: int) -> None:
-    """Writes Parquet files, for each part of so many events one of each kind: `KIND/NUMBER.parquet`; `side/0000.parquet`."""
+    """Writes so many Parquet files of each kind, `bid/0000.parquet` and so on, and `side/0000.parquet`.
+
+    Args:
+        nexmark: makes the events.
+        place: the directory, which must not be there.
+        files: the number of files of each kind.
+        events: the number of events of which each takes those of its kind.
+    """
     (place / "side").mkdir(parents=True)
     pq.write_table(side_table(), place / "side" / "0000.parquet")
     for number in range(files):
@@ -188,9 +195,7 @@ def _people(numbers: _Numbers, random: np.random.Generator, *, hot_place: int) -
     return _FIRST_ID + _some(numbers // _CYCLE, _ACTIVE_PERSONS, _HOT_PERSONS, random, hot_place=hot_place)
 
 
-def _some(
-    last: _Numbers, recent: int, hot_share: float, random: np.random.Generator, *, hot_place: int
-) -> _Numbers:
+def _some(last: _Numbers, recent: int, hot_share: float, random: np.random.Generator, *, hot_place: int) -> _Numbers:
     """For each event one of the `recent` ones, of those that come next, or a hot one.
 
     Args:

@@ -1,7 +1,7 @@
-"""Queries of Nexmark, in Spark's SQL, over `person`, `auction`, `bid` and the table `side` of `benchmarks.nexmark_events`.
+"""Queries of Nexmark, in Spark's SQL, over the tables of `benchmarks.nexmark_events`.
 
 From the published definitions (q1 to q8 of the paper, q0 and q9 to q13 of Apache Beam, q14 to q22 of Flink's Nexmark).
-Q6 has the last ten auctions of a seller by their end.  Where rows tie in q9, q18 and q19, columns decide.
+Q6 has the last ten auctions of a seller by their end.  Q10 has only its rows: a view is not stored in folders.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SOURCES: Mapping[str, tuple[str, ...]] = {
 """Query → the tables that it reads; the others read `bid`."""
 
 LEFT_OUT: Mapping[str, str] = {
-    "q12": "its windows are by the time of processing: rows in files have none, and a batch has no answer to compare with",
+    "q12": "windows of the time of processing: rows of files have none, and a batch has no answer",
 }
 """Query → why it has no meaning over files."""
 
@@ -81,7 +81,8 @@ QUERIES: Mapping[str, str] = {
               FROM auction JOIN bid ON id = auction WHERE bid.at BETWEEN auction.at AND expires)
         WHERE place = 1""",
     "q10": """
-        SELECT auction, bidder, price, at, extra, date_format(at, 'yyyy-MM-dd') AS day, date_format(at, 'HH:mm') AS minute
+        SELECT auction, bidder, price, at, extra, date_format(at, 'yyyy-MM-dd') AS day,
+               date_format(at, 'HH:mm') AS minute
         FROM bid""",
     "q11": """
         SELECT bidder, count(*) AS bids, session_window.start AS since, session_window.end AS until FROM bid
@@ -137,8 +138,10 @@ CLOSED: Mapping[str, tuple[str, str]] = {
           ON counts.since = most.since AND bids >= most""",
     ),
     "q7": (
-        "SELECT max(price) AS most, window.start AS since, window.end AS until FROM bid GROUP BY window(at, '10 seconds')",
+        """
+        SELECT max(price) AS most, window.start AS since, window.end AS until FROM bid
+        GROUP BY window(at, '10 seconds')""",
         "SELECT auction, price, bidder, at FROM bid JOIN counts ON price = most WHERE at >= since AND at < until",
     ),
 }
-"""The same with windows that show when they close: the view `counts` of windows, and the query over it."""
+"""Query → the view `counts` of its windows, which show when they close, and the query over it."""

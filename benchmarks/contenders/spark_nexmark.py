@@ -3,8 +3,8 @@
     python -m benchmarks.contenders.spark_nexmark DIRECTORY WARM_FILES QUERY...
 
 A batch takes the next file of each stream.  A query runs in the first of the modes that Spark accepts for it: `append`,
-`update`, or `append` with a watermark, which shows a window when it has closed.  Its rows are thrown away.  Prints a JSON
-object: query → mode and seconds of all batches after the first files, or the reason for which Spark refuses it.
+`update`, or `append` with a watermark, which shows a window when it has closed.  Its rows are thrown away.  Prints a
+JSON object: query → mode and seconds of all batches after the first files, or the reason for which Spark refuses it.
 """
 
 from __future__ import annotations

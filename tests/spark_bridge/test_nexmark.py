@@ -10,18 +10,21 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import SparkSession, functions
 
 from benchmarks.nexmark_events import SCHEMAS, Nexmark, side_table
-from benchmarks.nexmark_queries import QUERIES, SOURCES
+from benchmarks.nexmark_queries import CLOSED, QUERIES, SOURCES
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
-from state.errors import NotIncrementalError
+from state.location import Location
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.followed_view import FollowedView, blocks
-from tests.spark_bridge.keyed_graph import with_origin
+from tests.spark_bridge.keyed_graph import ORIGIN, with_origin
 from tests.spark_bridge.same_rows import difference
 from tests.spark_bridge.view_graph import ViewGraph
+
+pytestmark = pytest.mark.timeout(600)
 
 EPOCHS = 20
 PARTS, EVENTS = 12, 300
@@ -29,8 +32,7 @@ EVENTS_OF = Nexmark(seed=3, start=datetime(2026, 3, 1, 23, 59, tzinfo=UTC), gap_
 """Twelve windows of ten seconds, and a midnight among them."""
 
 MAINTAINED = [name for name in QUERIES if name != "q11"]
-FEW_ROWS = ["q3", "q8"]
-"""Those of persons and auctions, of which there are few."""
+QUICK = "q17"
 
 Changed = Mapping[tuple[str, str], pa.Table | None]
 
@@ -67,12 +69,8 @@ def moved(auctions: pa.Table) -> pa.Table:
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(FEW_ROWS, id="of few rows"),
-        *(
-            pytest.param(part, id=f"part {number}", marks=[pytest.mark.more, pytest.mark.timeout(600)])
-            for number in range(2)
-            for part in [[name for name in MAINTAINED if name not in FEW_ROWS][number::2]]
-        ),
+        pytest.param([QUICK], id=QUICK),
+        pytest.param([name for name in MAINTAINED if name != QUICK], id="all others", marks=pytest.mark.more),
     ],
 )
 def test_every_query_is_sparks_answer_at_every_epoch(
@@ -92,3 +90,34 @@ def test_every_query_is_sparks_answer_at_every_epoch(
     for name, answer in graph.answers(names).items():
         assert answer.num_rows, f"{name} has rows to compare"
     graph.materializer.close()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("name", CLOSED)
+def test_windows_that_close_are_sparks_answer_over_the_closed_ones(
+    local_spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    windows, query = CLOSED[name]
+    schema = pa.schema([*SCHEMAS["bid"], *ORIGIN])
+    materializer = Materializer(local_spark, Location(str(tmp_path)), event_times={"bid": "at"})
+    views = [ViewDefinition("counts", windows, emit="on_close"), ViewDefinition("v", query)]
+    materializer.declare(views, {"bid": schema}, {})
+    rows, watermarks, shown = schema.empty_table(), dict[str, int](), set[int]()
+    for epoch in range(1, EPOCHS + 1):
+        new = with_origin(EVENTS_OF.events(epoch * EVENTS, EVENTS)["bid"], f"{epoch}")
+        rows = pa.concat_tables([rows, new])
+        done = materializer.run_epoch(epoch, {"bid": blocks(new)}, (), watermarks)
+        frame_of_table(local_spark, rows).createOrReplaceTempView("bid")
+        closed = local_spark.sql(windows).where(functions.unix_micros("until") <= watermarks.get("bid", 0))
+        closed.createOrReplaceTempView("counts")
+        answer = local_spark.sql(query)
+        expected = table_of_frame(answer, arrow_schema(answer.schema))
+        stored = FollowedView.open(Location(str(tmp_path)), done.views["v"]).to_table(columns=expected.column_names)
+        wrong = difference(stored, expected, (), {})
+        assert wrong is None, f"epoch {epoch}: {wrong}"
+        shown.add(stored.num_rows)
+        watermarks = {"bid": pc.max(rows["at"]).value}
+    assert len(shown) > EPOCHS / 2, "windows close in most epochs"
+    for view in ("bid", "counts"):
+        local_spark.catalog.dropTempView(view)
+    materializer.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import groupby
 
 import pyarrow as pa
 import pytest
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks import nexmark_events, nexmark_queries, tpch, tpch_queries
 from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan, LimitPlan, WindowPlan
+from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, WindowPlan
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from tests.cases import one_of_each
@@ -58,12 +59,13 @@ def test_a_query_has_the_class_and_the_operators_that_are_told(
 
 
 def told(plan: ViewPlan) -> str:
-    """The operators of a view, each after those that it reads."""
+    """The operators of a view and of its hidden views, each after those that it reads."""
     found = []
     for each in (*plan.inner, plan):
         found += map(operator, each.computed.values())
         found += ["groups"] if each.view_class == "aggregate" else []
-    return ", ".join(found) or "row by row"
+    runs = ((name, len([*run])) for name, run in groupby(found))
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in runs) or "row by row"
 
 
 def operator(leaf: ComputedLeaf) -> str:
@@ -74,5 +76,7 @@ def operator(leaf: ComputedLeaf) -> str:
             return "window"
         case LimitPlan():
             return "limit"
+        case BesidePlan():
+            return "single values"
         case _:
             return leaf.text
