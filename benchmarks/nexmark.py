@@ -1,6 +1,6 @@
 """Nexmark: rows a second of each query, as a view and by Spark Structured Streaming, over the same files.
 
-    python -m benchmarks.nexmark [--files 12] [--events 50000] [--queries q4,q9]
+    python -m benchmarks.nexmark [--files 8] [--events 40000] [--queries q4,q9]
 
 The queries of `benchmarks/nexmark_queries.py`, one after the other, each in a root of its own in one local session,
 from Parquet files of persons, auctions and bids.  An epoch reads the next file of each source that the query needs; so
@@ -115,8 +115,8 @@ def measure(options: argparse.Namespace) -> Result:
 
 def main() -> None:
     arguments = argparse.ArgumentParser()
-    arguments.add_argument("--files", type=int, default=12)
-    arguments.add_argument("--events", type=int, default=50_000)
+    arguments.add_argument("--files", type=int, default=8)
+    arguments.add_argument("--events", type=int, default=40_000)
     arguments.add_argument("--queries", default="", help="names of queries, by commas; all without")
     run_benchmark(measure, arguments)
 

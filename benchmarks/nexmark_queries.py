@@ -55,10 +55,11 @@ QUERIES: Mapping[str, str] = {
         GROUP BY category""",
     "q5": """
         WITH counts AS (
-                SELECT auction, count(*) AS bids, window.start AS since FROM bid
+                SELECT auction, count(*) AS bids, window FROM bid
                 GROUP BY auction, window(at, '10 seconds', '2 seconds')),
-             most AS (SELECT max(bids) AS most, since FROM counts GROUP BY since)
-        SELECT auction, bids, counts.since FROM counts JOIN most ON counts.since = most.since AND bids >= most""",
+             most AS (SELECT max(bids) AS most, window FROM counts GROUP BY window)
+        SELECT auction, bids, counts.window.start AS since
+        FROM counts JOIN most ON counts.window = most.window AND bids >= most""",
     "q6": """
         SELECT seller, id, avg(final) OVER (PARTITION BY seller ORDER BY expires, id
                                             ROWS BETWEEN 9 PRECEDING AND CURRENT ROW) AS price

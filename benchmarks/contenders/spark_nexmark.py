@@ -3,8 +3,9 @@
     python -m benchmarks.contenders.spark_nexmark DIRECTORY WARM_FILES QUERY...
 
 A batch takes the next file of each stream.  A query runs in the first of the modes that Spark accepts for it: `append`,
-`update`, or `append` with a watermark, which shows a window when it has closed.  Its rows are thrown away.  Prints a
-JSON object: query → mode and seconds of all batches after the first files, or the reason for which Spark refuses it.
+`append` with a watermark, which shows a window when it has closed, or `update`.  Its rows are thrown away.  Prints a
+JSON object: query → mode and seconds of all batches after the first files, or the reason for which Spark refuses the
+last one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import SparkSession
 
 from benchmarks.nexmark_events import SCHEMAS
@@ -24,15 +25,19 @@ from benchmarks.nexmark_queries import QUERIES
 from benchmarks.plain_spark import plain_spark
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 
-MODES = {"append": ("append", False), "update": ("update", False), "closed windows": ("append", True)}
-"""Name → output mode, and whether the streams have a watermark."""
+MODES = {"append": ("append", False), "closed windows": ("append", True), "update": ("update", False)}
+"""Name → output mode, and whether the streams have a watermark; in the order in which they are tried."""
 _STREAMS = ("person", "auction", "bid")
+_WARM_UP = ("q0", "q17", "q20")
 
 
 def main() -> None:
     directory, warm, names = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     spark = plain_spark("4g", {"spark.sql.streaming.numRecentProgressUpdates": "1000000"})
     spark.conf.set("spark.sql.session.timeZone", "UTC")
+    spark.sparkContext.setLogLevel("OFF")
+    for name in _WARM_UP:
+        measured(spark, directory, warm, name)
     print(json.dumps({name: measured(spark, directory, warm, name) for name in names}))
 
 
@@ -43,7 +48,10 @@ def measured(spark: SparkSession, directory: Path, warm: int, name: str) -> dict
         try:
             seconds = _seconds(spark, QUERIES[name], output, warm)
         except AnalysisException as error:
-            reason = reason or _first_sentence(str(error))
+            reason = _first_sentence(str(error))
+        except StreamingQueryException:
+            # Spark accepts windows below a join without a watermark, and fails over the first rows.
+            continue
         else:
             return {"mode": mode, "seconds": seconds}
     return {"refused": reason}
