@@ -58,6 +58,7 @@ CATALOGUE = (
     Entry("keyed_source", 900),
     Entry("closing_windows", 300),
     Entry("tpch", 1_800),
+    Entry("nexmark", 600),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),
     Entry("beside_backfill", 300, _words("--rows 1600000 --files 40 --materialize")),

@@ -10,6 +10,7 @@ compared with those of all others.  Whatever can be warm is warm: a session, a s
     contest.py         starts them, and compares their answers
     arrivals.py        puts files into a directory one at a time, and takes the time until each is in the result
     spark_stream.py    Spark Structured Streaming, a file stream
+    spark_nexmark.py   Spark Structured Streaming, the queries of Nexmark (nexmark.py)
     spark_table.py     Spark that keeps a table, by streams and nightly (growing_view.py)
     pathway_stream.py  Pathway, out of an environment of its own: it holds other versions than ours
     duckdb_batch.py    DuckDB, one query over all files: it keeps nothing, and knows nothing of what it has read

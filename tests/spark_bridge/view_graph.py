@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -34,6 +35,7 @@ from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 IDLE: Files = {}
 _SETTLED_S, _POLL_S = 120.0, 0.02
 _PIECE_BYTES = 100
+_ANSWERS_AT_ONCE = 2
 
 
 class SmallPieces(StoredHistory):
@@ -141,12 +143,15 @@ class ViewGraph(CorrectedView):
                 frame = definition.function(**{each: self.spark.table(each) for each in definition.parameters})
             frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
             if definition.name in wanted:
-                answers[definition.name] = table_of_frame(frame, arrow_schema(frame.schema))
+                answers[definition.name] = frame
             frame.createOrReplaceTempView(definition.name)
             names.append(definition.name)
+        with ThreadPoolExecutor(_ANSWERS_AT_ONCE) as threads:
+            tables = threads.map(lambda frame: table_of_frame(frame, arrow_schema(frame.schema)), answers.values())
+            collected = dict(zip(answers, tables, strict=True))
         for name in names:
             self.spark.catalog.dropTempView(name)
-        return answers
+        return collected
 
     def seen(self) -> Mapping[str, pa.Table]:
         """Source → the rows that views see of it."""
