@@ -60,6 +60,7 @@ CATALOGUE = (
     Entry("tpch", 1_800),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),
+    Entry("redefined_view", 300),
     Entry("beside_backfill", 300, _words("--rows 1600000 --files 40 --materialize")),
     Entry("rescaling", 300, _words("--files 20000")),
     Entry("notifications", 300, _words("--files 40 --events 4000 --rest 10")),

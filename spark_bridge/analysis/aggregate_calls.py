@@ -150,7 +150,6 @@ def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall
     """
     aggregate = aggregate_of(view.plan)
     within = [each.definition for each in view.computed.values()]
-    within += [f"hidden {each.name} is {each.identity}" for each in view.inner]
     text = partial(call_text, catalyst, aggregate, leaves=view.leaves, within=within)
     return text(call=None), [text(call=each.expression) for each in calls]
 

@@ -57,7 +57,8 @@ class Declaration:
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
             ending: the recorded names that the next epoch ends: a hidden view of such a name does not continue.
-            same_groups: the declared views that can take over the groups of the stored ones of their names.
+            same_groups: the declared views that can take over the groups of the stored ones of their names, if the
+                views that they read go on.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.

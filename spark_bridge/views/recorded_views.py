@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.declaration import Declaration
@@ -19,7 +19,7 @@ from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.shared_views import SharedViews
-from spark_bridge.views.view import ShownView, seconds_behind
+from spark_bridge.views.view import ShownView, View, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
@@ -33,16 +33,13 @@ from state.tables.stored_rows import (
     stored_versions,
 )
 
-if TYPE_CHECKING:
-    from spark_bridge.views.view import View
-
 Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
 
 
-class Regrouping(Protocol):
+class Regrouping(View, Protocol):
     """The datasets of one view that is made of the groups of the one that it replaces."""
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion: ...

@@ -48,7 +48,7 @@ CHANGES = {
     "the first of groups": (
         GROUPS,
         f"SELECT * FROM ({GROUPS}) ORDER BY s LIMIT 2",
-        {"v.1": "computed", "v": "computed"},
+        {"v.1": "computed", "v.2": "computed", "v": "computed"},
     ),
 }
 

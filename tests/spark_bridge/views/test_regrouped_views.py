@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.materializer import Materializer
 from tests.cases import few
+from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph, random_epoch
 
@@ -52,6 +54,7 @@ OTHERS: Mapping[str, tuple[str, str]] = {
     "a new measure": (GROUPED, "SELECT k, g, count(*) AS n, min(i) AS lo FROM t GROUP BY k, g"),
     "a filter on a new measure": (GROUPED, f"{GROUPED} HAVING min(i) > 0"),
     "another key": (GROUPED, "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"),
+    "only a key": (GROUPED, "SELECT DISTINCT k FROM t"),
     "other rows": (GROUPED, "SELECT k, g, count(*) AS n FROM t WHERE i > 0 GROUP BY k, g"),
     "a value less": (
         "SELECT k, count(DISTINCT g) AS c, count(DISTINCT i) AS d FROM t GROUP BY k",
@@ -155,3 +158,26 @@ def test_a_filter_that_fails_over_a_group_stops_that_view_alone(local_spark: Spa
     assert graph.views["v"] == stored and graph.catalog["v"].definition == GROUPED
     graph.check("total")
     graph.materializer.close()
+
+
+@pytest.mark.more
+def test_groups_that_are_older_than_the_stored_rows_are_taken_over_without_counts(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    query = "SELECT k, sum(i) AS s FROM t GROUP BY k"
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
+    view.materializer.close()
+    view.materializer = Materializer(local_spark, view.root)
+    view.materializer.declare([view.definition], view.schemas, {})
+    view.correct({("t", path): random_rows(random.Random(path), 9) for path in "ab"}, {})
+    view.materializer.close()
+    view.definition = ViewDefinition("v", f"{query} HAVING sum(i) > 0", replace=True)
+    view.materializer = Materializer(local_spark, view.root, materialized=view.schemas, replacing=view.schemas)
+    view.materializer.open(view.views, view.epoch, view.schemas.keys())
+    view.plan = view.materializer.declare([view.definition], view.schemas, view.catalog).plans["v"]
+    assert not view.materializer.backfilling
+    view.correct({("t", "c"): random_rows(random.Random("c"), 9)}, {})
+    view.check()
+    view.correct({}, {("t", "c"): None})
+    view.check()
+    view.materializer.close()
