@@ -33,7 +33,7 @@ from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewClass, ViewVersion
-from state.tables.stored_rows import base_name, declared_name, is_view, stored_rows_name
+from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
 Becomes = Literal["kept", "taken over", "shared", "computed", "recomputed", "begun", "stands"]
 """What becomes of a view, or of a hidden view: it goes on as it is; it is made of the groups of the stored one; it has
@@ -278,8 +278,9 @@ class Comparison:
 
     def of(self, name: str) -> DefinitionChange:
         """The change of one view."""
-        replaced = replace(self._definitions[name], replace=True, cascade=True)
-        declaration = self._declaration({**self._definitions, name: replaced})
+        # The comparison is that of a run which may do it.
+        allowed = {each: replace(of, replace=True, cascade=True) for each, of in self._definitions.items()}
+        declaration = self._declaration(allowed)
         try:
             self._declaration(self._definitions)
             refusal = ""
@@ -333,10 +334,8 @@ class Comparison:
     def _groups(self, name: str) -> Input:
         """The groups of a stored view, where its partials are."""
         version = self._stored.versions[name]
-        has_state = version.state_path is not None and version.state_version is not None
-        at = {version.state_path: version.state_version} if has_state else {version.path: version.version}
-        datasets = {path: number for path, number in at.items() if path is not None and number is not None}
-        rows, size = self._stored.size(name, datasets)
+        path = version.path if version.state_path is None else version.state_path
+        rows, size = self._stored.size(name, {path: version.datasets[path]})
         return Input("groups", name, rows=rows, bytes=size)
 
     def _reads(self, plan: ViewPlan, shared: SharedViews, fresh: Collection[str]) -> Iterator[Input]:
@@ -345,7 +344,8 @@ class Comparison:
             if keeper in fresh or keeper not in self._stored.versions:
                 yield Input("view", parent)
             else:
-                rows, size = self._stored.size(keeper)
+                version = self._stored.versions[keeper]
+                rows, size = self._stored.size(keeper, {version.path: version.version})
                 yield Input("view", parent, rows=rows, bytes=size)
         sources = [each for each in plan.columns if each not in plan.parents and each not in plan.computed]
         # As `view_history`: stored rows if all its sources have them, else files.
@@ -364,11 +364,10 @@ class Comparison:
         """The datasets of the affected views that no recorded name has any longer."""
         stay = {each.name for each in steps if each.becomes in ("kept", "stands")}
         versions = self._stored.versions
-        ended = [
-            name
-            for name in versions
-            if declared_name(name) in affected and name not in stay and not name.endswith(".rows")
-        ]
+        own = [name for name in versions if declared_name(name) in affected and not is_stored_rows(name)]
+        # A backfill that has begun goes on, unless it is one of another definition.
+        is_ended = {name: name == base_name(name) or name in declaration.abandoned for name in own}
+        ended = [name for name in own if is_ended[name] and name not in stay]
         used = {path for name, each in versions.items() if name not in ended for path in each.datasets}
         for name in sorted(ended):
             left = {path: version for path, version in versions[name].datasets.items() if path not in used}
