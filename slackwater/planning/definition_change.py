@@ -89,7 +89,7 @@ class ViewStep:
     @property
     def text(self) -> str:
         """The step, for people."""
-        read = " and ".join(each.text for each in self.reads)
+        read = " and ".join(each.text for each in self.reads) or "no rows"
         match self.becomes:
             case "kept":
                 return "goes on with its state"

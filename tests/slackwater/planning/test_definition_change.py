@@ -104,6 +104,26 @@ def test_views_over_a_changed_one_are_computed_after_it(local_spark: SparkSessio
     graph.materializer.close()
 
 
+@pytest.mark.more
+def test_rows_that_another_view_has_are_shared(local_spark: SparkSession, tmp_path: Path) -> None:
+    other = ViewDefinition("w", JOIN)
+    graph = ViewGraph(local_spark, tmp_path, [other, ViewDefinition("v", GROUPS)])
+    graph.correct({("t", "a"): random_rows(random.Random(1), 20)})
+    changed = ViewDefinition("v", JOIN, replace=True)
+    change = _change(graph, other, changed)
+    assert [(each.name, each.becomes, each.shared_with) for each in change.steps] == [
+        ("v.1", "shared", "w.1"),
+        ("v.2", "shared", "w.2"),
+        ("v", "computed", ""),
+    ]
+    assert change.refusal == "" and all(read.rows == 20 for read in change.steps[-1].reads)
+    graph.declare([other, changed])
+    graph.settle()
+    graph.check()
+    assert all(graph.views[f"v.{number}"].path == graph.views[f"w.{number}"].path for number in (1, 2))
+    graph.materializer.close()
+
+
 def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     pipeline = sw.Pipeline("p", root=str(tmp_path / "root"))
