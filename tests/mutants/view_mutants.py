@@ -693,7 +693,7 @@ VIEW_MUTANTS = (
         "groups of rows that are computed anew are taken over",
         "spark_bridge/analysis/declaration.py",
         ((".intersection(plans[name].parents)", ".intersection(())"),),
-        shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[another side of a join]",
+        shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
     ),
     Mutant(
         "groups of a view that stands are taken over",

@@ -60,7 +60,10 @@ OTHERS: Mapping[str, tuple[str, str]] = {
         "SELECT k, count(DISTINCT g) AS c, count(DISTINCT i) AS d FROM t GROUP BY k",
         "SELECT k, count(DISTINCT i) AS d FROM t GROUP BY k",
     ),
-    "another join": (KEPT["joined"][0], KEPT["joined"][1].replace("t a JOIN", "t a LEFT JOIN")),
+    "another join": (
+        KEPT["joined"][0].replace("t a JOIN", "t a LEFT JOIN"),
+        KEPT["joined"][1].replace("t a JOIN", "t a FULL JOIN"),
+    ),
 }
 
 
