@@ -61,6 +61,7 @@ CATALOGUE = (
     Entry("nexmark", 600),
     Entry("corrections", 900),
     Entry("backfill", 300, _words("--rows 2000000 --turns 1")),
+    Entry("redefined_view", 300),
     Entry("beside_backfill", 300, _words("--rows 1600000 --files 40 --materialize")),
     Entry("rescaling", 300, _words("--files 20000")),
     Entry("notifications", 300, _words("--files 40 --events 4000 --rest 10")),

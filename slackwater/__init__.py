@@ -25,7 +25,7 @@ Invariants:
     running/       Run: attempts, recovery, requests of the user, Spark
     backfill/      the earlier rows that a backfill reads
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
-    planning/      DryRun and ViewExplanation: the work of a run, before it starts
+    planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from slackwater.branching.branch import branch, drop_branch
     from slackwater.branching.merge import Merged, merge
     from slackwater.pipeline import Pipeline
+    from slackwater.planning.definition_change import DefinitionChange
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.explanation import ViewExplanation
@@ -121,6 +122,7 @@ _MODULES = {
     "CacheSettings": "actors.settings",
     "Csv": "actors.formats.options",
     "Debezium": "actors.formats.options",
+    "DefinitionChange": "slackwater.planning.definition_change",
     "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
     "Json": "actors.formats.options",
@@ -176,6 +178,7 @@ __all__ = [
     "Csv",
     "DamagedStoreError",
     "Debezium",
+    "DefinitionChange",
     "DefinitionChangedError",
     "DryRun",
     "EpochExpiredError",

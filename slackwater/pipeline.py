@@ -32,6 +32,7 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.observability.run_observer import RunObserver
+from slackwater.planning.definition_change import DefinitionChange, definition_change
 from slackwater.planning.dry_run.dry_run import DryRun, dry_run
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.explanation import ViewExplanation, explain
@@ -415,6 +416,24 @@ class Pipeline:
         """
         configure_default()
         return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
+
+    def explain_change(self, name: str) -> DefinitionChange:
+        """Compares a declared view with the stored view of its name, and says what a run would keep and compute.
+
+        The views are analysed by the SparkSession of this process, or a local one.  Nothing is written.
+
+        Args:
+            name: the name of the view.
+
+        Raises:
+            UsageError: this pipeline declares no such view, or does not fit its root; a ViewError if the declared view
+                cannot be built or maintained.
+            NotFoundError: the root has no store, or no such view.
+            StorageError: the root or a source cannot be read.
+        """
+        configure_default()
+        views = tuple(self._views.values())
+        return definition_change(self._definition(), views, name, self.settings.spark, self._clock)
 
     def dry_run(
         self, *, prices: Prices | None = None, on_sources: Callable[[DryRun], None] = lambda found: None

@@ -57,11 +57,13 @@ _Result = TypeVar("_Result")
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
+_GROUPS = "over the groups of the view that it replaces"
 _ALL_ROWS = "over all rows"
 _OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
 _HAND_OVER = "hand-over to Spark"
 _CORRECTED = ", corrected files"
+_TAKEN_OVER = ", groups taken over"
 
 
 class Materializer:
@@ -140,7 +142,14 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
+        declaration = Declaration.of(
+            by_name,
+            plans,
+            known,
+            self._recorded.ingested,
+            self._recorded.ending,
+            [name for name, each in planned.items() if each.before is not None],
+        )
         versions = self._recorded.versions
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
@@ -272,7 +281,8 @@ class Materializer:
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the planned views use."""
-        return self._rows.columns([*self._incremental.plans.values(), *self._backfills.plans, *self._full.plans])
+        plans = [*self._incremental.plans.values(), *self._backfills.plans, *self._full.plans]
+        return self._rows.columns([*plans, *(plan for plan in self._recorded.regrouped if not plan.parents)])
 
     def tidy(self) -> None:
         """Does at most one bounded task that keeps the datasets fast: call it between two epochs.
@@ -298,6 +308,11 @@ class Materializer:
         self, epoch: int, blocks: Mapping[str, Sequence[Block]], watermarks: Mapping[str, int], times: WorkTimes
     ) -> list[CatalogView]:
         """Writes the epoch's new rows into all views.  Returns the views that it creates."""
+        created = self._recorded.regroup(
+            epoch,
+            lambda plan: AggregateView(self._catalyst, self._root, plan),
+            lambda work: self._run_views(_GROUPS, times.timing(_TAKEN_OVER, work)),
+        )
         plans = [*self._incremental.plans.values(), *self._backfills.plans]
         read = {source for plan in plans for source in plan.sources}
         with times.timed(_HAND_OVER):
@@ -306,7 +321,7 @@ class Materializer:
         # A backfill closes no window: its watermarks come when it is shown.
         timed = replace(rows, watermarks=watermarks)
         work = self._incremental.work(epoch, timed, blocks.keys(), versions) | self._stored.work(blocks, versions)
-        return self._recorded.write(
+        return created + self._recorded.write(
             epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))
         )
 

@@ -28,6 +28,7 @@ from slackwater.cli.options import (
 )
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
+from state.errors import UsageError
 
 app = typer.Typer(
     name="slackwater",
@@ -122,6 +123,14 @@ def run(
 @reports_errors
 def explain(
     target: Annotated[str, typer.Argument(metavar="APP:PIPELINE|ROOT", help="a pipeline, or a root")],
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against",
+            metavar="VIEW",
+            help="compare this view with the stored one: the cost of a change",
+        ),
+    ] = None,
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
@@ -129,11 +138,16 @@ def explain(
 ) -> None:
     """Print the class of each view, and the reason for it.  A refused view has the operator that prevents it."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.commands.explain import print_catalog, print_explanations
+    from slackwater.cli.commands.explain import print_catalog, print_change, print_explanations
     from slackwater.cli.target import load_pipeline
 
     configure(log_level)
-    if "://" in target or Path(target).is_dir():
+    is_root = "://" in target or Path(target).is_dir()
+    if against is not None and is_root:
+        raise UsageError(f"--against compares a view of a pipeline; {target} is a root: give APP:PIPELINE")
+    if against is not None:
+        print_change(load_pipeline(target).explain_change(against), Output(json))
+    elif is_root:
         print_catalog(opened_store(target, option), Output(json))
     else:
         print_explanations(load_pipeline(target), Output(json))

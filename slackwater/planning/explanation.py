@@ -142,7 +142,7 @@ def explain(
     root = LanceRoot(definition.root, clock)
     schemas, touched = check(definition, root), RowsTouched(root)
     found = {
-        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, _listed(source))[0]
+        source.name: schemas.get(source.name) or shown_schema(source, definition.fetch, listed(source))[0]
         for source in definition.sources
     }
     materialized = [source.name for source in definition.sources if source.materialize]
@@ -177,7 +177,7 @@ def _explain(planner: ViewPlanner, plan: ViewPlan, plans: Sequence[ViewPlan], to
     return ViewExplanation(name, plan.view_class, text.partition("\n")[2], (*plan.sources_read, *plan.views), costs)
 
 
-def _listed(source: SourceDefinition) -> Iterator[FileVersion]:
+def listed(source: SourceDefinition) -> Iterator[FileVersion]:
     """The files of a source that match its pattern, in the order of the listing."""
     accepts = PathFilter(source.pattern).accepts
     for page in ObjectStore(source.location).list_pages():

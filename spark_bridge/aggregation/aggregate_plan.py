@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,7 @@ from spark_bridge.aggregation.merge_plan import (
 )
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
-from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls
+from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls, call_texts
 from spark_bridge.analysis.columns import aggregate_of, look_up_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
@@ -98,7 +99,7 @@ class AggregatePlan:
     """
 
     def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool, counts: bool) -> None:
-        self._catalyst = catalyst
+        self._catalyst, self._view = catalyst, view
         self._leaves, self._has_time = view.leaves, view.timestamps.are_used
         aggregate = aggregate_of(view.plan)
         self._rows = aggregate.child()
@@ -261,9 +262,42 @@ class AggregatePlan:
         Args:
             groups: the stored partials.
         """
+        return self._without_rows(groups).result
+
+    def _without_rows(self, groups: pa.Table) -> MergedGroups:
+        """Stored groups merged with the partials of no rows."""
         grouping = groups.select([KEY_COLUMN, *self.grouping_names])
         parts = [pa.schema([KEY_FIELD, *schema]).empty_table() for schema in self._schemas]
-        return self._merge.merge(EpochPartials(grouping, parts, _COUNTED_VALUES.empty_table()), groups).result
+        return self._merge.merge(EpochPartials(grouping, parts, _COUNTED_VALUES.empty_table()), groups)
+
+    @property
+    def stored_columns(self) -> list[str]:
+        """`__sw_key`, the grouping and the buffers, as the dataset that has them names them."""
+        return [KEY_COLUMN, *(column.result_name or column.name for column in self._merge.columns)]
+
+    @property
+    def _calls(self) -> list[AggregateCall]:
+        """Its own calls, then the hidden ones."""
+        return [each.call for each in self._merge.buffers]
+
+    def groups_of(self, before: AggregatePlan) -> Callable[[pa.Table], MergedGroups]:
+        """The groups of this view, made of those of another one that has all of their buffers.
+
+        Args:
+            before: the plan of the other view.
+
+        Returns:
+            Makes them of a table with the `stored_columns` of the other view.
+        """
+        (_, known), (_, wanted) = (call_texts(self._catalyst, each._view, each._calls) for each in (before, self))
+        stored = iter(before.stored_columns)
+        columns = [*islice(stored, 1 + len(self._grouping))]
+        of_call = {
+            text: [*islice(stored, len(each.fields))] for text, each in zip(known, before._merge.buffers, strict=True)
+        }
+        columns += [column for text in wanted for column in of_call[text]]
+        names = [KEY_COLUMN, *(column.name for column in self._merge.columns)]
+        return lambda groups: self._without_rows(pa.table([groups.column(each) for each in columns], names=names))
 
     def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Sequence[str]) -> pa.Table:
         """The columns of the rows that are in some groups.

@@ -101,11 +101,15 @@ class MergePlan:
     filter above the grouping or of open windows, or if they are objects, which other programs that read the view
     cannot use.
 
+    Attributes:
+        columns: the stored values of a group: the grouping, then the buffers.
+        buffers: the buffer of each call, in the order of the calls.
+
     Args:
         catalyst: of the session.
         view: the plan of the view.
         grouping: the columns of the grouping in the partials.
-        buffers: the buffer of each call, in the order of the calls.
+        buffers: see above.
         parts: number of parts of an epoch's partials.
     """
 
@@ -121,19 +125,19 @@ class MergePlan:
         self._view = view
         self.grouping = grouping
         self._grouping = catalyst.items(aggregate_of(view.plan).groupingExpressions())
-        self._buffers = buffers
+        self.buffers = buffers
         self._parts = parts
         self.has_filter = _has_filter(view.plan)
         self._has_state = (
             self.has_filter or view.closing is not None or any(each.call.buffer.is_opaque for each in buffers)
         )
-        self._columns = self._state_columns([*grouping, *(field for each in buffers for field in each.fields)])
+        self.columns = self._state_columns([*grouping, *(field for each in buffers for field in each.fields)])
         self._make_plans()
 
     @property
     def buffer_columns(self) -> list[StateColumn]:
         """The buffers, without the grouping."""
-        return self._columns[len(self._grouping) :]
+        return self.columns[len(self._grouping) :]
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
         """Merges the touched groups.
@@ -148,7 +152,7 @@ class MergePlan:
         at_stored = _positions(keys, stored)
         at_part = [_positions(keys, part) for part in partials.parts]
         arrays = [keys, at_stored.is_valid(), *[each.is_valid() for each in at_part], *partials.groups.columns[1:]]
-        for each in self._buffers:
+        for each in self.buffers:
             part = partials.parts[each.part]
             arrays += [part.column(field.name).combine_chunks().take(at_part[each.part]) for field in each.fields]
         arrays += [stored.column(column.name).combine_chunks().take(at_stored) for column in self.buffer_columns]
@@ -158,7 +162,7 @@ class MergePlan:
 
     @property
     def _state_schema(self) -> pa.Schema:
-        return pa.schema([KEY_FIELD, *[column.field for column in self._columns]])
+        return pa.schema([KEY_FIELD, *[column.field for column in self.columns]])
 
     # Making the plans
 
@@ -166,7 +170,7 @@ class MergePlan:
         """The grouping, then the buffers, in the order of the partials."""
         origins = [] if self._has_state else list(unchanged_columns(self._catalyst, self._view.plan))
         values: list[Expression | None] = list(self._grouping)
-        for each in self._buffers:
+        for each in self.buffers:
             own = each.call.buffer.value_position()
             values += [each.call.expression if position == own else None for position in range(len(each.fields))]
         columns = []
@@ -179,7 +183,7 @@ class MergePlan:
         catalyst = self._catalyst
         groups, buffers = len(self._grouping), self.buffer_columns
         flags = [_FOUND_COLUMN, *[f"{_FOUND_COLUMN}_{part}" for part in range(self._parts)]]
-        fields = [column.field for column in self._columns]
+        fields = [column.field for column in self.columns]
         fields += [pa.field(f"{column.name}_stored", column.field.type) for column in buffers]
         self._relation_schema = pa.schema(
             [KEY_FIELD.with_nullable(True), *[pa.field(flag, pa.bool_()) for flag in flags], *fields]
@@ -191,7 +195,7 @@ class MergePlan:
         new, stored = rest[groups : groups + len(buffers)], rest[groups + len(buffers) :]
 
         merged: list[Expression] = []
-        for each in self._buffers:
+        for each in self.buffers:
             here = slice(len(merged), len(merged) + len(each.fields))
             together = each.call.buffer.merged(stored[here], new[here])
             initial = each.call.buffer.initial()
@@ -199,7 +203,7 @@ class MergePlan:
                 with_new = catalyst.when(found, values[0], values[1])
                 without = catalyst.when(found, values[2], values[3])
                 merged.append(catalyst.alias(catalyst.when(in_part[each.part], with_new, without), field.name))
-        named_groups = [catalyst.alias(each, self._columns[index].name) for index, each in enumerate(rest[:groups])]
+        named_groups = [catalyst.alias(each, self.columns[index].name) for index, each in enumerate(rest[:groups])]
         state = catalyst.analyse(catalyst.project([key, *named_groups, *merged], relation))
         state_output = catalyst.items(state.output())
 
@@ -207,7 +211,7 @@ class MergePlan:
         result_schema = self._view.schema.append(KEY_FIELD)
         if not self._has_state:
             # The result and its state have the same rows, so the result carries the columns that it lacks.
-            for column, value in zip(self._columns, state_output[1:], strict=True):
+            for column, value in zip(self.columns, state_output[1:], strict=True):
                 if column.result_name is None:
                     carried.append(value)
                     result_schema = result_schema.append(column.field)
@@ -239,7 +243,7 @@ class MergePlan:
             if simple_name(part) != "AggregateExpression":
                 return None
             start = groups
-            for each in self._buffers:
+            for each in self.buffers:
                 end = start + len(each.fields)
                 if each.call.is_call(part):
                     return each.call.buffer.value(state[start:end])

@@ -10,7 +10,8 @@ A call with DISTINCT is the same function over values that are new in their grou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -19,12 +20,16 @@ from pyspark.sql.types import DecimalType, IntegralType, StructField, StructType
 from actors.schemas.ddl import format_schema
 from spark_bridge.analysis.aggregate_functions import maintained_function
 from spark_bridge.analysis.buffers import DeclarativeBuffer, TypedBuffer
-from spark_bridge.analysis.columns import same
+from spark_bridge.analysis.columns import aggregate_of, same
 from spark_bridge.analysis.operators import refuse
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.identity.plan_text import call_text
 from state.errors import SchemaError
 from state.tables.group_key import is_group_type
+
+if TYPE_CHECKING:
+    from spark_bridge.analysis.view_plan import ViewPlan
 
 Removal = Literal["subtracted", "kept", "lost"]
 """Rows are taken off; the value stays, unless theirs is the least or greatest one; the group is computed again."""
@@ -136,6 +141,40 @@ def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[Aggr
             if not any(call.is_call(found) for call in calls):
                 calls.append(AggregateCall(catalyst, view, found))
     return calls
+
+
+def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall]) -> tuple[str, list[str]]:
+    """The text of the groups of an aggregate view, and those of calls over its rows.
+
+    Equal texts of two views mean equal groups, and equal buffers in them: see `call_text`.
+    """
+    aggregate = aggregate_of(view.plan)
+    within = [each.definition for each in view.computed.values()]
+    text = partial(call_text, catalyst, aggregate, leaves=view.leaves, within=within)
+    return text(call=None), [text(call=each.expression) for each in calls]
+
+
+def has_state_for(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> bool:
+    """Whether the stored groups of an aggregate view have all that another one needs of the same rows.
+
+    Args:
+        catalyst: of the session.
+        before: of the stored view.
+        after: of the other one.
+    """
+    for each in (before, after):
+        if each.view_class != "aggregate" or each.closing is not None or each.timestamps.are_used:
+            return False
+    calls = [aggregate_calls(catalyst, each.name, aggregate_of(each.plan)) for each in (before, after)]
+    (groups, known), (wanted_groups, wanted) = (
+        call_texts(catalyst, each, of) for each, of in zip((before, after), calls, strict=True)
+    )
+    # The stored values of DISTINCT calls are numbered by these calls.
+    distinct, wanted_distinct = (
+        [text for call, text in zip(of, texts, strict=True) if call.is_distinct]
+        for of, texts in zip(calls, (known, wanted), strict=True)
+    )
+    return groups == wanted_groups and {*wanted} <= {*known} and distinct == wanted_distinct
 
 
 def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:

@@ -9,7 +9,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
 from state.tables.records import CatalogView
-from state.tables.stored_rows import base_name, declared_name, is_view
+from state.tables.stored_rows import base_name, declared_name, is_view, next_name
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Declaration:
         waiting: declared views that read a source whose schema is not known yet.
         abandoned: recorded names of backfills and hidden views that are not declared any more.
         incomplete: views that lack the rows of missing files.
+        regrouped: views that replace another definition, and take over its groups.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -36,6 +37,7 @@ class Declaration:
     waiting: tuple[str, ...]
     abandoned: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
+    regrouped: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -45,6 +47,7 @@ class Declaration:
         known: Mapping[str, CatalogView],
         ingested: Collection[str],
         ending: Collection[str] = (),
+        same_groups: Collection[str] = (),
     ) -> Declaration:
         """Compares declared and known views.
 
@@ -54,6 +57,8 @@ class Declaration:
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
             ending: the recorded names that the next epoch ends: a hidden view of such a name does not continue.
+            same_groups: the declared views that can take over the groups of the stored ones of their names, if the
+                views that they read go on.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
@@ -84,6 +89,13 @@ class Declaration:
             for name, plan in plans.items()
             if name not in (*new, *failed) and not _continues(plan, may_replace(name), known.get(name), replaced)
         ]
+        regrouped = list[str]()
+        for name in backfills:
+            # A view that is built anew gives its followers no changes, but other rows.
+            is_kept = name in same_groups and not {*new, *backfills, *failed}.intersection(plans[name].parents)
+            if is_kept and next_name(name) not in known:
+                regrouped.append(name)
+        backfills = [name for name in backfills if name not in regrouped]
         return cls(
             plans=plans,
             new=tuple(new),
@@ -97,6 +109,7 @@ class Declaration:
                 if not is_view(name) and not _is_wanted(known[name], definitions, plans, backfills)
             ),
             incomplete=tuple(name for name in plans if name in known and known[name].missing),
+            regrouped=tuple(regrouped),
         )
 
 

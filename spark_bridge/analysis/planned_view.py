@@ -21,12 +21,15 @@ class PlannedView:
         plan: of the view.
         schemas: source → schema with the columns that the view knows; all sources.
         views: name → view, of those that its definition reads.
+        before: the plan of the stored view of its name, if that is another one whose groups have all that it needs;
+            else None.
     """
 
     definition: ViewDefinition
     plan: ViewPlan
     schemas: Mapping[str, pa.Schema | None]
     views: Mapping[str, PlannedView] = field(default_factory=dict)
+    before: ViewPlan | None = field(default=None, compare=False)
 
     @property
     def inner(self) -> Iterator[PlannedView]:

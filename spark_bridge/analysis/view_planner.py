@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from textwrap import indent
 from types import MappingProxyType
@@ -10,6 +11,7 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_bridge.analysis.aggregate_calls import has_state_for
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.planned_view import PlannedView
@@ -129,7 +131,29 @@ class ViewPlanner:
                 continue
             if planned.plan.identity == stored.identity:
                 return planned
-        return self._plan(definition, schemas, views, absent)
+        planned = self._plan(definition, schemas, views, absent)
+        stored = known.get(definition.name)
+        if stored is None or stored.frozen_epoch is not None or stored.missing:
+            return planned
+        return replace(planned, before=self._before(planned.plan, stored, visible_schemas(schemas, stored), views))
+
+    def _before(
+        self, plan: ViewPlan, stored: CatalogView, schemas: _Schemas, views: Mapping[str, PlannedView]
+    ) -> ViewPlan | None:
+        """The plan of a stored view, planned again from its text, if its groups have all that another plan needs."""
+        last = self._last.get(plan.name)
+        before = None if last is None or last.plan is not plan else last.before
+        if before is not None and before.identity == stored.identity:
+            return before
+        if stored.view_class != "aggregate" or plan.view_class != "aggregate":
+            return None
+        try:
+            before = self._analysed(ViewDefinition(plan.name, stored.definition), schemas, views, {})
+        except ViewError:
+            return None  # its text is that of a function, or it reads what is not declared any more
+        if before.identity != stored.identity or not has_state_for(self._catalyst, before, plan):
+            return None
+        return before
 
     def _plan(
         self,
@@ -139,23 +163,32 @@ class ViewPlanner:
         absent: Mapping[str, ViewError],
     ) -> PlannedView:
         """The last plan, if the definition, the schemas and the views that it reads are the same; else a new one."""
-        name, last = definition.name, self._last.get(definition.name)
+        last = self._last.get(definition.name)
         if last is not None and last.definition == definition and _is_same(last, schemas, views):
             plan = last.plan
         else:
-            analysis = partial(
-                analyse,
-                self._spark,
-                definition,
-                schemas,
-                self._materialized,
-                views=views,
-                absent=absent,
-                keys=self._keys,
-                event_times=self._event_times,
-            )
-            plan = self._jobs.run("view", _ANALYSED, {name: analysis})[name]
+            plan = self._analysed(definition, schemas, views, absent)
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})
+
+    def _analysed(
+        self,
+        definition: ViewDefinition,
+        schemas: _Schemas,
+        views: Mapping[str, PlannedView],
+        absent: Mapping[str, ViewError],
+    ) -> ViewPlan:
+        analysis = partial(
+            analyse,
+            self._spark,
+            definition,
+            schemas,
+            self._materialized,
+            views=views,
+            absent=absent,
+            keys=self._keys,
+            event_times=self._event_times,
+        )
+        return self._jobs.run("view", _ANALYSED, {definition.name: analysis})[definition.name]
 
 
 class PlannedGraph:

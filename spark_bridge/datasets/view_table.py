@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -41,6 +41,7 @@ _ROW_BYTES = 64
 _SCAN_FROM_SHARE = 0.05
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
+_PART_ROWS = 50_000
 _ADDRESS = "_rowaddr"
 _KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name)
 
@@ -151,6 +152,19 @@ class ViewTable:
     def snapshot(self) -> lance.LanceDataset:
         """A handle on the rows as they are now, with their indexes; later changes do not show in it."""
         return self._dataset.checkout_version(self._dataset.version)
+
+    def parts(self, columns: Collection[str]) -> Iterator[pa.Table]:
+        """Yields all rows, in tables of some ten thousand; one without rows if there are none."""
+        names, batches = [*dict.fromkeys(columns)], list[pa.RecordBatch]()
+        if self.num_rows == 0:
+            yield self._dataset.to_table(columns=names, limit=0)
+        for batch in self._dataset.to_batches(columns=names, batch_size=_PART_ROWS):
+            batches.append(batch)
+            if sum(each.num_rows for each in batches) >= _PART_ROWS:
+                yield pa.Table.from_batches(batches)
+                batches = []
+        if batches:
+            yield pa.Table.from_batches(batches)
 
     def append(self, rows: pa.Table) -> None:
         """Appends rows."""

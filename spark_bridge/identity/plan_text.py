@@ -10,6 +10,7 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute
 _EXPRESSION_ID = re.compile(r"#(\d+)")
 _LEAF = re.compile(r"[\s:+|-]*(?:LocalRelation|LogicalRDD) ")
 _NO_LIMIT = 2**31 - 1
+_CALL = "call"
 
 
 def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], result: str, functions: list[str]) -> str:
@@ -38,6 +39,26 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
         "gives " + result,
     ]
     return renumbered("\n".join(parts), functions)
+
+
+def call_text(
+    catalyst: Catalyst, aggregate: Plan, call: Expression | None, leaves: Mapping[int, str], within: Sequence[str]
+) -> str:
+    """A text that is equal for calls of aggregate functions that compute the same of the same groups, in any view.
+
+    Args:
+        catalyst: of the session.
+        aggregate: the Aggregate with the call; its other calls do not count.
+        call: Spark's AggregateExpression; None for the groups alone.
+        leaves: as in `identity_text`.
+        within: the texts of what the leaves are, beside their names.
+    """
+    grouping = catalyst.items(aggregate.groupingExpressions())
+    calls = [] if call is None else [catalyst.alias(call, _CALL)]
+    groups = [catalyst.alias(each, _CALL) for each in grouping]
+    plan = catalyst.aggregate(grouping, [*groups, *calls], aggregate.child())
+    types = [str(each.dataType().sql()) for each in (*grouping, *calls)]
+    return identity_text(catalyst, plan, leaves, ", ".join(types), [*within])
 
 
 def renumbered(text: str, others: Sequence[str]) -> str:

@@ -15,7 +15,8 @@ Data flow in an epoch:
 
     new rows, corrections ──► incremental views ── changes ──► derived views, the parents first ──► versions
 
-`recorded_views` orders the work of an epoch; by it a complete backfill becomes one of the incremental views.
+`recorded_views` orders the work of an epoch; by it a complete backfill becomes one of the incremental views.  A view
+whose groups are those of the stored view that it replaces is made of them, in the first epoch, by its `aggregate_view`.
 `recomputation` computes a view in one query, for full views and for verification.
 
 Invariants: a view and its recorded position change together, in one epoch; a backfill, and a full or derived view

@@ -79,6 +79,44 @@ class AggregateView:
             # The view is older than `materialize=True` of its sources, or than the counts of values.
             self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False, counts=False)
 
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
+        """Makes the view of the groups of another one, which has their buffers, see `has_state_for`.
+
+        All is copied: the datasets of the other view may have later versions that no epoch records.
+
+        Args:
+            epoch: the epoch in which the view takes the place of the other one.
+            before: the plan of the other view.
+            version: of the other view.
+        """
+        other = AggregateView(self._catalyst, self._root, before)
+        other.open(version)
+        assert other._table is not None, "it is open"
+        if not other._plan.subtracts:
+            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False, counts=False)
+        groups = self._plan.groups_of(other._plan)
+        self._path = view_path(self._name, epoch)
+        for part in (other._state or other._table).parts(other._plan.stored_columns):
+            merged = groups(part)
+            self._table = self._with(self._table, self._path, merged.result)
+            if merged.state is not None:
+                self._state_path = state_path(self._name, epoch)
+                self._state = self._with(self._state, self._state_path, merged.state)
+        if other._distinct is not None:
+            self._distinct_path = distinct_path(self._name, epoch)
+            for part in other._distinct.parts(other._distinct.schema.names):
+                self._distinct = self._with(self._distinct, self._distinct_path, part)
+        assert self._table is not None, "there is a part, with or without rows"
+        return self._version(self._table)
+
+    def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
+        """A dataset that has further rows; a new one if there is none yet."""
+        if table is None:
+            return ViewTable.create(self._root.child(path), rows)
+        if rows.num_rows:
+            table.append(rows)
+        return table
+
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into their groups; rows that touch no group make no new version.
 

@@ -110,6 +110,7 @@ class DerivedViews:
         self._unshown: dict[str, _Unshown] = {}
         self._ended: set[str] = set()
         self._shared = SharedViews()
+        self._read: set[str] = set()
 
     @property
     def num_rows(self) -> dict[str, int]:
@@ -158,9 +159,14 @@ class DerivedViews:
                 shown[name] = self._make(plan)
                 shown[name].open(versions[name])
         self._plans, self._shown, self._unshown, self._shared = dict(plans), shown, unshown, shared
-        read = {shared.keeper(parent) for plan in plans.values() for parent in plan.parents}
+        self._read = {shared.keeper(parent) for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
-            view.changes.is_kept = name in read
+            view.changes.is_kept = name in self._read
+
+    def add(self, plan: ViewPlan, view: DerivedView) -> None:
+        """Adds a view that has the rows of its parents before this epoch."""
+        self._plans[plan.name], self._shown[plan.name] = plan, view
+        view.changes.is_kept = plan.name in self._read
 
     def log(self, name: str) -> ChangeLog | None:
         """The changes of a view that readers see; None if it is none of these."""

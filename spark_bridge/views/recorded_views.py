@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from functools import partial
+from typing import Protocol, TypeAlias
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.declaration import Declaration
@@ -18,7 +19,7 @@ from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.shared_views import SharedViews
-from spark_bridge.views.view import ShownView, seconds_behind
+from spark_bridge.views.view import ShownView, View, seconds_behind
 from state.clock import Clock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
@@ -32,13 +33,16 @@ from state.tables.stored_rows import (
     stored_versions,
 )
 
-if TYPE_CHECKING:
-    from spark_bridge.views.view import View
-
 Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
+
+
+class Regrouping(View, Protocol):
+    """The datasets of one view that is made of the groups of the one that it replaces."""
+
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion: ...
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,9 @@ class RecordedViews:
 
     A view that fails keeps the version of the epoch before; one that has none yet gets an empty one.  Like a view that
     another one replaces, it is recorded as frozen: only a backfill goes on from there.
+
+    A view whose groups are those of the view that it replaces is made of them in the next epoch, before the rows of
+    that epoch come, and follows like any other from there.
 
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
@@ -99,6 +106,7 @@ class RecordedViews:
         self._failures: dict[str, _Failure] = {}
         self._failed: set[str] = set()
         self._rebuilt: set[str] = set()
+        self._regrouped: dict[str, PlannedView] = {}
         self._maintained: set[str] = set()
         self._epoch = self._rows_epoch = 0
         self.versions: dict[str, ViewVersion] = {}
@@ -144,6 +152,8 @@ class RecordedViews:
         self._share_rows(definitions, plans, fresh, declaration.incomplete)
         self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
         plans = {name: plan for name, plan in plans.items() if self.shared.keeper(name) == name}
+        self._regrouped = {name: planned[name] for name in declaration.regrouped if name in plans}
+        plans = {name: plan for name, plan in plans.items() if name not in self._regrouped}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
@@ -248,13 +258,15 @@ class RecordedViews:
             for views in (self._backfills, self._full, self._derived):
                 views.drop(name)
             self._maintained.discard(name)
+            self._regrouped.pop(name, None)
             self._dropped.add(next_name(name))
         return ended
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces, fails or ends a view, even without rows."""
-        is_changed = bool(self._new or self._dropped or self._failures or self._shareable() & self._unshared)
+        is_changed = bool(self._new or self._dropped or self._failures or self._regrouped)
+        is_changed = is_changed or bool(self._shareable() & self._unshared)
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
@@ -286,7 +298,8 @@ class RecordedViews:
         Args:
             epoch: its number.
             sources: the sources that have new rows.
-            apply: writes the new rows into the views, by `write`; returns the views that the epoch creates.
+            apply: takes groups over, by `regroup`, and writes the new rows into the views, by `write`; returns the
+                views that the epoch creates.
             correct: replaces the rows of corrected files in the views; returns the sources of the files.
             changes: name → changes of each view over sources in this epoch, of those that other views read.
             follow: does the work on some views over views.
@@ -317,6 +330,37 @@ class RecordedViews:
         views = {name: each for name, each in self.versions.items() if name not in kept_for_others}
         created = [each for each in created if each.name not in kept_for_others]
         return EpochViews(views | unshown, tuple(created), dropped, (), stopped)
+
+    def regroup(self, epoch: int, make: Callable[[ViewPlan], Regrouping], run: RunWork) -> list[CatalogView]:
+        """Makes the views that take over the groups of those that they replace; they follow from this epoch on.
+
+        Args:
+            epoch: its number.
+            make: makes the maintenance of a view.
+            run: does all of the work, in any order; a view that fails has no version.
+
+        Returns:
+            The views that the epoch creates.
+        """
+        regrouped, self._regrouped = self._regrouped, {}
+        views = {name: make(each.plan) for name, each in regrouped.items()}
+        work = {
+            name: partial(views[name].take_over, epoch, each.before, self.versions[name])
+            for name, each in regrouped.items()
+            if each.before is not None
+        }
+        versions = run(work)
+        for name in versions:
+            plan = regrouped[name].plan
+            (self._derived.add if plan.parents else self._adopt)(plan, views[name])
+            self._maintained.add(name)
+        self.versions.update(versions)
+        return [regrouped[name].catalog_view(name, epoch) for name in versions]
+
+    @property
+    def regrouped(self) -> list[ViewPlan]:
+        """The plans of the views that the next epoch makes of the groups of those that they replace."""
+        return [each.plan for each in self._regrouped.values()]
 
     def write(
         self,

@@ -35,6 +35,13 @@ _KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
+_REGROUPED = "tests/spark_bridge/views/test_regrouped_views.py"
+_SAME_GROUPS, _CHANGE = (
+    "spark_bridge/analysis/aggregate_calls.py",
+    "tests/slackwater/planning/test_definition_change.py",
+)
+_ANEW = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_built_anew"
+_TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch"
 
 VIEW_MUTANTS = (
     Mutant(
@@ -671,5 +678,58 @@ VIEW_MUTANTS = (
         (("!= (source, column):", "== ('', ''):"),),
         shown_by="tests/spark_bridge/views/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
+    ),
+    Mutant(
+        "groups by another key are taken over",
+        _SAME_GROUPS,
+        (("return groups == wanted_groups and {*wanted}", "return {*wanted}"),),
+        shown_by=f"{_ANEW}[only a key]",
+    ),
+    Mutant(
+        "groups without a new measure are taken over",
+        _SAME_GROUPS,
+        (("{*wanted} <= {*known} and", "True and"),),
+        shown_by=f"{_ANEW}[a new measure]",
+    ),
+    Mutant(
+        "values of DISTINCT are taken over under other numbers",
+        _SAME_GROUPS,
+        ((" and distinct == wanted_distinct", ""),),
+        shown_by=f"{_ANEW}[a value less]",
+    ),
+    Mutant(
+        "groups of another join are taken over",
+        _SAME_GROUPS,
+        (("[each.definition for each in view.computed.values()]", "[]"),),
+        shown_by=f"{_ANEW}[another join]",
+    ),
+    Mutant(
+        "groups of rows that are computed anew are taken over",
+        "spark_bridge/analysis/declaration.py",
+        ((".intersection(plans[name].parents)", ".intersection(())"),),
+        shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
+    ),
+    Mutant(
+        "groups of a view that stands are taken over",
+        "spark_bridge/analysis/view_planner.py",
+        (("stored.frozen_epoch is not None or ", ""),),
+        shown_by=f"{_REGROUPED}::test_a_view_that_stands_is_built_anew_and_not_of_its_old_groups",
+    ),
+    Mutant(
+        "buffers are taken over in the order of the stored view",
+        "spark_bridge/aggregation/aggregate_plan.py",
+        (("for text in wanted for", "for text in reversed(wanted) for"),),
+        shown_by=f"{_TAKEN_OVER}[other columns]",
+    ),
+    Mutant(
+        "a view that took groups over is none that others can follow",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "(plan, views[name])\n            self._maintained.add(name)\n",
+                "(plan, views[name])\n",
+            ),
+        ),
+        shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows",
     ),
 )

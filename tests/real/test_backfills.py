@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,40 @@ def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place
     assert sw.open(tmp_path / "root").snapshot(epoch=before.epoch).view("kinds").to_arrow() == (
         before.view("kinds").to_arrow()
     )
+
+
+@pytest.mark.long
+def test_a_change_above_the_groups_reads_no_file_and_a_new_measure_reads_them_all(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    for name in ("a", "b"):
+        write(tmp_path / "in", f"{name}.parquet", parquet(events(ord(name) * 10)))
+    pipeline(tmp_path, ("kinds", BY_KIND)).run(until="caught_up")
+    filtered = f"{BY_KIND} HAVING count(*) > 6"
+    changed = pipeline(tmp_path, ("kinds", filtered), replace=True)
+    [step] = changed.explain_change("kinds").steps
+    assert (step.becomes, step.reads[0].of, step.reads[0].rows) == ("taken over", "groups", 3)
+    assert changed.dry_run().views[-1].beginning == "takes over"
+    # Without its file no history could be read.
+    os.rename(tmp_path / "in" / "b.parquet", tmp_path / "kept")
+    report = changed.run(until="caught_up")
+    assert (report.epochs, report.notes) == (1, ())
+    os.rename(tmp_path / "kept", tmp_path / "in" / "b.parquet")
+    shown = sw.open(tmp_path / "root").snapshot().view("kinds").to_arrow().to_pylist()
+    counted = Counter(row["amount"] % 3 for name in ("a", "b") for row in events(ord(name) * 10))
+    assert {row["kind"]: row["n"] for row in shown} == {kind: n for kind, n in counted.items() if n > 6}
+    assert changed.explain_change("kinds").is_same
+    other = filtered.replace("max(user)", "min(user)")
+    more = pipeline(tmp_path, ("kinds", other), replace=True)
+    [step] = more.explain_change("kinds").steps
+    assert (step.becomes, step.reads[0].of, step.reads[0].files) == ("computed", "files", 2)
+    with more.start() as run:
+        run.wait(until="caught_up")
+        again = sw.open(tmp_path / "root").snapshot().view("kinds").to_arrow().to_pylist()
+        assert {row["kind"]: row["n"] for row in again} == {row["kind"]: row["n"] for row in shown}
+        run.add_view("kinds", other.replace("> 6", "> 5"), replace=True)
+        assert run.status().backfills == {}
+        run.wait(until="caught_up")
+        assert sw.open(tmp_path / "root").snapshot().view("kinds").count_rows() == 3
 
 
 @pytest.mark.more

@@ -10,6 +10,7 @@ from slackwater.terminal.output import Output
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
+    from slackwater.planning.definition_change import DefinitionChange
     from slackwater.reading.store import Store
 
 
@@ -36,6 +37,14 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
         output.text(f"{explanation.name}: {explanation.view_class}")
         for line in explanation.text.splitlines():
             output.text(f"    {line}")
+
+
+def print_change(change: DefinitionChange, output: Output) -> None:
+    """Prints what becomes of a view whose definition has changed."""
+    if output.json:
+        output.document({**asdict(change), "text": change.text})
+    else:
+        output.text(change.text)
 
 
 def print_catalog(store: Store, output: Output) -> None:

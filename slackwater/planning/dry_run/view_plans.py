@@ -23,6 +23,8 @@ from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView, ViewClass
 from state.tables.stored_rows import is_view
 
+_TAKES_OVER = "  takes over the groups of the stored view in one epoch; no row is read again"
+
 
 @dataclass(frozen=True)
 class PlannedView:
@@ -31,8 +33,9 @@ class PlannedView:
     Args:
         name: the name of the view.
         view_class: `append`, `aggregate`, `full`, `refused`, or `unknown` while a source has neither schema nor file.
-        beginning: `begins` without rows, `continues`, `catches up` with the rows that were read without it, `is
-            refused`, `waits` for the schema of a source, or `stays`, since it is not declared or has failed.
+        beginning: `begins` without rows, `continues`, `catches up` with the rows that were read without it, `takes
+            over` the groups of the stored view that it replaces, `is refused`, `waits` for the schema of a source, or
+            `stays`, since it is not declared or has failed.
         text: the reason of the class, the storage, and the cost of an epoch; for a refused view the reason.
     """
 
@@ -108,7 +111,8 @@ def _planned(
     try:
         plan = graph.view(name).plan
         plans = {each: planned.plan for each, planned in graph.views.items()}
-        declaration = Declaration.of(definitions, _up_to(name, plans), known.views, known.ingested)
+        same_groups = [each for each, planned in graph.views.items() if planned.before is not None]
+        declaration = Declaration.of(definitions, _up_to(name, plans), known.views, known.ingested, (), same_groups)
     except SourceWithoutSchemaError:
         return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
     except (ViewError, DefinitionChangedError) as error:
@@ -116,6 +120,8 @@ def _planned(
     text = planner.explain(plan).partition("\n")[2]
     if name in declaration.backfills:
         return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
+    if name in declaration.regrouped:
+        return PlannedView(name, plan.view_class, "takes over", f"{_TAKES_OVER}\n{text}")
     if name in declaration.failed:
         failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` builds it anew"
         return PlannedView(name, plan.view_class, "stays", f"{failed}\n{text}")

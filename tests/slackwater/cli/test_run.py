@@ -223,6 +223,17 @@ def test_explain_names_the_class_of_each_view(shop: Shop) -> None:
 
 
 @pytest.mark.more
+def test_explain_against_compares_with_the_stored_view(shop: Shop) -> None:
+    ended = command.slackwater("explain", "app.py:shop", "--against", "by_item", "--json", cwd=shop.directory)
+    assert ended.code == 0, ended.err
+    change = json.loads(ended.out)
+    assert (change["name"], change["is_same"], change["dropped"]) == ("by_item", True, [])
+    assert [step["becomes"] for step in change["steps"]] == ["kept"]
+    ended = command.slackwater("explain", "app.py:shop", "--against", "nope", cwd=shop.directory)
+    assert ended.code == 2 and "declares no view 'nope'" in ended.err
+
+
+@pytest.mark.more
 def test_a_view_that_cannot_be_kept_is_refused_with_its_operator(shop: Shop) -> None:
     ended = command.slackwater("run", "app.py:joined", "--until", "caught_up", cwd=shop.directory)
     assert ended.code == 2
