@@ -3,6 +3,7 @@
     catalyst          builds and inspects plans and expressions
     leaves            puts an epoch's rows under an analysed plan
     compiled_rows     runs projections and filters over a few rows, without planning or a job
+    driver_plan       runs a physical plan over a few rows in the driver's thread, without a job
     planned_once      runs any query over one leaf, without planning: as compiled rows, or by a plan made once
     joined_form       brings a plan with joins into one form
     single_values     makes joins with one row of subqueries without correlation

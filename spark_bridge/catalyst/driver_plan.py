@@ -18,7 +18,7 @@ import pyarrow as pa
 from py4j.clientserver import ClientServer
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
-from spark_bridge.catalyst.catalyst import Catalyst, PhysicalPlan, parts_of
+from spark_bridge.catalyst.catalyst import Catalyst, PhysicalPlan, parts_of, simple_name
 
 _TASKS = count(1 << 48)
 """Numbers of tasks that no job has."""
@@ -41,7 +41,7 @@ class DriverPlan:
 
     @classmethod
     def of(cls, catalyst: Catalyst, plan: PhysicalPlan, struct: Any) -> DriverPlan | None:
-        """Puts a plan together; None if it needs a shuffle or a process of Python, and so is a job.
+        """Puts a plan together; None if it needs a shuffle, other partitions or a process of Python: it is a job.
 
         Args:
             catalyst: of the session.
@@ -55,7 +55,10 @@ class DriverPlan:
         prepared = catalyst.prepared(catalyst.over_leaf(plan, catalyst.rows_to_come(leaf.output())))
         if any(map(_needs_job, parts_of(catalyst, prepared))):
             return None
-        return cls(catalyst, prepared.execute(), struct)
+        chain = prepared.execute()
+        # An RDD that does not pass its partition down has a kind of its own, and those above it have that.
+        kinds = [simple_name(each) for each in chain.partitions()]
+        return cls(catalyst, chain, struct) if kinds == ["ParallelCollectionPartition"] else None
 
     def table(self, rows: Any, schema: pa.Schema) -> pa.Table:
         """The result over rows.

@@ -22,6 +22,8 @@ _VALUES = "tests/spark_bridge/views/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
 _BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
+_DRIVER_PLAN = "spark_bridge/catalyst/driver_plan.py"
+_IN_DRIVER = "tests/spark_bridge/catalyst/test_driver_plan.py"
 _SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
@@ -362,10 +364,10 @@ VIEW_MUTANTS = (
         shown_by=f"{_EPOCH_TIMES}::test_the_code_of_few_rows_keeps_no_time",
     ),
     Mutant(
-        "a scan keeps the last row in place of all",
+        "copies of rows are all the last row",
         "spark_bridge/catalyst/catalyst.py",
-        (("rows.map(copy).toList()", "rows.toList()"),),
-        shown_by=f"{_COMPILED}::test_a_scan_keeps_every_row",
+        (("rows.map(self._row_copy).toList()", "rows.toList()"),),
+        shown_by=f"{_COMPILED}::test_copies_keep_every_row",
     ),
     Mutant(
         "rows in memory are those after the epoch",
@@ -731,5 +733,32 @@ VIEW_MUTANTS = (
             ),
         ),
         shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows",
+    ),
+    Mutant(
+        "a chain of RDDs with partitions of its own is asked for others",
+        _DRIVER_PLAN,
+        (('if kinds == ["ParallelCollectionPartition"] else None', "if kinds else None"),),
+        shown_by=f"{_IN_DRIVER}::test_other_plans_are_jobs",
+    ),
+    Mutant(
+        "the memory of a plan in the driver is kept",
+        _DRIVER_PLAN,
+        (
+            ("                context.markTaskCompleted(self._nothing)\n", "                pass\n"),
+            ("memory.cleanUpAllAllocatedMemory()", "pass"),
+        ),
+        shown_by=f"{_IN_DRIVER}::test_an_error_is_that_of_the_query_and_the_next_rows_are_right",
+    ),
+    Mutant(
+        "each view makes the sides of its joins",
+        "spark_bridge/changes/parents.py",
+        (("return self._sides.of(self.by_name[name])", "return Sides(self.before).of(self.by_name[name])"),),
+        shown_by="tests/spark_bridge/changes/test_sides.py",
+    ),
+    Mutant(
+        "a session ends where the row before ends",
+        _SESSION_WINDOWS,
+        (("in_order.rowsBetween(first, before)", "in_order.rowsBetween(before, before)"),),
+        shown_by="tests/spark_bridge/views/test_sessions.py::test_a_long_gap_spans_rows_with_short_ones",
     ),
 )

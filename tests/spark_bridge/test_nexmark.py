@@ -31,8 +31,6 @@ PARTS, EVENTS = 12, 300
 EVENTS_OF = Nexmark(seed=3, start=datetime(2026, 3, 1, 23, 59, tzinfo=UTC), gap_us=30_000)
 """108 seconds of events in all parts, with midnight among them."""
 
-MAINTAINED = [name for name in QUERIES if name != "q11"]
-"""The others are recomputed as a whole, see `test_documented_suites.py`."""
 QUICK = "q3"
 
 Changed = Mapping[tuple[str, str], pa.Table | None]
@@ -71,7 +69,7 @@ def moved(auctions: pa.Table) -> pa.Table:
     "names",
     [
         pytest.param([QUICK], id=QUICK),
-        pytest.param([name for name in MAINTAINED if name != QUICK], id="all others", marks=pytest.mark.more),
+        pytest.param([name for name in QUERIES if name != QUICK], id="all others", marks=pytest.mark.more),
     ],
 )
 def test_every_query_is_sparks_answer_at_every_epoch(

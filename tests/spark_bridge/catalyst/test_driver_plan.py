@@ -99,10 +99,15 @@ def test_an_error_is_that_of_the_query_and_the_next_rows_are_right(local_spark: 
         made.over(rows(100))
     assert "too wet" in one_line(failed.value) and is_of_query(failed.value)
     assert memory_of_tasks(local_spark) == before
-    assert local_spark._jvm.org.apache.spark.TaskContext.get() is None  # type: ignore[union-attr]
+    assert local_spark._jvm.org.apache.spark.TaskContext.get() is None
     assert bag(made.over(rows(50))) == bag(made.by_job(rows(50)))
 
 
-def test_a_plan_with_a_process_of_python_is_a_job(local_spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT shouted(k) FROM t", "SELECT /*+ COALESCE(1) */ k FROM t", "SELECT /*+ REPARTITION(2) */ k FROM t"],
+    ids=["a process of Python", "partitions put together", "a shuffle"],
+)
+def test_other_plans_are_jobs(local_spark: SparkSession, query: str) -> None:
     local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")
-    assert Made(local_spark, "SELECT shouted(k) FROM t").plan is None
+    assert Made(local_spark, query).plan is None

@@ -117,6 +117,21 @@ def test_late_row_puts_two_sessions_together_and_its_file_takes_them_apart(
     graph.materializer.close()
 
 
+def test_a_long_gap_spans_rows_with_short_ones(local_spark: SparkSession, tmp_path: Path) -> None:
+    query = (
+        "SELECT k, session_window AS w, sum(n) AS n FROM t "
+        "GROUP BY k, session_window(at, CASE WHEN n = 1 THEN '1 minute' ELSE '30 minutes' END)"
+    )
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ["t"], _ROWS)
+    graph.correct({("t", "short"): _rows(5, 20)})
+    assert _sessions(graph) == [("a", 5, 6, 1), ("a", 20, 21, 1)]
+    long = pa.Table.from_pylist([{"k": "a", "at": _at(0), "n": 2}], schema=_ROWS)
+    graph.correct({("t", "long"): long})
+    assert _sessions(graph) == [("a", 0, 30, 4)], "the row at 20 comes after the end of the row at 5"
+    graph.check()
+    graph.materializer.close()
+
+
 def test_rows_of_equal_time_and_without_time(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", _MINUTES)], ["t"], _ROWS)
     nothing = pa.Table.from_pylist([{"k": "a", "at": None, "n": 1}], schema=_ROWS)
