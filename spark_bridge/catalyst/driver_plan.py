@@ -78,7 +78,7 @@ def _needs_job(node: PhysicalPlan) -> bool:
 
 
 class _Tasks:
-    """Makes what Spark's operators expect of the task around them: memory, and a place for the end of their work."""
+    """Makes what Spark's operators expect of the task around them: memory, locks on blocks, an end of their work."""
 
     def __init__(self, jvm: Any) -> None:
         spark, java = jvm.org.apache.spark, jvm.java
@@ -86,7 +86,7 @@ class _Tasks:
         def constant(name: str) -> Any:
             return java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)
 
-        self._memory = spark.SparkEnv.get().memoryManager()
+        self._memory, self._blocks = spark.SparkEnv.get().memoryManager(), spark.SparkEnv.get().blockManager()
         self._memory_of_task, self._context = spark.memory.TaskMemoryManager, spark.TaskContextImpl
         self._properties, self._metrics = java.util.Properties(), spark.executor.TaskMetrics.empty
         self._of_thread, self._nothing = constant("org.apache.spark.TaskContext"), constant("scala.None")
@@ -102,6 +102,7 @@ class _Tasks:
         context = self._context(
             0, 0, 0, number, 0, 1, memory, self._properties, None, self._metrics(), 1, self._resources
         )
+        self._blocks.registerTask(number)  # it may read a broadcast
         self._of_thread.setTaskContext(context)
         try:
             yield context
@@ -109,6 +110,7 @@ class _Tasks:
             try:
                 context.markTaskCompleted(self._nothing)
             finally:
+                self._blocks.releaseAllLocksForTask(number)
                 memory.cleanUpAllAllocatedMemory()
                 self._of_thread.unset()
 

@@ -750,6 +750,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_IN_DRIVER}::test_an_error_is_that_of_the_query_and_the_next_rows_are_right",
     ),
     Mutant(
+        "a plan in the driver locks blocks without being known",
+        _DRIVER_PLAN,
+        (("        self._blocks.registerTask(number)", "        pass"),),
+        shown_by=f"{_IN_DRIVER}::test_a_broadcast_is_read_as_in_a_task",
+    ),
+    Mutant(
         "each view makes the sides of its joins",
         "spark_bridge/changes/parents.py",
         (("return self._sides.of(self.by_name[name])", "return Sides(self.before).of(self.by_name[name])"),),

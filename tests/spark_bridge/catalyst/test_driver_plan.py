@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.catalyst.compiled_rows import CompiledRows
-from spark_bridge.catalyst.driver_plan import DriverPlan
+from spark_bridge.catalyst.driver_plan import DriverPlan, _Tasks
 from spark_bridge.session.spark_errors import is_of_query, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
@@ -101,6 +101,14 @@ def test_an_error_is_that_of_the_query_and_the_next_rows_are_right(local_spark: 
     assert memory_of_tasks(local_spark) == before
     assert local_spark._jvm.org.apache.spark.TaskContext.get() is None
     assert bag(made.over(rows(50))) == bag(made.by_job(rows(50)))
+
+
+def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
+    """Spark keeps the value of a broadcast softly, and locks its blocks for the task to read it again."""
+    context: Any = local_spark.sparkContext._jsc
+    with _Tasks(local_spark._jvm).running():
+        assert context.broadcast("a text").value() == "a text"
+    assert context.broadcast("another").value() == "another"
 
 
 @pytest.mark.parametrize(
