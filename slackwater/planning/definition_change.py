@@ -36,8 +36,8 @@ from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
 Becomes = Literal["kept", "taken over", "shared", "computed", "recomputed", "begun", "stands"]
-"""What becomes of a view, or of a hidden view: it goes on as it is; it is made of the groups of the stored one; it has
-the rows of another one; it is computed from all rows, once or at each change; it begins without rows; it has failed."""
+"""A run keeps a view or a hidden view, makes it of the groups of the stored one, gives it the rows of another one,
+computes it from all rows, once or at each change, begins it without rows, or lets it stand, as it has failed."""
 
 
 @dataclass(frozen=True)

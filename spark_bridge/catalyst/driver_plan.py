@@ -45,14 +45,13 @@ class DriverPlan:
 
         Args:
             catalyst: of the session.
-            plan: over one leaf, in place of which the rows come.
+            plan: over one leaf, which `Catalyst.rows_to_come` has made.
             struct: StructType of the result, a Java object; its names are free.
         """
         # Only a gateway of this kind keeps to one thread of Java, and the task belongs to the thread.
         if not isinstance(catalyst.spark.sparkContext._gateway, ClientServer):
             return None
-        [leaf] = catalyst.leaves(plan)
-        prepared = catalyst.prepared(catalyst.over_leaf(plan, catalyst.rows_to_come(leaf.output())))
+        prepared = catalyst.prepared(plan)
         if any(map(_needs_job, parts_of(catalyst, prepared))):
             return None
         chain = prepared.execute()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
@@ -26,7 +28,13 @@ class PlannedOnce:
         self._output, self._struct = leaf.output(), plan.schema()
         self._names = [each.name() for each in catalyst.items(self._output)]
         self._leaf_rows = CompiledRows(catalyst, [], leaf, leaf.schema())
-        self._in_driver = DriverPlan.of(catalyst, self._plan, self._struct)
+
+    @cached_property
+    def _in_driver(self) -> DriverPlan | None:
+        catalyst = self._catalyst
+        return DriverPlan.of(
+            catalyst, catalyst.over_leaf(self._plan, catalyst.rows_to_come(self._output)), self._struct
+        )
 
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         """The result over rows, see `CompiledRows.table`."""

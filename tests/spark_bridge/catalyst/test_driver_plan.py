@@ -45,7 +45,8 @@ class Made:
         physical = self._catalyst.physical_plan(self._catalyst.over_unseen_rows(plan))
         self.schema = self._catalyst.arrow_schema(plan)
         self._leaf = CompiledRows(self._catalyst, [], leaf, leaf.schema())
-        self.plan = DriverPlan.of(self._catalyst, physical, plan.schema())
+        over_rows = self._catalyst.over_leaf(physical, self._catalyst.rows_to_come(leaf.output()))
+        self.plan = DriverPlan.of(self._catalyst, over_rows, plan.schema())
 
     def over(self, given: pa.Table) -> pa.Table:
         assert self.plan is not None
