@@ -17,6 +17,7 @@ from contextlib import ExitStack
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -57,8 +58,8 @@ SESSION_CASES: Mapping[str, tuple[str, int]] = {
 LATE_SHARE = 0.05
 
 
-class Scores:
-    """Makes rows of random keys; each has a number of its own.
+class _RandomKeys:
+    """Makes rows of random keys.
 
     Args:
         keys: the number of the keys.
@@ -67,28 +68,28 @@ class Scores:
     def __init__(self, keys: int) -> None:
         self._random, self._keys, self._rows = np.random.default_rng(1), keys, 0
 
+    def _numbers(self, count: int) -> npt.NDArray[np.int64]:
+        """The numbers of so many further rows."""
+        first, self._rows = self._rows, self._rows + count
+        return np.arange(first, first + count)
+
+
+class Scores(_RandomKeys):
+    """Rows of random keys; each has a number of its own."""
+
     def rows(self, count: int) -> pa.Table:
         """So many further rows."""
-        first, self._rows = self._rows, self._rows + count
         keys, scores = self._random.integers(0, self._keys, count), self._random.integers(0, 1_000_000, count)
-        return pa.table([keys, scores, np.arange(first, first + count)], schema=SCHEMA)
+        return pa.table([keys, scores, self._numbers(count)], schema=SCHEMA)
 
 
-class Visits:
-    """Makes rows of random keys at times that go on, a hundred rows a second; some are up to an hour late.
-
-    Args:
-        keys: the number of the keys.
-    """
-
-    def __init__(self, keys: int) -> None:
-        self._random, self._keys, self._rows = np.random.default_rng(1), keys, 0
+class Visits(_RandomKeys):
+    """Rows of random keys at times that go on, a hundred rows a second; some are up to an hour late."""
 
     def rows(self, count: int) -> pa.Table:
         """So many further rows."""
-        first, self._rows = self._rows, self._rows + count
         late_s = self._random.integers(0, 3_600, count) * (self._random.random(count) < LATE_SHARE)
-        times = np.arange(first, first + count) * 10_000 - late_s * 1_000_000
+        times = self._numbers(count) * 10_000 - late_s * 1_000_000
         keys = self._random.integers(0, self._keys, count)
         return pa.table([keys, pa.array(times).cast(VISITS.field("at").type)], schema=VISITS)
 
