@@ -57,7 +57,8 @@ def fails_with(mutant: Mutant, directory: Path) -> bool:
         directory: an empty one.
     """
     _copy(mutant, directory)
-    shutil.copytree(REPOSITORY / "tests", directory / "tests", ignore=_COMPILED)
+    for each in ("tests", "benchmarks"):  # some tests follow the views of a benchmark
+        shutil.copytree(REPOSITORY / each, directory / each, ignore=_COMPILED)
     shutil.copy(REPOSITORY / "pyproject.toml", directory)
     options = ["--exitfirst", "-p", "no:cacheprovider", "-m", "not ray and not long"]
     tests = [sys.executable, "-m", "pytest", *options, mutant.shown_by]
