@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 
 import pyarrow as pa
@@ -121,14 +121,17 @@ class AggregatePlan:
         buffers = self._buffers(calls, names)
         self._merge = self._merge_plan(view, buffers)
         self.hidden_columns = frozenset(name for each in names[own:] for name in each)
-        self._subtraction: SubtractionPlan | None = None
-        if subtracts:
-            self._subtraction = SubtractionPlan(catalyst, buffers, has_groups=bool(self._grouping))
+        self._subtracts, self._call_buffers = subtracts, buffers
+
+    @cached_property
+    def _subtraction(self) -> SubtractionPlan:
+        """Made when the first rows leave: most views never lose one."""
+        return SubtractionPlan(self._catalyst, self._call_buffers, has_groups=bool(self._grouping))
 
     @property
     def subtracts(self) -> bool:
         """Whether rows that leave can be subtracted."""
-        return self._subtraction is not None
+        return self._subtracts
 
     @property
     def has_distinct(self) -> bool:
@@ -321,7 +324,7 @@ class AggregatePlan:
             new: those of the new rows.
             stored: `__sw_key` and the buffers of the touched groups that are stored.
         """
-        assert self._subtraction is not None, "it subtracts"
+        assert self._subtracts, "it subtracts"
         subtracted = self._subtraction.subtract(stored, gone, new)
         left = subtracted.left
         is_left_alone = pc.invert(pc.is_in(stored.column(KEY_COLUMN), value_set=gone.groups.column(KEY_COLUMN)))

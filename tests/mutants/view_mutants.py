@@ -388,6 +388,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
     Mutant(
+        "rows in memory stay as hot as they were",
+        "spark_bridge/materializer.py",
+        (("        self._tier.begin_epoch()", "        pass"),),
+        shown_by=f"{_JOINS}::test_sides_that_are_looked_up_take_the_place_of_those_that_were",
+    ),
+    Mutant(
         "cold rows take the place of hot ones in memory",
         _TIER,
         (("use.heat_per_byte < _HOTTER * coldest", "use.heat_per_byte > _HOTTER * coldest"),),

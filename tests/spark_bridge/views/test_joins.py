@@ -11,8 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_bridge import materializer
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.changes import hot_keys, rows_before
+from spark_bridge.changes import hot_keys, memory_tier, rows_before
+from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.views import derived_views
 from state.tables.stored_rows import is_hidden_view
@@ -137,6 +139,33 @@ def test_sides_in_memory_are_not_looked_up_in_the_root(
     in_memory = graph.materializer.in_memory
     assert in_memory.keys() == {each.path for name, each in graph.views.items() if is_hidden_view(name)}
     assert sum(size.rows for size in in_memory.values()) > 0
+    graph.materializer.close()
+
+
+def test_sides_that_are_looked_up_take_the_place_of_those_that_were(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = 20_000
+    monkeypatch.setattr(materializer, "MemoryTier", lambda _: MemoryTier(room))
+    monkeypatch.setattr(memory_tier, "_HALF_LIFE_EPOCHS", 1)
+    monkeypatch.setattr(memory_tier, "_BYTES_A_LOOK_UP", room)
+    chance = random.Random("room for one view")
+    views = [
+        ViewDefinition("first", "SELECT t.k, u.i FROM t JOIN u USING (g)"),
+        ViewDefinition("second", "SELECT w.k, x.i FROM w JOIN x USING (g)"),
+    ]
+    with kept_at_once():
+        graph = ViewGraph(local_spark, tmp_path, views, ("t", "u", "w", "x"))
+    graph.correct({(source, "present"): random_rows(chance, 100) for source in graph.schemas})
+
+    def in_memory_after(source: str, epochs: int) -> set[str]:
+        for _ in range(epochs):
+            graph.correct({(source, f"{graph.epoch}"): random_rows(chance, 1)})
+        return {path.split(".")[0] for path in graph.materializer.in_memory}
+
+    assert in_memory_after("t", 12) == {"views/first"}
+    assert "views/second" in in_memory_after("w", 4)
+    graph.check()
     graph.materializer.close()
 
 
