@@ -19,8 +19,8 @@ from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.compiled_rows import CompiledRows
 from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
+from spark_bridge.catalyst.row_chain import RowChain
 from state.tables.group_key import KEY_COLUMN
 
 _FOUND_COLUMN = "__sw_found"
@@ -217,7 +217,7 @@ class MergePlan:
                     result_schema = result_schema.append(column.field)
         result = catalyst.analyse(self._result_plan(self._view.plan, state, state_output[1:], carried))
         self._result, self._result_schema = planned_once(catalyst, result), result_schema
-        self._state: CompiledRows | PlannedOnce | None = None
+        self._state: RowChain | PlannedOnce | None = None
         if self._has_state:
             self._state = planned_once(catalyst, state)
 

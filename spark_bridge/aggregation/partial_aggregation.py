@@ -12,9 +12,10 @@ import pyarrow as pa
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.catalyst.arrow_frames import table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
-from spark_bridge.catalyst.compiled_rows import CompiledRows
-from spark_bridge.catalyst.driver_plan import DriverPlan
+from spark_bridge.catalyst.compiled_rows import compiled_rows
+from spark_bridge.catalyst.driver_plan import driver_plan
 from spark_bridge.catalyst.leaves import RowsOver
+from spark_bridge.catalyst.row_chain import RowChain
 
 
 class PhysicalAggregation:
@@ -146,13 +147,13 @@ class PartialAggregation:
         self.schema: pa.Schema = catalyst.arrow_schema(relation)
 
     @cached_property
-    def _compiled(self) -> CompiledRows | None:
-        return CompiledRows.of(self._catalyst, self._projection)
-
-    @cached_property
-    def _in_driver(self) -> DriverPlan | None:
-        leaf = self._catalyst.rows_to_come(self._projection.output())
-        return DriverPlan.of(self._catalyst, self._aggregation.over(leaf), self._struct)
+    def _in_driver(self) -> RowChain | None:
+        catalyst = self._catalyst
+        below = compiled_rows(catalyst, self._projection)
+        if below is None:
+            return None
+        leaf = catalyst.rows_to_come(self._projection.output())
+        return driver_plan(catalyst, below, self._aggregation.over(leaf), self._struct)
 
     def run(self, rows: RowsOver, tasks: int) -> pa.Table:
         """Runs the job over new rows.
@@ -161,8 +162,8 @@ class PartialAggregation:
             rows: the new rows, over a plan with the output of the first one.
             tasks: the number of tasks that share the groups, after a shuffle; 1 for one task without a shuffle.
         """
-        if rows.few is not None and self._compiled is not None and self._in_driver is not None:
-            return self._in_driver.table(self._compiled.copied(rows.few), self.schema)
+        if rows.few is not None and self._in_driver is not None:
+            return self._in_driver.table(rows.few, self.schema)
         plan = self._catalyst.with_children(self._projection, [rows.plan])
         if tasks == 1:
             plan = self._catalyst.one_partition(plan)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -20,10 +20,10 @@ _BY_CALL_BYTES = 128 << 10
 _PART_BYTES = 4 << 20
 
 
-class _Messages:
+class Messages:
     """Reads length-prefixed messages as bytes, to the end of the stream."""
 
-    def load_stream(self, stream: BinaryIO) -> Iterator[bytes]:
+    def load_stream(self, stream: IO[bytes]) -> Iterator[bytes]:
         while len(prefix := stream.read(4)) == 4:
             yield stream.read(int.from_bytes(prefix, "big"))
 
@@ -62,18 +62,6 @@ def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     return _table(frame._collect_as_arrow(), schema)
 
 
-def internal_rows(spark: SparkSession, table: pa.Table, struct: Any) -> Any:
-    """The table's rows as a Scala iterator of Spark's internal rows, in the driver.
-
-    Args:
-        spark: the session.
-        table: of any size.
-        struct: StructType of the table, a Java object.
-    """
-    driver = _driver(spark)
-    return driver.converters.fromBatchIterator(_messages(driver, table), struct, "UTC", False, None)
-
-
 def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema) -> pa.Table:
     """Rows of the driver as an Arrow table, over a socket: py4j needs 40 ms for an answer above 8 KiB.
 
@@ -89,10 +77,30 @@ def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema
     )
     # Computed here: an error in the serving thread would only cut the stream short.
     served = driver.serve(messages.toList().iterator(), "serve local rows")
-    batches: list[pa.RecordBatch] = []
-    for message in _load_from_socket(served, _Messages()):
-        batches.extend(pa.ipc.open_stream(message))
-    return _table(batches, schema)
+    return table_of_messages(_load_from_socket(served, Messages()), schema)
+
+
+def table_of_messages(messages: Iterable[bytes], schema: pa.Schema) -> pa.Table:
+    """The rows of Arrow streams, one after the other.
+
+    Args:
+        messages: the streams.
+        schema: as in `table_of_frame`.
+    """
+    return _table([batch for message in messages for batch in pa.ipc.open_stream(message)], schema)
+
+
+def write_stream(file: IO[bytes], table: pa.Table) -> None:
+    """Writes a table into a file as one stream that Spark reads whole, with a bounded size of its batches.
+
+    Spark 3.5 takes a second batch without rows for the end: the rows behind it are lost.
+    """
+    with pa.ipc.new_stream(file, table.schema) as stream:
+        for part in _parts(table):
+            for batch in part.to_batches(max_chunksize=_MAX_BATCH_ROWS):
+                if batch.num_rows:
+                    stream.write_batch(batch)
+    file.flush()
 
 
 class _Driver:
@@ -114,16 +122,11 @@ _drivers: WeakKeyDictionary[Any, _Driver] = WeakKeyDictionary()
 def _messages(driver: _Driver, table: pa.Table) -> Any:
     """A Scala iterator of the table's batches as Arrow messages.  py4j passes 30 MB/s of arguments, a file 1 GB/s.
 
-    Spark 3.5 takes a second batch without rows for the end: the rows behind it are lost.  Each batch is a partition.
+    Each batch is a partition.
     """
     if table.nbytes > _BY_CALL_BYTES:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
-            with pa.ipc.new_stream(file, table.schema) as stream:
-                for part in _parts(table):
-                    for batch in part.to_batches(max_chunksize=_MAX_BATCH_ROWS):
-                        if batch.num_rows:
-                            stream.write_batch(batch)
-            file.flush()
+            write_stream(file, table)
             return driver.read_stream(file.name).toList().iterator()
     messages = driver.new_list()
     for batch in table.combine_chunks().to_batches():

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import pyarrow as pa
@@ -93,7 +93,7 @@ class Catalyst:
     def has_part(self, tree: Plan | Expression, class_name: str) -> bool:
         """Whether a plan has an operator of a class, or an expression a part: the tree is searched in one call."""
         if class_name not in self._has_class:
-            is_instance = self._method_of(
+            is_instance = self._method(
                 self._jvm.java.lang.Class.forName("java.lang.Class"),
                 "isInstance",
                 self._jvm.java.lang.Boolean.TYPE,
@@ -438,19 +438,8 @@ class Catalyst:
         return self.expressions.UnsafeProjection.create(expressions, rows)
 
     def compiled_condition(self, condition: Expression, rows: Any) -> Any:
-        """A Scala function from an internal row to whether it fulfils a condition.  Arguments as for `compiled`."""
-        predicate = self.singleton("catalyst.expressions.Predicate").create(condition, rows)
-        row, answer = self._class("catalyst.InternalRow"), self._jvm.java.lang.Boolean.TYPE
-        method = self._method("catalyst.expressions.BasePredicate", "eval", answer, row)
-        return self._function(method.bindTo(predicate))
-
-    def row_copies(self, rows: Any) -> Any:
-        """A Seq of copies of internal rows, which come from a Scala iterator that writes all into the same memory."""
-        return rows.map(self._row_copy).toList()
-
-    @cached_property
-    def _row_copy(self) -> Any:
-        return self._function(self._method("catalyst.InternalRow", "copy", self._class("catalyst.InternalRow")))
+        """Spark's predicate of an internal row.  Arguments as for `compiled`."""
+        return self.singleton("catalyst.expressions.Predicate").create(condition, rows)
 
     def rows_to_come(self, output: Any) -> PhysicalPlan:
         """A physical leaf with the given attributes (a Seq): one partition without rows, in place of which others come.
@@ -462,11 +451,8 @@ class Catalyst:
         single = self.singleton("catalyst.plans.physical.SinglePartition")
         return self.execution.RDDScanExec(output, rdd, "rows to come", single, self._no_elements)
 
-    def _method(self, class_name: str, name: str, result: Any, *arguments: Any) -> Any:
-        """A handle on a public method of a class, which is named relative to `org.apache.spark.sql`."""
-        return self._method_of(self._class(class_name), name, result, *arguments)
-
-    def _method_of(self, java_class: Any, name: str, result: Any, *arguments: Any) -> Any:
+    def _method(self, java_class: Any, name: str, result: Any, *arguments: Any) -> Any:
+        """A handle on a public method of a class."""
         invoke = self._jvm.java.lang.invoke
         method_type = invoke.MethodType.methodType(result, *arguments)
         return invoke.MethodHandles.publicLookup().findVirtual(java_class, name, method_type)

@@ -8,9 +8,10 @@ import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
-from spark_bridge.catalyst.compiled_rows import CompiledRows
-from spark_bridge.catalyst.driver_plan import DriverPlan
+from spark_bridge.catalyst.compiled_rows import compiled_rows
+from spark_bridge.catalyst.driver_plan import driver_plan
 from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.catalyst.row_chain import RowChain
 
 
 class PlannedOnce:
@@ -27,31 +28,29 @@ class PlannedOnce:
         self._plan = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
         self._output, self._struct = leaf.output(), plan.schema()
         self._names = [each.name() for each in catalyst.items(self._output)]
-        self._leaf_rows = CompiledRows(catalyst, [], leaf, leaf.schema())
+        self._leaf_rows = RowChain(catalyst, leaf, [], leaf.schema())
 
     @cached_property
-    def _in_driver(self) -> DriverPlan | None:
-        catalyst = self._catalyst
-        return DriverPlan.of(
-            catalyst, catalyst.over_leaf(self._plan, catalyst.rows_to_come(self._output)), self._struct
-        )
+    def _in_driver(self) -> RowChain | None:
+        over_rows = self._catalyst.over_leaf(self._plan, self._catalyst.rows_to_come(self._output))
+        return driver_plan(self._catalyst, self._leaf_rows, over_rows, self._struct)
 
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        """The result over rows, see `CompiledRows.table`."""
+        """The result over rows, see `RowChain.table`."""
         catalyst = self._catalyst
         leaf = LeafRows.of_table(catalyst.spark, rows.select(self._names))
         if leaf.few is not None and self._in_driver is not None:
-            return self._in_driver.table(self._leaf_rows.copied(leaf.few), schema)
+            return self._in_driver.table(leaf.few, schema)
         read = catalyst.physical_plan(catalyst.one_partition(catalyst.leaf(self._output, leaf.frame)))
         found = catalyst.rows_of_physical(catalyst.over_leaf(self._plan, read))
         return table_of_rows(catalyst.spark, found, self._struct, schema)
 
 
-def planned_once(catalyst: Catalyst, plan: Plan) -> CompiledRows | PlannedOnce:
+def planned_once(catalyst: Catalyst, plan: Plan) -> RowChain | PlannedOnce:
     """A query over one leaf as compiled code, or with its physical plan if it has further operators.
 
     Args:
         catalyst: of the session.
         plan: analysed, with one empty leaf.
     """
-    return CompiledRows.of(catalyst, plan) or PlannedOnce(catalyst, plan)
+    return compiled_rows(catalyst, plan) or PlannedOnce(catalyst, plan)

@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.compiled_rows import compiled_rows
 from spark_bridge.catalyst.leaves import RowsOver, rows_over
+from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.datasets.result_rows import Result
 from spark_bridge.hand_over.epoch_rows import EpochRows
 
@@ -34,8 +35,8 @@ class RowQuery:
         self.schema: pa.Schema = plan.schema if origin is None else plan.schema.append(origin)
 
     @cached_property
-    def _compiled(self) -> CompiledRows | None:
-        return CompiledRows.of(self._catalyst, self._plan)
+    def _compiled(self) -> RowChain | None:
+        return compiled_rows(self._catalyst, self._plan)
 
     def over(self, rows: EpochRows) -> Result:
         """The result over these rows, not computed yet; call it next."""

@@ -56,4 +56,5 @@ def test_every_fault_can_be_put_in() -> None:
         source = (REPOSITORY / mutant.file).read_text()
         faulty = mutant.applied(source)
         assert faulty != source
-        compile(faulty, mutant.file, "exec")
+        if mutant.file.endswith(".py"):
+            compile(faulty, mutant.file, "exec")

@@ -23,6 +23,7 @@ _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
 _BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
 _DRIVER_PLAN = "spark_bridge/catalyst/driver_plan.py"
+_ROW_CHAIN = "spark_bridge/catalyst/row_chain.java"
 _IN_DRIVER = "tests/spark_bridge/catalyst/test_driver_plan.py"
 _SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
@@ -365,9 +366,9 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "copies of rows are all the last row",
-        "spark_bridge/catalyst/catalyst.py",
-        (("rows.map(self._row_copy).toList()", "rows.toList()"),),
-        shown_by=f"{_COMPILED}::test_copies_keep_every_row",
+        _ROW_CHAIN,
+        (("copies.add(((InternalRow) rows.next()).copy());", "copies.add(rows.next());"),),
+        shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time_anew[a grouping by hash]",
     ),
     Mutant(
         "rows in memory are those after the epoch",
@@ -741,6 +742,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows",
     ),
     Mutant(
+        "rows that fail a condition of compiled code pass it",
+        _ROW_CHAIN,
+        (("return null;", "return row;"),),
+        shown_by=f"{_COMPILED}::test_they_give_the_rows_of_the_query[a filter guards the projection]",
+    ),
+    Mutant(
         "a chain of RDDs with partitions of its own is asked for others",
         _DRIVER_PLAN,
         (('if kinds == ["ParallelCollectionPartition"] else None', "if kinds else None"),),
@@ -748,17 +755,14 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the memory of a plan in the driver is kept",
-        _DRIVER_PLAN,
-        (
-            ("                context.markTaskCompleted(self._nothing)\n", "                pass\n"),
-            ("memory.cleanUpAllAllocatedMemory()", "pass"),
-        ),
+        _ROW_CHAIN,
+        (("context.markTaskCompleted(Option.empty());", ";"), ("memory.cleanUpAllAllocatedMemory();", ";")),
         shown_by=f"{_IN_DRIVER}::test_an_error_is_that_of_the_query_and_the_next_rows_are_right",
     ),
     Mutant(
         "a plan in the driver locks blocks without being known",
-        _DRIVER_PLAN,
-        (("        self._blocks.registerTask(number)", "        pass"),),
+        _ROW_CHAIN,
+        (("spark.blockManager().registerTask(number);", ";"),),
         shown_by=f"{_IN_DRIVER}::test_a_broadcast_is_read_as_in_a_task",
     ),
     Mutant(

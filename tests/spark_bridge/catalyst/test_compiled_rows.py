@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame, table_of_rows
+from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
-from spark_bridge.catalyst.compiled_rows import CompiledRows
+from spark_bridge.catalyst.compiled_rows import compiled_rows
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 ROWS = pa.table(
@@ -39,7 +39,7 @@ def plan_of(spark: SparkSession, query: str) -> Plan:
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) -> None:
     catalyst, plan = Catalyst(local_spark), plan_of(local_spark, query)
-    compiled = CompiledRows.of(catalyst, plan)
+    compiled = compiled_rows(catalyst, plan)
     assert compiled is not None
     frame_of_table(local_spark, ROWS).createOrReplaceTempView("t")
     expected = local_spark.sql(query)
@@ -51,17 +51,8 @@ def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) 
     assert compiled.table(ROWS.slice(0, 0), schema).num_rows == 0
 
 
-def test_copies_keep_every_row(local_spark: SparkSession) -> None:
-    """Although the compiled code writes all of them into the same memory."""
-    catalyst, plan = Catalyst(local_spark), plan_of(local_spark, QUERIES["a filter guards the projection"])
-    compiled, schema = CompiledRows.of(catalyst, plan), catalyst.arrow_schema(plan)
-    assert compiled is not None
-    rows = compiled.copied(ROWS).iterator()
-    assert table_of_rows(local_spark, rows, plan.schema(), schema).equals(compiled.table(ROWS, schema))
-
-
 def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
-    compiled = CompiledRows.of(Catalyst(local_spark), plan_of(local_spark, "SELECT i, k, many IS NULL AS none FROM t"))
+    compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, "SELECT i, k, many IS NULL AS none FROM t"))
     assert compiled is not None
     schema = pa.schema([("i", pa.int64()), ("k", pa.string()), ("none", pa.bool_())])
     found = compiled.table(pa.table({"i": [1, 2]}), schema)
@@ -78,10 +69,10 @@ def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
     ids=["explode", "union", "grouping"],
 )
 def test_other_operators_are_left_to_spark(local_spark: SparkSession, query: str) -> None:
-    assert CompiledRows.of(Catalyst(local_spark), plan_of(local_spark, query)) is None
+    assert compiled_rows(Catalyst(local_spark), plan_of(local_spark, query)) is None
 
 
 def test_a_python_function_is_left_to_spark(local_spark: SparkSession) -> None:
     local_spark.udf.register("twice", lambda number: number and 2 * number, "bigint")
     frame = frame_of_table(local_spark, SCHEMA.empty_table()).selectExpr("twice(i) AS i")
-    assert CompiledRows.of(Catalyst(local_spark), analysed(frame)) is None
+    assert compiled_rows(Catalyst(local_spark), analysed(frame)) is None

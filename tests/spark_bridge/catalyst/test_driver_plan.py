@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
-from spark_bridge.catalyst.compiled_rows import CompiledRows
-from spark_bridge.catalyst.driver_plan import DriverPlan, _Tasks
+from spark_bridge.catalyst.driver_plan import driver_plan
+from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.session.spark_errors import is_of_query, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
@@ -44,13 +44,13 @@ class Made:
         [leaf] = self._catalyst.leaves(plan)
         physical = self._catalyst.physical_plan(self._catalyst.over_unseen_rows(plan))
         self.schema = self._catalyst.arrow_schema(plan)
-        self._leaf = CompiledRows(self._catalyst, [], leaf, leaf.schema())
+        below = RowChain(self._catalyst, leaf, [], leaf.schema())
         over_rows = self._catalyst.over_leaf(physical, self._catalyst.rows_to_come(leaf.output()))
-        self.plan = DriverPlan.of(self._catalyst, over_rows, plan.schema())
+        self.plan = driver_plan(self._catalyst, below, over_rows, plan.schema())
 
     def over(self, given: pa.Table) -> pa.Table:
         assert self.plan is not None
-        return self.plan.table(self._leaf.copied(given), self.schema)
+        return self.plan.table(given, self.schema)
 
     def by_job(self, given: pa.Table) -> pa.Table:
         frame_of_table(self._spark, given).createOrReplaceTempView("t")
@@ -106,10 +106,25 @@ def test_an_error_is_that_of_the_query_and_the_next_rows_are_right(local_spark: 
 
 def test_a_broadcast_is_read_as_in_a_task(local_spark: SparkSession) -> None:
     """Spark keeps the value of a broadcast softly, and locks its blocks for the task to read it again."""
-    context: Any = local_spark.sparkContext._jsc
-    with _Tasks(local_spark._jvm).running():
-        assert context.broadcast("a text").value() == "a text"
-    assert context.broadcast("another").value() == "another"
+    catalyst, jvm = Catalyst(local_spark), cast(Any, local_spark._jvm)
+    plan = analysed(frame_of_table(local_spark, SCHEMA.empty_table()))
+    [leaf] = catalyst.leaves(plan)
+    row = frame_of_table(local_spark, rows(1))._jdf.queryExecution().executedPlan().rows().head()
+    known = local_spark.sparkContext._jsc.broadcast(row)
+    invoke, any_object = jvm.java.lang.invoke, jvm.java.lang.Class.forName("java.lang.Object")
+    value = invoke.MethodHandles.lookup().findVirtual(
+        jvm.java.lang.Class.forName("org.apache.spark.broadcast.Broadcast"),
+        "value",
+        invoke.MethodType.methodType(any_object),
+    )
+    reading = invoke.MethodHandleProxies.asInterfaceInstance(
+        jvm.java.lang.Class.forName("scala.Function1"),
+        invoke.MethodHandles.dropArguments(value.bindTo(known), 0, [any_object]),
+    )
+    chain = catalyst.rows_to_come(leaf.output()).execute().map(reading, jvm.scala.reflect.ClassTag.Any())
+    found = RowChain(catalyst, leaf, [], leaf.schema()).through(chain, leaf.schema()).table(rows(3), SCHEMA)
+    assert found.to_pylist() == rows(1).to_pylist() * 3
+    assert local_spark.sparkContext._jsc.broadcast("another").value() == "another"
 
 
 @pytest.mark.parametrize(

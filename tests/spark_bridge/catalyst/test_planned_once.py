@@ -9,17 +9,15 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
-from spark_bridge.catalyst.compiled_rows import CompiledRows
 from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
+from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.session.spark_errors import one_line
 from tests.cases import few
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("many", pa.list_(pa.string()))])
 
 
-def query(
-    spark: SparkSession, *expressions: str, where: str | None = None
-) -> tuple[CompiledRows | PlannedOnce, pa.Schema]:
+def query(spark: SparkSession, *expressions: str, where: str | None = None) -> tuple[RowChain | PlannedOnce, pa.Schema]:
     catalyst = Catalyst(spark)
     frame = frame_of_table(spark, SCHEMA.empty_table())
     plan = analysed((frame if where is None else frame.where(where)).selectExpr(*expressions))

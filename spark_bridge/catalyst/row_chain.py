@@ -1,0 +1,74 @@
+"""Few rows through Spark's compiled code, and through the RDDs of a plan, in the driver: one call into the JVM.
+
+Each call from Python takes 0.1 ms, and this path had twenty.  So the path is a Java class, `row_chain.java`, which
+Janino, Spark's own compiler, compiles once in a session.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from spark_bridge.catalyst.arrow_frames import Messages, table_of_messages, write_stream
+from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from state.tables.lance_layout import with_schema
+
+_SOURCE = Path(__file__).with_suffix(".java")
+
+
+class RowChain:
+    """Passes rows of a leaf through compiled projections and predicates, and then through a plan.
+
+    Args:
+        catalyst: of the session.
+        leaf: the leaf, whose columns the rows have.
+        steps: Spark's projections and predicates of internal rows, Java objects.
+        struct: the StructType of the result, a Java object.
+        plan: the RDD of a plan over one partition of such rows, without a shuffle, a Java object; None without a plan.
+    """
+
+    def __init__(self, catalyst: Catalyst, leaf: Plan, steps: Sequence[Any], struct: Any, plan: Any = None) -> None:
+        self._catalyst, self._leaf, self._steps = catalyst, leaf, steps
+        self._schema: pa.Schema = catalyst.arrow_schema(leaf)
+        self._run = _maker(catalyst.spark).of(leaf.schema(), list(steps), plan, struct).run
+
+    def through(self, plan: Any, struct: Any) -> RowChain:
+        """This chain with a plan at its end.  Arguments as for the class."""
+        return RowChain(self._catalyst, self._leaf, self._steps, struct, plan)
+
+    def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
+        """The result over rows of the leaf; a column that they lack is null.
+
+        Args:
+            rows: those of the leaf, with its columns by name.
+            schema: of the result; only Arrow's names of the types may differ.
+        """
+        present: Mapping[str, Any] = dict(zip(rows.column_names, rows.columns, strict=True))
+        arrays = [
+            present[each.name] if each.name in present else pa.nulls(rows.num_rows, each.type) for each in self._schema
+        ]
+        with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
+            write_stream(file, with_schema(pa.table(arrays, names=self._schema.names), self._schema))
+            self._run(file.name)
+            file.seek(0)
+            return table_of_messages(Messages().load_stream(file), schema)
+
+
+_makers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+
+def _maker(spark: SparkSession) -> Any:
+    """An instance of the Java class, which makes others."""
+    jvm: Any = spark._jvm
+    if jvm not in _makers:
+        compiler = jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
+        compiler.cook(_SOURCE.read_text())
+        _makers[jvm] = compiler.getClassLoader().loadClass("slackwater.RowChain").newInstance()
+    return _makers[jvm]
