@@ -11,7 +11,7 @@ _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
-_PAIRS = "spark_bridge/changes/joined_rows.py"
+_PAIRS = "spark_bridge/changes/joined_changes.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
@@ -320,7 +320,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "equal hashes are partners, whatever the condition",
-        "spark_bridge/changes/join_conditions.py",
+        _PAIRS,
         (("return met[0][are_partners], met[1][are_partners]", "return met"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),

@@ -143,6 +143,8 @@ class SimulatedRuntime:
             return _NEVER
         if delay_s > 0.0:
             return self._schedule.at(self.clock.monotonic() + delay_s, self._life, _run, action)
+        # A wait that rounding has left must end: no moment comes twice.
+        self.clock.sleep(_MOMENT_S)
         self._schedule.soon(self._life, _run, action)
         return _NEVER
 
@@ -298,6 +300,7 @@ class _Silence:
     info = warning = error = debug
 
 
+_MOMENT_S = 1e-9
 _NEVER = _Never()
 
 

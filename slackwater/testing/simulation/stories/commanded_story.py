@@ -53,6 +53,7 @@ def with_commands(scenario: Scenario, random: Random) -> Scenario:
 def _failing_view(scenario: Scenario, random: Random) -> list[Step]:
     """A view fails over a row of a file; the file is corrected or forgotten, or is not, and the view is retried."""
     views = ["rows", "groups", *(["late"] if scenario.backfill else []), *(["full"] if scenario.full_view else [])]
+    views += [] if scenario.join is None else ["pairs"]
     view = random.choice(views)
     source = random.choice(scenario.sources) if view != "groups" else scenario.sources[0]
     path = "failing" if len(scenario.sources) == 1 else f"{source}/failing"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
+from spark_bridge.analysis.computed_leaves import JoinKind
 from state.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Scenario:
         backfill: whether every process but the first declares a further view, of all rows of all sources.
         derived_view: whether there is a further view over the view of groups.
         nested_view: whether there is a further view that groups within, so that it has a hidden view.
+        join: the kind of the join of a further view, of the first source with the last one; None without that view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
         order: in which the files of every source are read; None for none.
@@ -84,6 +86,7 @@ class Scenario:
     full_view: bool = False
     derived_view: bool = False
     nested_view: bool = False
+    join: JoinKind | None = None
     lateness_us: int | None = None
     order: ReadingOrder | None = None
     notifications: bool = False
