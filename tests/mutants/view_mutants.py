@@ -376,6 +376,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
     Mutant(
+        "a join that was computed beside the epochs finds partners among the rows of now",
+        "spark_bridge/changes/rows_before.py",
+        (("        if parent.begun is not None:\n", "        if False:\n"),),
+        among="scenario.join",
+    ),
+    Mutant(
         "rows in memory miss an epoch",
         "spark_bridge/changes/change_set.py",
         (("self._taken = changes if self.follower is not None else None", "self._taken = None"),),
