@@ -578,3 +578,26 @@ def test_a_join_that_fails_over_a_row_stands_and_is_whole_when_it_is_retried_wit
     cure = [file("t/c", rows=2), CAUGHT_UP, ASK(RetryViewCommand(view="pairs")), ANSWERED, file("s/d"), CAUGHT_UP]
     for outcome in told(*story, *cure, seeds=10, join="full", **_JOINED):
         assert not outcome.failed_views
+
+
+_CLOSING = {"lateness_us": 25, "closing": True}
+
+
+@pytest.mark.parametrize("who", few(["fetch-0", "coordinator", "materializer", "list-s"], "coordinator"))
+def test_no_row_of_a_backlog_is_late_in_whatever_order_it_is_read(told: Told, who: str) -> None:
+    backlog = [file(name, rows=5) for name in "abcdefgh"]
+    story = (*backlog, START, EVENTS(60), CRASH(who), CAUGHT_UP, file("a", rows=0), CRASH(who))
+    for outcome in told(*story, seeds=16, fetchers=3, page_size=3, epoch_rows=5, **_CLOSING):
+        assert not outcome.late_rows
+
+
+def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatever_dies(told: Told) -> None:
+    for who in ("fetch-0", "coordinator", "materializer"):
+        news = [step for name in "efgh" for step in (file(name, rows=4), CAUGHT_UP, CRASH(who))]
+        outcomes = told(*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, *news, seeds=10, **_CLOSING)
+        assert any(outcome.late_rows for outcome in outcomes)
+
+
+def test_a_view_with_closed_windows_that_is_built_anew_has_the_late_rows(told: Told) -> None:
+    story = [*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, file("e"), file("f"), CAUGHT_UP]
+    told(*story, ASK(RetryViewCommand(view="closed")), EVENTS(30), file("g"), KILL, START, **_CLOSING, seeds=16)

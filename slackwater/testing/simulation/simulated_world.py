@@ -16,6 +16,7 @@ from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.model_view import (
+    ClosedWindows,
     CopiedGroups,
     EveryRow,
     GroupedRows,
@@ -135,6 +136,8 @@ class World:
         left, right = scenario.sources[0], scenario.sources[-1]
         if scenario.join is not None:
             self.views = (*self.views, JoinOfSources("pairs", scenario.join, left, right))
+        if scenario.closing:
+            self.views = (*self.views, ClosedWindows("closed", frozenset({left})))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
         late = () if self.backfill is None else (self.backfill,)
         # Views that the user may add while a run runs.

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
+from slackwater.testing.simulation.hosting.model_closing import ModelClosingView, closes
 from slackwater.testing.simulation.hosting.model_datasets import CorrectedSpans, Fails, ModelDatasets
 from slackwater.testing.simulation.hosting.model_derived_view import ModelDerivedView, ModelParentRows
 from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
 from slackwater.testing.simulation.hosting.model_plans import plan_of
 from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
-from slackwater.testing.simulation.promises.model_view import JoinOfSources, ModelView, SideOfJoin, hidden_in
+from slackwater.testing.simulation.promises.model_view import (
+    ClosedWindows,
+    JoinOfSources,
+    ModelView,
+    SideOfJoin,
+    hidden_in,
+)
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.declaration import Declaration
@@ -135,14 +143,18 @@ class ModelMaterializer:
         if "_joins" in vars(self):
             self._joins.begin_epoch()
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
-        return self._recorded.run_epoch(
+        # A backfill closes no window: its watermarks come when it is shown.
+        timed = replace(rows, watermarks=watermarks)
+        done = self._recorded.run_epoch(
             epoch,
             blocks.keys(),
-            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, rows, blocks), self._run),
+            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
             lambda: self._correct(epoch, corrections),
             self._take_changes,
             self._run,
         )
+        closing = [view for view in self._open.values() if isinstance(view, ModelClosingView)]
+        return replace(done, late=tuple(late for view in closing for late in view.take_late()))
 
     def backfill(self) -> bool:
         due = self._recorded.next_due()
@@ -172,7 +184,7 @@ class ModelMaterializer:
         return {}
 
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
-        return self._recorded.has_news
+        return self._recorded.has_news or any(self._closes(name, watermarks) for name in self._declared)
 
     @property
     def behind(self) -> frozenset[str]:
@@ -208,12 +220,18 @@ class ModelMaterializer:
         work: dict[str, Callable[[], ViewVersion]] = {
             name: partial(self._bring_up_to_date, epoch, name, rows)
             for name in sorted(self._declared)
-            if name not in self._recorded.versions or not self._models[name].sources.isdisjoint(rows.frames)
+            if name not in self._recorded.versions
+            or not self._models[name].sources.isdisjoint(rows.frames)
+            or self._closes(name, rows.watermarks)
         }
         for source, of in blocks.items():
             if stored := [each.stored for each in of if each.stored is not None]:
                 work[self._stored_rows[source].name] = partial(self._stored(source).apply, stored)
         return work
+
+    def _closes(self, name: str, watermarks: Mapping[str, int]) -> bool:
+        version = self._recorded.versions.get(name)
+        return version is not None and closes(self._plans[name], version, watermarks)
 
     def _bring_up_to_date(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
         return self._opened(name).apply(rows) if name in self._recorded.versions else self._created(epoch, name, rows)
@@ -293,6 +311,8 @@ class ModelMaterializer:
         model = self._models[plan.name]
         if isinstance(model, SideOfJoin):
             return self._joins.side(model, plan)
+        if isinstance(model, ClosedWindows):
+            return ModelClosingView(model, self._root, self._fails)
         return ModelDatasets(model, self._root, self._fails)
 
     def _opened(self, name: str) -> ModelDatasets | ModelSide:

@@ -7,11 +7,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from slackwater.testing.simulation.promises.model_view import JoinOfSources, ModelView, SideOfJoin, hidden_in
+from slackwater.testing.simulation.promises.model_view import (
+    ClosedWindows,
+    JoinOfSources,
+    ModelView,
+    SideOfJoin,
+    hidden_in,
+)
 from slackwater.testing.simulation.world.file_rows import SCHEMA
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
+from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, is_view
 
 AT, KEY = "at", "key"
@@ -39,6 +45,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
     if is_side and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
     content = f"{'rows' if is_side else 'groups'} of {', '.join(sorted(view.sources))}"
+    closing = Closing(*view.sources, 0) if isinstance(view, ClosedWindows) else None
     return ViewPlan(
         name=view.name,
         view_class="full" if view.is_full else "aggregate" if view.has_state else "append",
@@ -50,13 +57,14 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         key=(),
         is_changing=False,
         identity=view.name,
-        definition=view.name,
+        definition=view.name + ON_CLOSE if closing else view.name,
         reason="",
         plan=nothing,
         timestamps=nothing,
         leaves={},
         computed={_JOIN: _join_plan(view)} if isinstance(view, JoinOfSources) else {},
         content=None if is_view(view.name) else content,
+        closing=closing,
         inner=tuple(plan_of(each, materialized) for each in hidden_in(view)),
     )
 

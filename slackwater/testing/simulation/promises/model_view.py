@@ -10,7 +10,7 @@ from zlib import crc32
 
 from actors.files import FileKey
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 
@@ -18,6 +18,7 @@ Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
 _GROUPS = 3
 _KEYS = 7
+_WINDOW_US = 500
 
 
 class ModelView(Protocol):
@@ -136,6 +137,40 @@ class CopiedGroups:
         spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
         expected = groups.result(groups.after(None, spans))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
+
+
+@dataclass(frozen=True)
+class ClosedWindows:
+    """`SELECT window, count(*), sum(x) FROM source GROUP BY window`, with `emit="on_close"`.
+
+    Its partials are the open groups.  A window is named by its end, in microseconds since 1970.
+    """
+
+    name: str
+    sources: frozenset[str]
+    has_state: bool = True
+    is_full: bool = False
+    parents: tuple[str, ...] = ()
+
+    def after(self, stored: object, spans: Iterable[Span]) -> Groups:
+        groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
+        for file, start, end in spans:
+            for row in range(start, end):
+                _add(groups, {window_end_us(file, row): (1, row + 1)})
+        return groups
+
+    def result(self, stored: object) -> Groups:
+        return {}
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        """As for a view that has closed no window, such as a backfill."""
+        expected = self.after(None, [Span(file, row, row + 1) for file, rows in ingested.items() for row in rows])
+        return None if stored == expected else f"its groups are {stored}, the ingested rows give {expected}"
+
+
+def window_end_us(file: FileKey, row: int) -> int:
+    """The end of the window of a row."""
+    return (event_time_us(file, row) // _WINDOW_US + 1) * _WINDOW_US
 
 
 class SideRow(NamedTuple):

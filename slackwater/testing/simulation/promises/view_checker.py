@@ -10,7 +10,7 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import ModelView, hidden_in
+from slackwater.testing.simulation.promises.model_view import ClosedWindows, ModelView, hidden_in
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import Span
 from state.errors import NotFoundError
@@ -73,10 +73,15 @@ class ViewChecker:
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
                     raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
-                if view.pinned_epoch is None:  # else it is a backfill that is not declared any more
+                if isinstance(model, ClosedWindows):
+                    self._check_error(frozen[view.name])
+                elif view.pinned_epoch is None:  # else it is a backfill that is not declared any more
                     self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
+            if isinstance(model, ClosedWindows) and view.pinned_epoch is None:
+                self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+                continue  # see `ClosingChecker`
             if view.pinned_epoch is None or model.parents:
                 whole = stored
             else:

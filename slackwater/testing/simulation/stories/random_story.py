@@ -114,7 +114,9 @@ class RandomStory:
         chance = crc32(repr(scenario.story).encode()) % _DERIVED_ONE_IN
         scenario = replace(scenario, derived_view=chance == _DERIVED_AT, nested_view=chance == _NESTED_AT)
         chance = crc32(repr(scenario.story).encode(), _TIMED) % _TIMED_ONE_IN
-        scenario = replace(scenario, lateness_us=None if chance else 25)
+        scenario = replace(
+            scenario, lateness_us=None if chance else 25, closing=not chance and not scenario.stores_rows
+        )
         kind, chance = divmod(crc32(repr(scenario.story).encode(), _JOINED), _JOINED_ONE_IN)
         # A large file and a join have very many pairs.
         if chance or "DEATH(" in repr(scenario.story):
