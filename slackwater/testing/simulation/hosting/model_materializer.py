@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     from slackwater.testing.simulation.hosting.model_joins import ModelJoins, ModelSide
     from spark_bridge.changes.memory_tier import KeptSize
-    from spark_bridge.views.view import ShownView, View
+    from spark_bridge.views.view import ShownView
 
 _TIDY = 0.2
 _MEMORY_BYTES, _BESIDE = (0, 1 << 20), 0.3
@@ -322,8 +322,10 @@ class ModelMaterializer:
             view.changes.is_kept = name in self._followed
         return self._open[name]
 
-    def _adopt(self, plan: ViewPlan, view: View) -> None:
+    def _adopt(self, plan: ViewPlan, view: Any) -> None:
         self._declared.add(plan.name)
+        self._open[plan.name] = view
+        view.changes.is_kept = plan.name in self._followed
 
     @cached_property
     def _joins(self) -> ModelJoins:
