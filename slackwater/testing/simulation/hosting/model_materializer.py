@@ -234,7 +234,9 @@ class ModelMaterializer:
         return version is not None and closes(self._plans[name], version, watermarks)
 
     def _bring_up_to_date(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
-        return self._opened(name).apply(rows) if name in self._recorded.versions else self._created(epoch, name, rows)
+        if name not in self._recorded.versions:
+            return self._created(epoch, name, rows)
+        return replace(self._opened(name).apply(rows), name=name)
 
     def _created(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
         view = self._open[name] = self._make(self._plans[name])
@@ -269,7 +271,7 @@ class ModelMaterializer:
         return sources
 
     def _follow_corrections(self, name: str, corrected: CorrectedSpans) -> ViewVersion:
-        return self._opened(name).correct(corrected)
+        return replace(self._opened(name).correct(corrected), name=name)
 
     def _stored(self, source: str) -> ModelStoredRows:
         if source not in self._open_stored:
