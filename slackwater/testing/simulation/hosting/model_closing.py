@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -75,7 +74,8 @@ class ModelClosingView(ModelDatasets):
                 left = {end: group for end, group in groups.items() if end > watermark}
                 self._last[state_path] = self._root.commit_view(state_path, self._last[state_path], left)
         progress = json.dumps({"closed": self._closed, "late": self._num_late})
-        return self._at(replace(version.at(self._last), progress=progress))
+        paths = path, self._last[path], state_path, self._last[state_path]
+        return self._at(ViewVersion(self._model.name, *paths, progress=progress))
 
 
 def closed_until(version: ViewVersion) -> int | None:
