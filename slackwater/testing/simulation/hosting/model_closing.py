@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
-from slackwater.testing.simulation.hosting.model_datasets import ModelDatasets
+from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
 from slackwater.testing.simulation.promises.model_view import ModelView, window_end_us
 from slackwater.testing.simulation.world.file_rows import Span, event_time_us
+from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from state.tables.records import ViewVersion
@@ -20,12 +20,12 @@ from state.tables.records import ViewVersion
 class ModelClosingView(ModelDatasets):
     """See `spark_bridge.views.closing_view.ClosingView`.  Arguments as for `ModelDatasets`."""
 
-    def __init__(self, model: ModelView, *others: Any) -> None:
+    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
         self._closed: int | None = None
         self._num_late = 0
         self._late: list[LateRows] = []
         [self._source] = model.sources
-        super().__init__(model, *others)
+        super().__init__(model, root, fails)
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         return self._close(super().create(epoch, rows), rows.watermarks)

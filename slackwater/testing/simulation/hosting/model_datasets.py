@@ -71,15 +71,15 @@ class ModelDatasets:
         model: the view.
         root: by the materializer's way.
         fails: whether the view's own expression fails over some rows.
-        version: the recorded version to continue from; None for a view that is not created.
     """
 
     num_rows = 0
 
-    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails, version: ViewVersion | None = None) -> None:
+    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
         self.changes = ChangeLog()
-        self._model, self._root, self._fails, self._version = model, root, fails, version
-        self._last: dict[str, int] = {} if version is None else {**version.datasets}
+        self._model, self._root, self._fails = model, root, fails
+        self._version: ViewVersion | None = None
+        self._last: dict[str, int] = {}
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         name, kept = self._model.name, self._model.after(None, self._spans(rows))
