@@ -513,7 +513,7 @@ def test_a_reader_keeps_its_epoch_until_it_lets_go(told: Told) -> None:
 
 
 _KINDS = get_args(JoinKind)
-_JOINED = {"sources": ("s", "t"), "on_change": "replace", "max_removed_share": 1.0}
+_JOINED: dict[str, Any] = {"sources": ("s", "t"), "on_change": "replace", "max_removed_share": 1.0}
 
 
 @pytest.mark.parametrize("kind", few(list(_KINDS), "inner", "full"))
@@ -580,7 +580,7 @@ def test_a_join_that_fails_over_a_row_stands_and_is_whole_when_it_is_retried_wit
         assert not outcome.failed_views
 
 
-_CLOSING = {"lateness_us": 25, "closing": True}
+_CLOSING: dict[str, Any] = {"lateness_us": 25, "closing": True}
 
 
 @pytest.mark.parametrize("who", few(["fetch-0", "coordinator", "materializer", "list-s"], "coordinator"))

@@ -45,7 +45,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
     if is_side and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
     content = f"{'rows' if is_side else 'groups'} of {', '.join(sorted(view.sources))}"
-    closing = Closing(*view.sources, 0) if isinstance(view, ClosedWindows) else None
+    closing = Closing(min(view.sources), 0) if isinstance(view, ClosedWindows) else None
     return ViewPlan(
         name=view.name,
         view_class="full" if view.is_full else "aggregate" if view.has_state else "append",

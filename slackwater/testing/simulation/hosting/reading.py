@@ -130,8 +130,8 @@ class SimulatedBlocks:
     def put(self, block: EmitBlock, columns: frozenset[str] | None) -> tuple[Block, Callable[[], StoredBlock] | None]:
         rows = FileRows.joined(block.tables)
         is_stored = block.source in self._stored
-        columns = (*rows.column_names, FILE_FIELD.name) if is_stored else rows.column_names
-        message = Block(self._name, block.source, rows, block.rows, block.nbytes, columns)
+        names = (*rows.column_names, FILE_FIELD.name) if is_stored else rows.column_names
+        message = Block(self._name, block.source, rows, block.rows, block.nbytes, names)
         store = partial(self._store, block.source, rows) if is_stored else None
         return message, store
 

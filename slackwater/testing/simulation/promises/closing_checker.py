@@ -87,11 +87,11 @@ class ClosingChecker:
             if record["row"] is None or record["version"] is not None:
                 continue
             self._known.add(key)
-            view = decode_key(key)[4]
+            view = str(decode_key(key)[4])
             if not str(record["reason"]).startswith(f"view {view}: its window was closed"):
                 raise PromiseBroken("time", f"a late row of {record['path']} has the reason {record['reason']}")
             file = record["source"], record["path"], bytes.fromhex(json.loads(record["raw"])["version"])
-            found.setdefault(str(view), []).append((file, record["row"]))
+            found.setdefault(view, []).append((file, record["row"]))
         return found
 
     def _check(
