@@ -8,6 +8,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TypeVar
 
+import lance
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
@@ -49,6 +50,7 @@ from spark_bridge.views.weighted_rows import WeightedRows
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.errors import ViewError
+from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, is_view, stored_versions
@@ -106,7 +108,7 @@ class Materializer:
         self._catalyst = Catalyst(spark)
         self._queries, self._first = LeafQueries(self._catalyst), FirstRows()
         self._tier = MemoryTier(join_memory_bytes)
-        self._before = RowsBefore(root, self._log, self._tier)
+        self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
         self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
         self._full = FullViews(self._full_view, self._compute)
@@ -372,6 +374,9 @@ class Materializer:
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)
+
+    def _opened(self, version: ViewVersion) -> lance.LanceDataset:
+        return open_dataset(self._root.child(version.path), version.version)
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each, self._keys)

@@ -3,8 +3,8 @@
     corrections                     old and new rows of replaced and removed files
     change_set                      what leaves a view and what comes, by the keys of its rows
     parent_rows ── parents          the changed rows of the views that a view reads, and all of their rows
-    joined_rows                     the changed rows of a join: changed rows, and their partners of before and after
-    └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
+    joined_rows                     the rows of a join, which nobody stores
+    └─ joined_changes, joined_positions     those that change: changed rows, and their partners of before and after
     touched_rows                    the changed rows of a window: all rows of the keys that are touched, computed twice
     limited_rows ── first_rows      the changed rows of a limit: the first rows, kept with spare ones, before and after
     whole_rows                      the changed rows of a query over all rows, computed before and after

@@ -12,13 +12,13 @@ from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.datasets.view_table import look_up
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
-from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
 
 Logs = Callable[[ViewVersion], ChangeLog]
 """Gives the changes of a view, of which this is the version."""
+OpenVersion = Callable[[ViewVersion], lance.LanceDataset]
+"""Opens the rows of a view at a recorded version."""
 
 
 class FoundRows(Protocol):
@@ -38,18 +38,18 @@ class RowsBefore:
     """Finds them, in memory where they are kept, and else in the datasets.
 
     Args:
-        root: the directory of the pipeline.
+        open_version: opens the rows of a recorded version.
         logs: see `Logs`.
         tier: the rows in memory.
     """
 
-    def __init__(self, root: Location, logs: Logs, tier: MemoryTier) -> None:
-        self._root, self._logs, self._tier = root, logs, tier
+    def __init__(self, open_version: OpenVersion, logs: Logs, tier: MemoryTier) -> None:
+        self._open, self._logs, self._tier = open_version, logs, tier
 
     def of(self, parent: Parent) -> FoundRows:
         """All of them."""
         if parent.begun is not None:
-            return _StoredRows(open_dataset(self._root.child(parent.begun.path), parent.begun.version))
+            return _StoredRows(self._open(parent.begun))
         log = self._logs(parent.version)
         snapshot = log.snapshot
         assert snapshot is not None, "the sides of joins are row-by-row views"

@@ -737,6 +737,18 @@ MUTANTS = (
         "test_a_late_row_of_another_version_of_the_file_is_kept_beside_the_first",
     ),
     Mutant(
+        "late rows are not kept",
+        "slackwater/running/materializer_loop.py",
+        (("late_delta(done.late, self._urls, epoch.epoch),", "late_delta((), self._urls, epoch.epoch),"),),
+        among="scenario.closing",
+    ),
+    Mutant(
+        "the event times that were seen before a death are forgotten",
+        "actors/coordination/watermarks.py",
+        (("committed.get(name, SourceWatermark(name))", "SourceWatermark(name)"),),
+        among="scenario.closing",
+    ),
+    Mutant(
         "the event time is read only if a view uses it",
         "actors/reading/file_columns.py",
         (("columns = {*columns, source.event_time.column}", "pass"),),

@@ -11,7 +11,7 @@ _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
-_PAIRS = "spark_bridge/changes/joined_rows.py"
+_PAIRS = "spark_bridge/changes/joined_changes.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
@@ -321,7 +321,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "equal hashes are partners, whatever the condition",
-        "spark_bridge/changes/join_conditions.py",
+        _PAIRS,
         (("return met[0][are_partners], met[1][are_partners]", "return met"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
@@ -375,6 +375,12 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/change_set.py",
         (("self.follower.follow(self._taken)", "self.follower.follow(self._changes or self._taken)"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
+    ),
+    Mutant(
+        "a join that was computed beside the epochs finds partners among the rows of now",
+        "spark_bridge/changes/rows_before.py",
+        (("        if parent.begun is not None:\n", "        if False:\n"),),
+        among="scenario.join",
     ),
     Mutant(
         "rows in memory miss an epoch",

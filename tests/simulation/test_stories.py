@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import pytest
 
@@ -57,6 +57,7 @@ from slackwater.testing.simulation.stories.steps import (
     vanish,
 )
 from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
+from spark_bridge.analysis.computed_leaves import JoinKind
 from tests.cases import few
 
 _SOME = 1 / 8
@@ -509,3 +510,94 @@ def test_a_reader_keeps_its_epoch_until_it_lets_go(told: Told) -> None:
     ends = ([UNPIN("p")], [KILL_READER("p"), SECONDS(150)], [TORN_PIN, SECONDS(150)])
     for end in ends:
         told(START, file("a"), CAUGHT_UP, PIN("p"), *news, *end, file("e"), CAUGHT_UP, keep_epochs=1, seeds=15)
+
+
+_KINDS = get_args(JoinKind)
+_JOINED: dict[str, Any] = {"sources": ("s", "t"), "on_change": "replace", "max_removed_share": 1.0}
+
+
+@pytest.mark.parametrize("kind", few(list(_KINDS), "inner", "full"))
+def test_a_join_is_that_of_the_rows_of_the_files_whatever_changes_and_dies(told: Told, kind: JoinKind) -> None:
+    first = [file("s/a", rows=8), file("s/c", rows=4), file("t/b", rows=5), START, CAUGHT_UP]
+    changed = [file("s/a", rows=3), file("t/b", rows=6), vanish("s/c"), file("t/d"), EVENTS(40)]
+    for who in ("materializer", "coordinator"):
+        told(
+            *first,
+            *changed,
+            CRASH(who),
+            file("s/e"),
+            AT("after view", KILL),
+            EVENTS(20),
+            START,
+            seeds=8,
+            join=kind,
+            **_JOINED,
+        )
+
+
+@pytest.mark.parametrize("kind", few(list(_KINDS), "left"))
+def test_a_join_of_a_source_with_itself_follows_forgotten_files(told: Told, kind: JoinKind) -> None:
+    corrections = [ASK(ForgetCommand(file="a")), EVENTS(30), file("c"), ASK(ReingestCommand(file="a")), ANSWERED]
+    told(
+        file("a", rows=8),
+        file("b"),
+        START,
+        CAUGHT_UP,
+        *corrections,
+        file("b", rows=5),
+        seeds=8,
+        join=kind,
+        materialize=True,
+    )
+
+
+def test_a_static_table_that_is_replaced_joins_only_its_new_rows(told: Told) -> None:
+    table = [step for rows in (2, 8, 0) for step in (file("t/table", rows=rows), file("s/c", rows=rows), BARRIER)]
+    told(file("s/a", rows=8), file("t/table", rows=5), START, CAUGHT_UP, *table, join="left", **_JOINED)
+
+
+def test_a_join_that_is_added_late_has_all_rows_and_shares_its_sides(told: Told) -> None:
+    news = [file("s/a", rows=2), ADD_VIEW("joined"), file("t/b", rows=8), EVENTS(30), file("s/c")]
+    told(
+        file("s/a", rows=8),
+        file("t/b"),
+        START,
+        CAUGHT_UP,
+        *news,
+        DROP_VIEW("joined"),
+        file("t/b"),
+        join="inner",
+        **_JOINED,
+    )
+
+
+def test_a_join_that_fails_over_a_row_stands_and_is_whole_when_it_is_retried_without_it(told: Told) -> None:
+    story = [file("s/a", rows=8), file("t/b"), START, CAUGHT_UP, file("t/c", fails="pairs"), CAUGHT_UP]
+    for outcome in told(*story, CRASH("coordinator"), file("s/d"), seeds=10, join="full", **_JOINED):
+        assert outcome.failed_views == {"pairs"}
+    cure = [file("t/c", rows=2), CAUGHT_UP, ASK(RetryViewCommand(view="pairs")), ANSWERED, file("s/d"), CAUGHT_UP]
+    for outcome in told(*story, *cure, seeds=10, join="full", **_JOINED):
+        assert not outcome.failed_views
+
+
+_CLOSING: dict[str, Any] = {"lateness_us": 25, "closing": True}
+
+
+@pytest.mark.parametrize("who", few(["fetch-0", "coordinator", "materializer", "list-s"], "coordinator"))
+def test_no_row_of_a_backlog_is_late_in_whatever_order_it_is_read(told: Told, who: str) -> None:
+    backlog = [file(name, rows=5) for name in "abcdefgh"]
+    story = (*backlog, START, EVENTS(60), CRASH(who), CAUGHT_UP, file("a", rows=0), CRASH(who))
+    for outcome in told(*story, seeds=16, fetchers=3, page_size=3, epoch_rows=5, **_CLOSING):
+        assert not outcome.late_rows
+
+
+def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatever_dies(told: Told) -> None:
+    for who in ("fetch-0", "coordinator", "materializer"):
+        news = [step for name in "efgh" for step in (file(name, rows=4), CAUGHT_UP, CRASH(who))]
+        outcomes = told(*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, *news, seeds=10, **_CLOSING)
+        assert any(outcome.late_rows for outcome in outcomes)
+
+
+def test_a_view_with_closed_windows_that_is_built_anew_has_the_late_rows(told: Told) -> None:
+    story = [*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, file("e"), file("f"), CAUGHT_UP]
+    told(*story, ASK(RetryViewCommand(view="closed")), EVENTS(30), file("g"), KILL, START, **_CLOSING, seeds=16)

@@ -15,7 +15,15 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.promises.backlog import Backlog
-from slackwater.testing.simulation.promises.model_view import CopiedGroups, EveryRow, GroupedRows, ModelView, hidden_in
+from slackwater.testing.simulation.promises.model_view import (
+    ClosedWindows,
+    CopiedGroups,
+    EveryRow,
+    GroupedRows,
+    JoinOfSources,
+    ModelView,
+    hidden_in,
+)
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
@@ -125,6 +133,11 @@ class World:
             self.views = (*self.views, CopiedGroups("copy", frozenset(scenario.sources[:1]), ("groups",)))
         if scenario.nested_view:
             self.views = (*self.views, _nested("nested", scenario.sources[0]))
+        left, right = scenario.sources[0], scenario.sources[-1]
+        if scenario.join is not None:
+            self.views = (*self.views, JoinOfSources("pairs", scenario.join, left, right))
+        if scenario.closing:
+            self.views = (*self.views, ClosedWindows("closed", frozenset({left})))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
         late = () if self.backfill is None else (self.backfill,)
         # Views that the user may add while a run runs.
@@ -135,6 +148,7 @@ class World:
                 *late,
                 EveryRow("extra", frozenset(scenario.sources)),
                 _nested("more", scenario.sources[-1]),
+                JoinOfSources("joined", "left", left, right),
             )
         }
         self._added: dict[str, ModelView] = {view.name: view for view in self.views}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from random import Random  # noqa: TID251 - the seed of a simulation becomes its chance here
 from typing import Any
 
+from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.simulated_world import World
@@ -39,6 +40,7 @@ class Outcome:
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
         failed_views: the names of the views that have failed.
+        late_rows: the file and the position of each row that came when its window was closed.
     """
 
     events: int
@@ -46,6 +48,7 @@ class Outcome:
     seconds: float
     statuses: dict[str, tuple[str, ...]]
     failed_views: frozenset[str]
+    late_rows: tuple[tuple[FileKey, int], ...] = ()
 
 
 class Simulation:
@@ -111,7 +114,9 @@ class Simulation:
         tables = FileTables.latest(world.disk)
         failed = frozenset(name for name, row in tables.frozen_views().items() if row["error"] is not None)
         events = world.schedule.events + world.ownerships.background.events
-        return Outcome(events, world.promises.epochs, world.clock.monotonic(), tables.statuses(), failed)
+        return Outcome(
+            events, world.promises.epochs, world.clock.monotonic(), tables.statuses(), failed, world.promises.late_rows
+        )
 
     def _turn(self, *, nested: bool = True) -> bool:
         """One event, or one step of the story.  Returns False at the end, or if an outer turn must continue first.

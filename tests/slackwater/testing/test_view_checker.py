@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import EveryRow, GroupedRows, ModelView
+from slackwater.testing.simulation.promises.model_view import (
+    EveryRow,
+    GroupedRows,
+    JoinOfSources,
+    ModelView,
+    Pair,
+    Pairs,
+    joined,
+    side_rows,
+)
 from slackwater.testing.simulation.promises.view_checker import ViewChecker
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span
+from spark_bridge.analysis.computed_leaves import JoinKind
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk, Row
 from state.memory.memory_root import MemoryRoot
@@ -181,3 +193,13 @@ def test_a_view_that_fails_without_a_row_that_fails_it_breaks_exactly_once(views
 
 def _frozen(epoch: int) -> dict[str, Row]:
     return {"rows": {"name": "rows", "frozen_epoch": epoch, "created_epoch": 1, "error": None}}
+
+
+@pytest.mark.parametrize("kind", get_args(JoinKind))
+def test_a_row_of_a_join_that_is_missing_or_there_twice_breaks_it(kind: JoinKind) -> None:
+    model = JoinOfSources("pairs", kind, SOURCE, SOURCE)
+    rows = joined(kind, side_rows(KEY, (0, 1, 2)), side_rows(KEY, (0, 1, 2)))
+    assert model.difference(Pairs(rows), INGESTED) is None
+    other = Pair(None, "elsewhere")
+    for wrong in (rows[1:] or (other,), (*rows, *(rows[:1] or (other,)))):
+        assert model.difference(Pairs(wrong), INGESTED) is not None

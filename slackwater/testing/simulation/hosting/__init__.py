@@ -10,6 +10,8 @@
     materializer.py        SimulatedMaterializer  turns of `slackwater.running.materializer_loop` as events
     run_client.py          SimulatedRunClient     its calls of the merger and the coordinator
     model_materializer.py  ModelMaterializer      views without Spark, by `promises.model_view`
+    model_plans.py         plan_of                the plans of its views
+    model_joins.py         ModelJoins             joins by the rules of production; model_closing.py, windows that close
     model_datasets.py      ModelDatasets          the datasets of one of them; model_history.py, the earlier rows
 
 Invariants: an actor that has died calls nothing and hears nothing; only `judge` decides which error shows a bug.

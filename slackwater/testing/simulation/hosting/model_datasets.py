@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from actors.files import PathKey
 from slackwater.testing.simulation.hosting.model_derived_view import group_changes
 from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
@@ -17,6 +19,31 @@ from state.tables.stored_rows import declared_name
 
 Fails: TypeAlias = Callable[[str, Span], bool]
 """(view, rows) -> whether the view's own expression fails over one of the rows."""
+
+
+@dataclass(frozen=True)
+class CorrectedSpans:
+    """The rows that a view needs to follow corrections, see `spark_bridge.changes.corrections.CorrectedRows`.
+
+    Args:
+        files: the corrected files.
+        stored: gives the stored rows of a source, with the corrections.
+    """
+
+    files: frozenset[PathKey]
+    stored: Callable[[str], Sequence[Span]]
+
+    def all(self, sources: Collection[str]) -> dict[str, Sequence[Span]]:
+        """Source → all of its rows."""
+        return {source: self.stored(source) for source in sources}
+
+    def new(self, sources: Collection[str]) -> dict[str, Sequence[Span]]:
+        """Source → the new rows of its corrected files."""
+        return {
+            source: [span for span in self.stored(source) if span.file[:2] in self.files]
+            for source in sources
+            if any(source == each for each, _ in self.files)
+        }
 
 
 def computed(model: ModelView, fails: Fails, rows: Mapping[str, Iterable[Span]]) -> list[Span]:
@@ -44,15 +71,15 @@ class ModelDatasets:
         model: the view.
         root: by the materializer's way.
         fails: whether the view's own expression fails over some rows.
-        version: the recorded version to continue from; None for a view that is not created.
     """
 
     num_rows = 0
 
-    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails, version: ViewVersion | None = None) -> None:
+    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
         self.changes = ChangeLog()
-        self._model, self._root, self._fails, self._version = model, root, fails, version
-        self._last: dict[str, int] = {} if version is None else {**version.datasets}
+        self._model, self._root, self._fails = model, root, fails
+        self._version: ViewVersion | None = None
+        self._last: dict[str, int] = {}
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         name, kept = self._model.name, self._model.after(None, self._spans(rows))
@@ -71,9 +98,9 @@ class ModelDatasets:
         """Computes the view again.
 
         Args:
-            rows: `EpochRows`: all rows of its sources, with the corrections.
+            rows: see `CorrectedSpans`.
         """
-        return self._write(self._spans(rows), anew=True)
+        return self._write(computed(self._model, self._fails, rows.all(self._model.sources)), anew=True)
 
     def tidy(self) -> bool:
         """Makes a version with the same rows, which no epoch records; the next rows are written after it."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -14,6 +15,9 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.records import ViewVersion
+
+if TYPE_CHECKING:
+    from slackwater.testing.simulation.hosting.model_joins import JoinedParents
 
 _GROUP = pa.schema([("group", pa.int64()), ("count", pa.int64()), ("total", pa.int64())])
 
@@ -30,12 +34,20 @@ class ModelParentRows:
     Args:
         root: by the materializer's way.
         parents: name → parent, of all views that are read.
+        joined: makes the rows of joins over them.
     """
 
-    def __init__(self, root: SimulatedRoot, parents: Mapping[str, Parent]) -> None:
-        self._root, self._parents = root, parents
+    def __init__(self, root: SimulatedRoot, parents: Mapping[str, Parent], joined: Callable[[], JoinedParents]) -> None:
+        self._root, self._parents, self._joined = root, parents, joined
+
+    @cached_property
+    def joined(self) -> JoinedParents:
+        """The rows of joins."""
+        return self._joined()
 
     def all(self, plan: ViewPlan) -> EpochRows:
+        if plan.computed:
+            return self.joined.all(plan)
         frames: Any = {name: self._groups(name) for name in plan.parents}
         return EpochRows(frames, 0, 1, 0)
 
@@ -43,7 +55,7 @@ class ModelParentRows:
         return EpochRows({}, 0, 1, 0)
 
     def count(self, plan: ViewPlan) -> int:
-        return sum(len(self._groups(name)) for name in plan.parents)
+        return self.joined.count(plan) if plan.computed else sum(len(self._groups(name)) for name in plan.parents)
 
     def are_changed(self, plan: ViewPlan) -> bool:
         return any(self._parents[name].changes is not None for name in plan.parents)

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Executor
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
-from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
+from slackwater.testing.simulation.hosting.model_closing import ModelClosingView, closes
+from slackwater.testing.simulation.hosting.model_datasets import CorrectedSpans, Fails, ModelDatasets
 from slackwater.testing.simulation.hosting.model_derived_view import ModelDerivedView, ModelParentRows
 from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
+from slackwater.testing.simulation.hosting.model_plans import plan_of
 from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
-from slackwater.testing.simulation.promises.model_view import ModelView, hidden_in
-from slackwater.testing.simulation.world.file_rows import SCHEMA, Span
+from slackwater.testing.simulation.promises.model_view import (
+    ClosedWindows,
+    JoinOfSources,
+    ModelView,
+    SideOfJoin,
+    hidden_in,
+)
+from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
@@ -25,21 +34,23 @@ from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
-from spark_bridge.views.derived_views import DerivedViews
+from spark_bridge.views.derived_views import DerivedView, DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import Clock
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import is_view
+from state.tables.stored_rows import FILE_FIELD
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
+    from slackwater.testing.simulation.hosting.model_joins import ModelJoins, ModelSide
     from spark_bridge.changes.memory_tier import KeptSize
-    from spark_bridge.views.view import ShownView, View
+    from spark_bridge.views.view import ShownView
 
 _TIDY = 0.2
+_MEMORY_BYTES, _BESIDE = (0, 1 << 20), 0.3
 
 
 class ModelMaterializer:
@@ -73,8 +84,9 @@ class ModelMaterializer:
         self._models = {**views, **{each.name: each for view in views.values() for each in hidden_in(view)}}
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._fails = fails
-        self._plans = {name: _plan_of(view) for name, view in self._models.items()}
-        self._open: dict[str, ModelDatasets] = {}
+        self._plans = {name: plan_of(view, stored_rows.keys()) for name, view in self._models.items()}
+        self._open: dict[str, ModelDatasets | ModelSide] = {}
+        self._thread = thread
         self._open_stored: dict[str, ModelStoredRows] = {}
         self._declared: set[str] = set()
         self._followed: Set[str] = set()
@@ -82,7 +94,10 @@ class ModelMaterializer:
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
         self._derived = DerivedViews(
-            self._make_derived, lambda _, parents: ModelParentRows(root, parents), lambda _, work: work(), thread
+            self._make_derived,
+            lambda _, parents: ModelParentRows(root, parents, lambda: self._joins.rows(parents)),
+            lambda _, work: work(),
+            thread,
         )
         self._recorded = RecordedViews(
             self._backfills, self._full, self._derived, self._adopt, self._create_empty, clock
@@ -125,15 +140,21 @@ class ModelMaterializer:
         corrections: Sequence[Correction],
         watermarks: Mapping[str, int],
     ) -> EpochViews:
+        if "_joins" in vars(self):
+            self._joins.begin_epoch()
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
-        return self._recorded.run_epoch(
+        # A backfill closes no window: its watermarks come when it is shown.
+        timed = replace(rows, watermarks=watermarks)
+        done = self._recorded.run_epoch(
             epoch,
             blocks.keys(),
-            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, rows, blocks), self._run),
+            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
             lambda: self._correct(epoch, corrections),
             self._take_changes,
             self._run,
         )
+        closing = [view for view in self._open.values() if isinstance(view, ModelClosingView)]
+        return replace(done, late=tuple(late for view in closing for late in view.take_late()))
 
     def backfill(self) -> bool:
         due = self._recorded.next_due()
@@ -149,7 +170,7 @@ class ModelMaterializer:
         """Tidies one view or the stored rows of one source, now and then; else the backfills."""
         if self._random.random() >= _TIDY:
             return
-        kept: list[ModelDatasets | ModelStoredRows] = [*self._open.values(), *self._open_stored.values()]
+        kept: list[ModelDatasets | ModelSide | ModelStoredRows] = [*self._open.values(), *self._open_stored.values()]
         if not (kept and self._random.choice(kept).tidy()):
             self._backfills.tidy()
 
@@ -163,7 +184,7 @@ class ModelMaterializer:
         return {}
 
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
-        return self._recorded.has_news
+        return self._recorded.has_news or any(self._closes(name, watermarks) for name in self._declared)
 
     @property
     def behind(self) -> frozenset[str]:
@@ -179,7 +200,7 @@ class ModelMaterializer:
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
-        return {}
+        return self._joins.in_memory if "_joins" in vars(self) else {}
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -190,7 +211,7 @@ class ModelMaterializer:
             ProtocolError: they have a column that the last declaration did not know.
         """
         schema = self._schemas.get(source)
-        if schema is None or not all({*schema.names}.issuperset(block.columns) for block in blocks):
+        if schema is None or not all({*schema.names, FILE_FIELD.name}.issuperset(block.columns) for block in blocks):
             raise ProtocolError(f"rows of {source} have other columns than its schema {schema}")
         return [span for block in blocks for span in self._read(block)]
 
@@ -199,15 +220,23 @@ class ModelMaterializer:
         work: dict[str, Callable[[], ViewVersion]] = {
             name: partial(self._bring_up_to_date, epoch, name, rows)
             for name in sorted(self._declared)
-            if name not in self._recorded.versions or not self._models[name].sources.isdisjoint(rows.frames)
+            if name not in self._recorded.versions
+            or not self._models[name].sources.isdisjoint(rows.frames)
+            or self._closes(name, rows.watermarks)
         }
         for source, of in blocks.items():
             if stored := [each.stored for each in of if each.stored is not None]:
                 work[self._stored_rows[source].name] = partial(self._stored(source).apply, stored)
         return work
 
+    def _closes(self, name: str, watermarks: Mapping[str, int]) -> bool:
+        version = self._recorded.versions.get(name)
+        return version is not None and closes(self._plans[name], version, watermarks)
+
     def _bring_up_to_date(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
-        return self._opened(name).apply(rows) if name in self._recorded.versions else self._created(epoch, name, rows)
+        if name not in self._recorded.versions:
+            return self._created(epoch, name, rows)
+        return replace(self._opened(name).apply(rows), name=name)
 
     def _created(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
         view = self._open[name] = self._make(self._plans[name])
@@ -227,10 +256,13 @@ class ModelMaterializer:
             version = self._stored(source).correct(last.keys(), stored, epoch)
             if version is not None:
                 self._recorded.versions[version.name] = version
+        corrected = CorrectedSpans(
+            frozenset((each.source, each.path) for each in corrections), lambda source: self._stored(source).rows()
+        )
         self._recorded.versions.update(
             self._run(
                 {
-                    name: partial(self._compute_again, name)
+                    name: partial(self._follow_corrections, name, corrected)
                     for name in sorted(self._declared)
                     if not sources.isdisjoint(self._models[name].sources)
                 }
@@ -238,10 +270,8 @@ class ModelMaterializer:
         )
         return sources
 
-    def _compute_again(self, name: str) -> ViewVersion:
-        return self._opened(name).correct(
-            _rows({each: self._stored(each).rows() for each in self._models[name].sources})
-        )
+    def _follow_corrections(self, name: str, corrected: CorrectedSpans) -> ViewVersion:
+        return replace(self._opened(name).correct(corrected), name=name)
 
     def _stored(self, source: str) -> ModelStoredRows:
         if source not in self._open_stored:
@@ -279,53 +309,50 @@ class ModelMaterializer:
             raise failures[0]
         return versions
 
-    def _make(self, plan: ViewPlan) -> ModelDatasets:
-        return ModelDatasets(self._models[plan.name], self._root, self._fails)
+    def _make(self, plan: ViewPlan) -> ModelDatasets | ModelSide:
+        model = self._models[plan.name]
+        if isinstance(model, SideOfJoin):
+            return self._joins.side(model, plan)
+        if isinstance(model, ClosedWindows):
+            return ModelClosingView(model, self._root, self._fails)
+        return ModelDatasets(model, self._root, self._fails)
 
-    def _opened(self, name: str) -> ModelDatasets:
+    def _opened(self, name: str) -> ModelDatasets | ModelSide:
         if name not in self._open:
-            version = self._recorded.versions[name]
-            self._open[name] = ModelDatasets(self._models[name], self._root, self._fails, version)
-            self._open[name].changes.is_kept = name in self._followed
+            view = self._open[name] = self._make(self._plans[name])
+            view.open(self._recorded.versions[name])
+            view.changes.is_kept = name in self._followed
         return self._open[name]
 
-    def _adopt(self, plan: ViewPlan, view: View) -> None:
+    def _adopt(self, plan: ViewPlan, view: Any) -> None:
         self._declared.add(plan.name)
+        self._open[plan.name] = view
+        view.changes.is_kept = plan.name in self._followed
 
-    def _make_derived(self, plan: ViewPlan) -> ModelDerivedView:
+    @cached_property
+    def _joins(self) -> ModelJoins:
+        # Here and not above: Lance takes half a second to import, and few stories need it.
+        from slackwater.testing.simulation.hosting.model_joins import ModelJoins
+
+        random = self._random
+        return ModelJoins(
+            self._root,
+            self._fails,
+            lambda version: self._opened(version.name).changes,
+            self._thread,
+            random.choice(_MEMORY_BYTES),
+            lambda: random.random() < _BESIDE,
+        )
+
+    def _make_derived(self, plan: ViewPlan) -> DerivedView:
+        model = self._models[plan.name]
+        if isinstance(model, JoinOfSources):
+            return self._joins.view(model, plan)
         return ModelDerivedView(self._models[plan.name], plan, self._root)
 
     def _take_changes(self) -> dict[str, ChangeSet]:
         taken = {name: view.changes.take() for name, view in self._open.items()}
         return {name: changes for name, changes in taken.items() if changes is not None}
-
-
-def definition_of(view: ModelView) -> ViewDefinition:
-    """The declaration of a model view; nothing reads its query."""
-    return ViewDefinition(view.name, query=f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}")
-
-
-def _plan_of(view: ModelView) -> ViewPlan:
-    nothing: Any = None
-    return ViewPlan(
-        name=view.name,
-        view_class="full" if view.is_full else "aggregate" if view.has_state else "append",
-        sources=tuple(sorted(view.sources)),
-        views=tuple(filter(is_view, view.parents)),
-        parents=view.parents,
-        columns={name: frozenset() for name in view.parents or view.sources},
-        schema=SCHEMA,
-        key=(),
-        is_changing=False,
-        identity=view.name,
-        definition=view.name,
-        reason="",
-        plan=nothing,
-        timestamps=nothing,
-        leaves={},
-        content=None if is_view(view.name) else f"groups of {', '.join(sorted(view.sources))}",
-        inner=tuple(map(_plan_of, hidden_in(view))),
-    )
 
 
 def _rows_of_piece(epoch: int, piece: HistoryPiece) -> EpochRows:

@@ -21,6 +21,7 @@ from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA, FileRows
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from state.tables.stored_rows import FILE_FIELD
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
@@ -128,8 +129,10 @@ class SimulatedBlocks:
 
     def put(self, block: EmitBlock, columns: frozenset[str] | None) -> tuple[Block, Callable[[], StoredBlock] | None]:
         rows = FileRows.joined(block.tables)
-        message = Block(self._name, block.source, rows, block.rows, block.nbytes, rows.column_names)
-        store = partial(self._store, block.source, rows) if block.source in self._stored else None
+        is_stored = block.source in self._stored
+        names = (*rows.column_names, FILE_FIELD.name) if is_stored else rows.column_names
+        message = Block(self._name, block.source, rows, block.rows, block.nbytes, names)
+        store = partial(self._store, block.source, rows) if is_stored else None
         return message, store
 
     def store(self, piece: Piece, epoch: int) -> StoredBlock:

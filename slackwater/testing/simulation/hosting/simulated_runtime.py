@@ -81,6 +81,7 @@ class SimulatedRuntime:
         self.staged_from_bytes = world.staged_from_bytes
         self.log: Log = _Silence()
         self.on_lost: Callable[[Exception], None] = self.on_failure  # nothing is
+        self._now_s, self._at_once = -1.0, 0
 
     def tell(
         self,
@@ -143,6 +144,12 @@ class SimulatedRuntime:
             return _NEVER
         if delay_s > 0.0:
             return self._schedule.at(self.clock.monotonic() + delay_s, self._life, _run, action)
+        now_s = self.clock.monotonic()
+        self._at_once = self._at_once + 1 if now_s == self._now_s else 0
+        self._now_s = now_s
+        if self._at_once > _MOST_AT_ONCE:
+            # What is left of a wait is less than the clock can tell, and ends only if the time goes on.
+            self.clock.sleep(_MOMENT_S)
         self._schedule.soon(self._life, _run, action)
         return _NEVER
 
@@ -298,6 +305,7 @@ class _Silence:
     info = warning = error = debug
 
 
+_MOMENT_S, _MOST_AT_ONCE = 1e-9, 1_000
 _NEVER = _Never()
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 from actors.files import FileKey
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.world.file_rows import Span
-from state.tables.stored_rows import is_view
+from slackwater.testing.simulation.world.file_rows import Span, event_time_us
+from spark_bridge.analysis.computed_leaves import JoinKind
+from state.tables.stored_rows import inner_name, is_view
 
 Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
 _GROUPS = 3
+_KEYS = 7
+_WINDOW_US = 500
 
 
 class ModelView(Protocol):
@@ -122,8 +125,9 @@ class CopiedGroups:
     has_state: bool = False
     is_full: bool = False
 
-    def after(self, stored: object, spans: Iterable[Span]) -> object:
-        raise AssertionError("it reads rows of its parent")
+    def after(self, stored: object, spans: Iterable[Span]) -> Groups:
+        assert stored is None and not [*spans], "it reads rows of its parent"
+        return {}
 
     def result(self, stored: object) -> object:
         return stored
@@ -135,8 +139,157 @@ class CopiedGroups:
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
 
 
+@dataclass(frozen=True)
+class ClosedWindows:
+    """`SELECT window, count(*), sum(x) FROM source GROUP BY window`, with `emit="on_close"`.
+
+    Its partials are the open groups.  A window is named by its end, in microseconds since 1970.
+    """
+
+    name: str
+    sources: frozenset[str]
+    has_state: bool = True
+    is_full: bool = False
+    parents: tuple[str, ...] = ()
+
+    def after(self, stored: object, spans: Iterable[Span]) -> Groups:
+        groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
+        for file, start, end in spans:
+            for row in range(start, end):
+                _add(groups, {window_end_us(file, row): (1, row + 1)})
+        return groups
+
+    def result(self, stored: object) -> Groups:
+        return {}
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        """As for a view that has closed no window, such as a backfill."""
+        expected = self.after(None, [Span(file, row, row + 1) for file, rows in ingested.items() for row in rows])
+        return None if stored == expected else f"its groups are {stored}, the ingested rows give {expected}"
+
+
+def window_end_us(file: FileKey, row: int) -> int:
+    """The end of the window of a row."""
+    return (event_time_us(file, row) // _WINDOW_US + 1) * _WINDOW_US
+
+
+class SideRow(NamedTuple):
+    """A row of a side of a join: the place of the row, and its key; no key is equal to None."""
+
+    at: str
+    key: int | None
+
+
+class Pair(NamedTuple):
+    """A row of a join: the places of the rows that it is made of; in place of the right one, whether there is one."""
+
+    left: str | None
+    right: str | None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The rows of a join, in their order."""
+
+    rows: tuple[Pair, ...] = ()
+
+
+@dataclass(frozen=True)
+class SideOfJoin(EveryRow):
+    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join."""
+
+
+@dataclass(frozen=True)
+class JoinOfSources:
+    """`SELECT ... FROM left JOIN right USING (key)`, of two sources, or of one with itself.
+
+    Args:
+        name: of the view.
+        kind: of the join.
+        left: the source of the left side.
+        right: that of the right side.
+    """
+
+    name: str
+    kind: JoinKind
+    left: str
+    right: str
+    has_state: bool = False
+    is_full: bool = False
+
+    @property
+    def sources(self) -> frozenset[str]:
+        return frozenset((self.left, self.right))
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return tuple(self.sides)
+
+    @property
+    def sides(self) -> dict[str, str]:
+        """Hidden view with the rows of a side → its source; a join of a source with itself has one."""
+        sources = dict.fromkeys((self.left, self.right))
+        return {inner_name(self.name, number): source for number, source in enumerate(sources, 1)}
+
+    def after(self, stored: object, spans: Iterable[Span]) -> Pairs:
+        assert stored is None and not [*spans], "it reads rows of its sides"
+        return Pairs()
+
+    def result(self, stored: object) -> object:
+        return stored
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        left, right = (
+            [row for file, rows in ingested.items() if file[0] == source for row in side_rows(file, rows)]
+            for source in (self.left, self.right)
+        )
+        expected = Pairs(joined(self.kind, left, right))
+        return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
+
+
+def joined(kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow]) -> tuple[Pair, ...]:
+    """The rows of a join of rows, in their order."""
+    ours, theirs = _by_key(left), _by_key(right)
+    pairs = [Pair(row.at, other) for row in left for other in theirs.get(row.key, ())]
+    if kind in ("left", "full"):
+        pairs += [Pair(row.at, None) for row in left if row.key not in theirs]
+    if kind == "full":
+        pairs += [Pair(None, row.at) for row in right if row.key not in ours]
+    if kind in ("semi", "anti"):
+        pairs = [Pair(row.at, None) for row in left if (row.key in theirs) == (kind == "semi")]
+    if kind == "existence":
+        pairs = [Pair(row.at, str(row.key in theirs)) for row in left]
+    return in_order(pairs)
+
+
+def in_order(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    """Rows of a join as they are kept."""
+    return tuple(sorted(pairs, key=lambda pair: (pair.left or "", pair.right or "")))
+
+
+@lru_cache(maxsize=4096)
+def side_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[SideRow, ...]:
+    """The rows of a side of a join, of some rows of a file."""
+    source, path, version = file
+    first = crc32(path.encode())
+    keys = [(first + row) % _KEYS for row in rows]
+    return tuple(
+        SideRow(f"{source}/{path}@{version.hex()}#{row}", key or None) for row, key in zip(rows, keys, strict=True)
+    )
+
+
+def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[str]]:
+    found: dict[int | None, list[str]] = {}
+    for row in rows:
+        if row.key is not None:
+            found.setdefault(row.key, []).append(row.at)
+    return found
+
+
 def hidden_in(view: ModelView) -> list[ModelView]:
-    """The models of the hidden views of a view: groupings whose rows it reads."""
+    """The models of the hidden views of a view: groupings whose rows it reads, or the sides of its join."""
+    if isinstance(view, JoinOfSources):
+        return [SideOfJoin(name, frozenset({source})) for name, source in view.sides.items()]
     return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from actors.files import FileVersion, PathKey, ReadingOrder
+from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
 from slackwater.commands.operations import AllowRemovalsCommand
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
+from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
@@ -71,6 +72,7 @@ class Promises:
         self._order = ReadingOrderChecker(order)
         self._watermarks = WatermarkChecker(bucket, lateness_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
+        self._closing = ClosingChecker(disk.datasets, bucket, views, lateness_us)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
@@ -80,6 +82,11 @@ class Promises:
     def epochs(self) -> int:
         """Number of committed epochs."""
         return self._epochs.count
+
+    @property
+    def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
+        """The file and the position of each row that came when its window was closed."""
+        return self._closing.late_rows
 
     def on_version(self) -> None:
         """Checks every version of the store that was committed since the last call."""
@@ -210,6 +217,7 @@ class Promises:
         self._watermarks.check(tables)
         views = version.head.views.values()
         self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
+        self._closing.check(tables, views, ingested)
 
     def _tables_at(self, epoch: int) -> FileTables:
         """The rows about files at an epoch that a backfill reads."""

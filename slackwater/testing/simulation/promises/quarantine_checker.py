@@ -32,7 +32,7 @@ class QuarantineChecker:
         for record in tables.quarantine.values():
             if record["row"] is None:
                 self.messages.add(record["path"])
-            else:
+            elif record["version"] is not None:  # else it is a late row, which is good
                 quarantined.setdefault(file_of(record), set()).add(record["row"])
         self._forgotten |= {path_of(row) for row in tables.ledger.values() if row["status"] == "forgotten"}
         for row, offset in tables.offsets():

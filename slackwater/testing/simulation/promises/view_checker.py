@@ -10,7 +10,7 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.promises.model_view import ClosedWindows, ModelView, hidden_in
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import Span
 from state.errors import NotFoundError
@@ -73,10 +73,15 @@ class ViewChecker:
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
                     raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
-                if view.pinned_epoch is None:  # else it is a backfill that is not declared any more
+                if isinstance(model, ClosedWindows):
+                    self._check_error(frozen[view.name])
+                elif view.pinned_epoch is None:  # else it is a backfill that is not declared any more
                     self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
+            if isinstance(model, ClosedWindows) and view.pinned_epoch is None:
+                self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+                continue  # see `ClosingChecker`
             if view.pinned_epoch is None or model.parents:
                 whole = stored
             else:
@@ -141,7 +146,11 @@ class ViewChecker:
         """Checks that a view that has failed has met a row that it fails over."""
         if row is None or row["error"] is None:
             return
-        names = {row["name"], *self._models[row["name"]].parents}  # it fails with its parent
+        model = self._models[row["name"]]
+        # It fails with its parent, and with each view that has the rows of a hidden one with it.
+        hidden = _hidden_rows(model)
+        sharing = {name for name, each in self._models.items() if not hidden.isdisjoint(_hidden_rows(each))}
+        names = {model.name, *model.parents, *sharing}
         if not any(content.fails in names for content in self._contents.values()):
             raise PromiseBroken("G1", f"{row['name']} has failed ({row['error']}), and no row is the cause")
 
@@ -186,3 +195,8 @@ class ViewChecker:
             return self._datasets[path].rows(path, version)
         except (KeyError, NotFoundError) as error:
             raise PromiseBroken("G2", f"an epoch names version {version} of {path}, which does not exist") from error
+
+
+def _hidden_rows(model: ModelView) -> set[tuple[type, frozenset[str]]]:
+    """What the hidden views of a view have: those of several views with the same rows are one."""
+    return {(type(each), each.sources) for each in hidden_in(model)}

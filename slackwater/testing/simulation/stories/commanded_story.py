@@ -22,7 +22,7 @@ from slackwater.testing.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_CLEARED, _PAUSED, _FAILED = 0.3, 0.03, 0.08
+_CLEARED, _PAUSED, _FAILED, _ANEW = 0.3, 0.03, 0.08, 0.2
 _BAD = ("bad=", "bad_row=")
 _WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
 
@@ -35,7 +35,8 @@ def with_commands(scenario: Scenario, random: Random) -> Scenario:
         random: makes every choice; not the one that made the story.
 
     Returns:
-        The same, or with clearings of the quarantine, a pause over a recovery, or a view that fails.
+        The same, or with clearings of the quarantine, a pause over a recovery, a view that fails, or one with closed
+        windows that is built anew.
     """
     steps, text = list(scenario.story), repr(scenario.story)
     if any(each in text for each in _BAD) and random.random() < _CLEARED:
@@ -47,14 +48,18 @@ def with_commands(scenario: Scenario, random: Random) -> Scenario:
     if START in steps and not scenario.is_contended and random.random() < _FAILED:
         at = random.randint(steps.index(START) + 1, len(steps))
         steps[at:at] = _failing_view(scenario, random)
+    if START in steps and scenario.closing and random.random() < _ANEW:
+        at = random.randint(steps.index(START) + 1, len(steps))
+        steps[at:at] = [SECONDS(random.choice((1, 20))), ASK(RetryViewCommand(view="closed"))]
     return replace(scenario, story=tuple(steps))
 
 
 def _failing_view(scenario: Scenario, random: Random) -> list[Step]:
     """A view fails over a row of a file; the file is corrected or forgotten, or is not, and the view is retried."""
     views = ["rows", "groups", *(["late"] if scenario.backfill else []), *(["full"] if scenario.full_view else [])]
+    views += [*([] if scenario.join is None else ["pairs"]), *(["closed"] if scenario.closing else [])]
     view = random.choice(views)
-    source = random.choice(scenario.sources) if view != "groups" else scenario.sources[0]
+    source = random.choice(scenario.sources) if view not in ("groups", "closed") else scenario.sources[0]
     path = "failing" if len(scenario.sources) == 1 else f"{source}/failing"
     steps: list[Step] = [file(path, rows=3, kill_row=random.choice((0, 1, 2)), fails=view)]
     cures = [[], [file(path, rows=2)]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from zlib import crc32
 
 from actors.protocol.barrier import Pause, Resume, Throttle
@@ -60,6 +60,7 @@ from slackwater.testing.simulation.stories.steps import (
     refuse,
     vanish,
 )
+from spark_bridge.analysis.computed_leaves import JoinKind
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -70,6 +71,8 @@ _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
 _DERIVED_ONE_IN, _DERIVED_AT, _NESTED_AT = 11, 7, 3
 _TIMED, _TIMED_ONE_IN = 1, 4
+_JOINED, _JOINED_ONE_IN, _JOIN_KINDS = 2, 6, get_args(JoinKind)
+_JOIN_ADDED, _TABLE = 0.5, 0.5
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
 _DURING_UPKEEP = 0.7
 _COMMANDED, _FAILING, _PINNED = 0.4, 0.2, 0.5
@@ -111,7 +114,28 @@ class RandomStory:
         chance = crc32(repr(scenario.story).encode()) % _DERIVED_ONE_IN
         scenario = replace(scenario, derived_view=chance == _DERIVED_AT, nested_view=chance == _NESTED_AT)
         chance = crc32(repr(scenario.story).encode(), _TIMED) % _TIMED_ONE_IN
-        return replace(scenario, lateness_us=None if chance else 25)
+        scenario = replace(
+            scenario, lateness_us=None if chance else 25, closing=not chance and not scenario.stores_rows
+        )
+        kind, chance = divmod(crc32(repr(scenario.story).encode(), _JOINED), _JOINED_ONE_IN)
+        # A large file and a join have very many pairs.
+        if chance or "DEATH(" in repr(scenario.story):
+            return scenario
+        return self._joined(replace(scenario, join=_JOIN_KINDS[kind % len(_JOIN_KINDS)]))
+
+    def _joined(self, scenario: Scenario) -> Scenario:
+        """The same with another join that comes and goes, and with a static table as the right side of both."""
+        random, steps = self._random, list(scenario.story)
+        added = list[list[Step]]()
+        if random.random() < _JOIN_ADDED:
+            added += [[ADD_VIEW("joined")], *random.choice(([], [[DROP_VIEW("joined"), *self._wait()]]))]
+        if scenario.on_change == "replace" and random.random() < _TABLE:
+            table = f"{self._sources[-1]}/table"
+            added += [[file(table, rows=random.choice((0, 2, 5, 8))), *self._wait()] for _ in range(3)]
+        for each in added:
+            at = random.randint(0, len(steps))
+            steps[at:at] = each
+        return replace(scenario, story=tuple(steps))
 
     def _scenario(self) -> Scenario:
         random, pick = self._random, self._random.choice

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
+from spark_bridge.analysis.computed_leaves import JoinKind
 from state.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ class Scenario:
         backfill: whether every process but the first declares a further view, of all rows of all sources.
         derived_view: whether there is a further view over the view of groups.
         nested_view: whether there is a further view that groups within, so that it has a hidden view.
+        join: the kind of the join of a further view, of the first source with the last one; None without that view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
+        closing: whether there is a further view of the first source that shows windows when they close.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
@@ -84,6 +87,8 @@ class Scenario:
     full_view: bool = False
     derived_view: bool = False
     nested_view: bool = False
+    join: JoinKind | None = None
+    closing: bool = False
     lateness_us: int | None = None
     order: ReadingOrder | None = None
     notifications: bool = False
@@ -122,6 +127,8 @@ class Scenario:
         words = [repr(step) for step in self.story]
         if self.full_view and not self.stores_rows:
             yield "a full view is computed from stored rows, and no rows are stored"
+        if self.closing and (self.lateness_us is None or self.stores_rows):
+            yield "windows close over a source with an event time, whose rows are not stored"
         if self.must_settle and self.notifications:
             yield "a directory has no queue of events"
         if self.on_change != "fail" and _have(words, "ACCEPT"):

@@ -295,7 +295,7 @@ TORN_PIN = Step("TORN_PIN", lambda world: world.pins.tear())
 
 
 def ADD_VIEW(name: str) -> Step:
-    """The user declares a view while the run runs: `extra`, `more`, or one that was dropped."""
+    """The user declares a view while the run runs: `extra`, `more`, `joined`, or one that was dropped."""
     return Step(f"ADD_VIEW({name!r})", lambda world: world.add_view(name))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.model_view import Pairs
 from slackwater.testing.simulation.world.file_rows import Span
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError, NotFoundError, SlackwaterError
@@ -28,6 +29,7 @@ _SPANS = pa.schema(
     ]
 )
 _GROUPS = pa.schema([(KEY_COLUMN, pa.string()), ("count", pa.int64()), ("total", pa.int64())])
+_PAIRS = pa.schema([("left", pa.string()), ("right", pa.string())])
 _VERSIONS_CHECKED = 3
 
 
@@ -98,6 +100,8 @@ class ViewTwins:
                 table.replace(_groups(rows))
             else:
                 table.upsert(_groups(changed))
+        elif isinstance(rows, Pairs):
+            table.replace(_table(rows))
         elif before is not None and rows[: len(before)] == before and len(rows) > len(before):
             table.append(_spans(rows[len(before) :]))
         else:
@@ -109,12 +113,16 @@ class ViewTwins:
             stored = open_dataset(self._root.location.child(path), version).to_table()
         except SlackwaterError as error:
             raise PromiseBroken("twin", f"version {version} of {path} is not readable in Lance: {error}") from error
-        expected, found = (sorted(map(tuple, map(dict.values, each.to_pylist()))) for each in (_table(rows), stored))
+        expected, found = (
+            sorted(map(tuple, map(dict.values, each.to_pylist())), key=repr) for each in (_table(rows), stored)
+        )
         if expected != found:
             raise PromiseBroken("twin", f"version {version} of {path} has the rows {expected}, and {found} in Lance")
 
 
 def _table(rows: Any) -> pa.Table:
+    if isinstance(rows, Pairs):
+        return pa.Table.from_pylist([pair._asdict() for pair in rows.rows], _PAIRS)
     return _groups(rows) if isinstance(rows, Mapping) else _spans(rows)
 
 

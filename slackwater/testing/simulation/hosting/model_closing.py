@@ -1,0 +1,102 @@
+"""The datasets of a model view that shows a group when its window closes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from actors.schemas.metadata_columns import PATH, ROW
+from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
+from slackwater.testing.simulation.promises.model_view import ModelView, window_end_us
+from slackwater.testing.simulation.world.file_rows import Span, event_time_us
+from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from state.tables.records import ViewVersion
+
+
+class ModelClosingView(ModelDatasets):
+    """See `spark_bridge.views.closing_view.ClosingView`.  Arguments as for `ModelDatasets`."""
+
+    def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
+        self._closed: int | None = None
+        self._num_late = 0
+        self._late: list[LateRows] = []
+        [self._source] = model.sources
+        super().__init__(model, root, fails)
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        return self._close(super().create(epoch, rows), rows.watermarks)
+
+    def open(self, version: ViewVersion) -> None:
+        super().open(version)
+        self._closed = closed_until(version)
+        self._num_late = json.loads(version.progress or "{}").get("late", 0)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        spans = [Span(span.file, row, row + 1) for span in self._spans(rows) for row in range(span.start, span.end)]
+        closed = self._closed
+        late = [] if closed is None else [span for span in spans if window_end_us(span.file, span.start) <= closed]
+        if late and closed is not None:
+            self._late.append(LateRows(self._model.name, self._source, closed, _late_rows(late)))
+            self._num_late += len(late)
+        on_time = [span for span in spans if span not in late]
+        assert self._version is not None, "it is created or opened first"
+        version = self._merge(on_time) if on_time else self._version
+        return self._close(version, rows.watermarks)
+
+    def take_late(self) -> list[LateRows]:
+        """The late rows since the last call."""
+        late, self._late = self._late, []
+        return late
+
+    def _merge(self, spans: list[Span]) -> ViewVersion:
+        assert self._version is not None and self._version.state_path is not None
+        path = self._version.state_path
+        groups = self._model.after(self._root.view_rows(path, self._last[path]), spans)
+        self._last[path] = self._root.commit_view(path, self._last[path], groups)
+        return self._version.at(self._last)
+
+    def _close(self, version: ViewVersion, watermarks: Mapping[str, int]) -> ViewVersion:
+        """Moves the groups whose windows the watermark has passed to the rows: first they come there."""
+        path, state_path = version.path, version.state_path
+        watermark = watermarks.get(self._source)
+        assert state_path is not None, "open groups are stored apart"
+        if watermark is not None and (self._closed is None or watermark > self._closed):
+            self._closed = watermark
+            groups = self._root.view_rows(state_path, self._last[state_path])
+            closing = {end: group for end, group in groups.items() if end <= watermark}
+            if closing:
+                shown = {**self._root.view_rows(path, self._last[path]), **closing}
+                self._last[path] = self._root.commit_view(path, self._last[path], shown)
+                left = {end: group for end, group in groups.items() if end > watermark}
+                self._last[state_path] = self._root.commit_view(state_path, self._last[state_path], left)
+        progress = json.dumps({"closed": self._closed, "late": self._num_late})
+        paths = path, self._last[path], state_path, self._last[state_path]
+        return self._at(ViewVersion(self._model.name, *paths, progress=progress))
+
+
+def closed_until(version: ViewVersion) -> int | None:
+    """The watermark up to which the windows of a view are closed; None before the first."""
+    closed: int | None = json.loads(version.progress or "{}").get("closed")
+    return closed
+
+
+def closes(plan: ViewPlan, version: ViewVersion, watermarks: Mapping[str, int]) -> bool:
+    """Whether windows of a view can be closed."""
+    watermark = None if plan.closing is None else watermarks.get(plan.closing.source)
+    closed = closed_until(version) if watermark is not None else None
+    return watermark is not None and (closed is None or closed < watermark)
+
+
+def _late_rows(spans: list[Span]) -> pa.Table:
+    return pa.table(
+        {
+            PATH: [span.file[1] for span in spans],
+            ROW: [span.start for span in spans],
+            "version": [span.file[2].hex() for span in spans],
+            "x": [event_time_us(span.file, span.start) for span in spans],
+        }
+    )

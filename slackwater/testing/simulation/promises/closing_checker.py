@@ -1,0 +1,148 @@
+"""Checks of the views that show a group when its window closes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from actors.files import FileKey
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
+from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
+from slackwater.testing.simulation.promises.model_view import ClosedWindows, Groups, ModelView, window_end_us
+from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.file_rows import event_time_us
+from state.memory.memory_disk import MemoryDataset
+from state.tables.keys import decode_key
+from state.tables.records import ViewVersion
+
+
+class _Shown:
+    """One such view, from the epoch that shows it.
+
+    Attributes:
+        closed: the watermark up to which its windows are closed; None before the first.
+        groups: the closed groups.
+        late: the late rows: their file and position.
+    """
+
+    def __init__(self) -> None:
+        self.closed: int | None = None
+        self.groups: Groups = {}
+        self.late: list[tuple[FileKey, int]] = []
+
+
+class ClosingChecker:
+    """Checks that each row is in one window, or late, and that a closed window stays as it is.
+
+    Args:
+        datasets: path → dataset of a view.
+        bucket: the files and their contents.
+        models: the models of all views.
+        lateness_us: of every source; None for sources without an event time.
+    """
+
+    def __init__(
+        self,
+        datasets: Mapping[str, MemoryDataset],
+        bucket: Bucket,
+        models: Iterable[ModelView],
+        lateness_us: int | None,
+    ) -> None:
+        self._datasets, self._bucket, self._lateness_us = datasets, bucket, lateness_us
+        self._models = {model.name: model for model in models if isinstance(model, ClosedWindows)}
+        self._shown: dict[str, _Shown] = {}
+        self._known: set[bytes] = set()
+        # Files that were finished; a retry reads the rest of some of them.
+        self._finished: set[bytes] = set()
+
+    @property
+    def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
+        """The late rows of all views."""
+        return tuple(row for shown in self._shown.values() for row in shown.late)
+
+    def check(self, tables: FileTables, views: Iterable[ViewVersion], ingested: RowsByFile) -> None:
+        """Checks the views of the next version of the store.
+
+        Args:
+            tables: its rows about files.
+            views: those of its head.
+            ingested: the rows of each file version.
+        """
+        late = self._take_late(tables)
+        frozen = tables.frozen_views()
+        for view in views:
+            if view.name in self._models and view.name not in frozen:
+                own = {file: rows for file, rows in ingested.items() if file[0] in self._models[view.name].sources}
+                self._check(view, own, late.pop(view.name, []), tables)
+        if late:
+            raise PromiseBroken("time", f"rows are late for {sorted(late)}, which take none")
+        self._finished |= tables.ledger.keys()
+
+    def _take_late(self, tables: FileTables) -> dict[str, list[tuple[FileKey, int]]]:
+        """View → its new late rows."""
+        found: dict[str, list[tuple[FileKey, int]]] = {}
+        for key in sorted(tables.quarantine.keys() - self._known):
+            record = tables.quarantine[key]
+            if record["row"] is None or record["version"] is not None:
+                continue
+            self._known.add(key)
+            view = str(decode_key(key)[4])
+            if not str(record["reason"]).startswith(f"view {view}: its window was closed"):
+                raise PromiseBroken("time", f"a late row of {record['path']} has the reason {record['reason']}")
+            file = record["source"], record["path"], bytes.fromhex(json.loads(record["raw"])["version"])
+            found.setdefault(view, []).append((file, record["row"]))
+        return found
+
+    def _check(
+        self, view: ViewVersion, ingested: RowsByFile, late: list[tuple[FileKey, int]], tables: FileTables
+    ) -> None:
+        (path, version), (state_path, state_version) = view.datasets.items()
+        closed: Groups = self._datasets[path].rows(path, version)
+        left: Groups = self._datasets[state_path].rows(state_path, state_version)
+        shown = self._shown.setdefault(path, _Shown())
+        progress = json.loads(view.progress or "{}")
+        until: int | None = progress.get("closed")
+        for file, row in late:
+            if shown.closed is None or window_end_us(file, row) > shown.closed:
+                raise _broken(view, f"row {row} of {file[1]} is late, and its window is open until {shown.closed}")
+            self._check_file(view, file, shown.closed, tables)
+        shown.late += late
+        if len(shown.late) != progress.get("late", 0):
+            raise _broken(view, f"it counts {progress.get('late')} late rows, and {shown.late} are in quarantine")
+        if shown.closed is not None and (until is None or until < shown.closed):
+            raise _broken(view, f"its windows were closed up to {shown.closed}, and are up to {until}")
+        if any(closed.get(end) != group for end, group in shown.groups.items()):
+            raise _broken(view, f"its closed windows were {shown.groups}, and are {closed}")
+        early = [end for end in closed if until is None or end > until]
+        overdue = [end for end in left if until is not None and end <= until]
+        if early or overdue:
+            raise _broken(view, f"it is closed up to {until}; {early} are shown, and {overdue} are open")
+        expected = dict(ingested)
+        for file, row in shown.late:
+            expected[file] = tuple(each for each in expected.get(file, ()) if each != row)
+        difference = self._models[view.name].difference({**closed, **left}, expected)
+        if difference is not None:
+            raise PromiseBroken("G1", f"{view.name} at version {version}, without late rows: {difference}")
+        shown.closed, shown.groups = until, closed
+
+    def _check_file(self, view: ViewVersion, file: FileKey, closed: int, tables: FileTables) -> None:
+        """Checks that the file of a late row was not there when the rows were listed that have moved the watermark."""
+        assert self._lateness_us is not None, "its source has an event time"
+        reaching = [
+            row["listed_epoch"]
+            for row in tables.ledger.values()
+            if row["source"] == file[0] and self._high(file_of(row)) >= closed + self._lateness_us
+        ]
+        for key, row in (*tables.queue.items(), *tables.ledger.items()):
+            if file_of(row) == file and key not in self._finished and row["listed_epoch"] <= min(reaching):
+                raise _broken(view, f"rows of {file[1]} are late, which was listed before the watermark was {closed}")
+
+    def _high(self, file: FileKey) -> int:
+        content = self._bucket.contents[file]
+        good = content.good_rows(content.readable_rows)
+        return event_time_us(file, good[-1]) if good else 0
+
+
+def _broken(view: ViewVersion, text: str) -> PromiseBroken:
+    return PromiseBroken("time", f"{view.name} at version {view.version}: {text}")
