@@ -104,6 +104,7 @@ class ExpiringRows(RowView):
         new, source = found.drop_columns([PATH, ROW]), self._expiry.time.source
         if source not in self._watermarks:
             return new
+        # The source takes no row without an event time.
         is_late = pc.less(event_times_us(new.column(self._expiry.time.column)), self._watermarks[source])
         late = found.filter(is_late)
         if late.num_rows:

@@ -129,15 +129,13 @@ class IncrementalViews:
             versions: the recorded versions; a view without one is created.
             waiting: the declared views that lack rows: what they read keeps its rows for them.
         """
-        return {
-            name: partial(self._apply, epoch, plan, rows if followed else untimed, versions.get(name))
-            for untimed in [replace(rows, watermarks={})]
-            for name, plan in self.plans.items()
-            for followed in [_follows_watermarks(plan, waiting)]
-            if name not in versions
-            or not {*sources}.isdisjoint(plan.sources)
-            or (followed and _is_behind(plan, versions[name], rows.watermarks))
-        }
+        untimed, work = replace(rows, watermarks={}), dict[str, Callable[[], ViewVersion]]()
+        for name, plan in self.plans.items():
+            given, version = rows if _follows_watermarks(plan, waiting) else untimed, versions.get(name)
+            is_touched = version is None or not {*sources}.isdisjoint(plan.sources)
+            if is_touched or _is_behind(plan, version, given.watermarks):
+                work[name] = partial(self._apply, epoch, plan, given, version)
+        return work
 
     def has_closing(
         self, versions: Mapping[str, ViewVersion], watermarks: Mapping[str, int], waiting: Collection[str]
@@ -230,13 +228,16 @@ def _follows_watermarks(plan: ViewPlan, waiting: Collection[str]) -> bool:
     return plan.closing is not None or (plan.expiry is not None and declared_name(plan.name) not in waiting)
 
 
-def _is_behind(plan: ViewPlan, version: ViewVersion, watermarks: Mapping[str, int]) -> bool:
-    """Whether a watermark is higher than the one that a version follows."""
+def _is_behind(plan: ViewPlan, version: ViewVersion | None, watermarks: Mapping[str, int]) -> bool:
+    """Whether a watermark is higher than the one that a version follows; those of other views count for nothing."""
+    if version is None or not watermarks:
+        return False
     if plan.closing is not None:
         closed, sources = closed_until(version), {plan.closing.source}
         followed = {} if closed is None else {plan.closing.source: closed}
-    else:
-        assert plan.expiry is not None, "it follows watermarks"
+    elif plan.expiry is not None:
         followed, sources = followed_watermarks(version), plan.expiry.sources
+    else:
+        return False
     known = {source: watermarks[source] for source in sources if source in watermarks}
     return any(source not in followed or followed[source] < us for source, us in known.items())

@@ -1,10 +1,10 @@
-"""Joins whose rows expire: at every epoch Spark's answer over the rows that came in time, from sides that stay small."""
+"""Joins whose rows expire: at every epoch Spark's answer over the rows in time, from sides that stay small."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,33 @@ _SELF = (
 )
 
 
+_Place = tuple[str, str, int]
+_Uses = Callable[[str, Mapping[str, Any]], bool]
+
+
+def _all(source: str, row: Mapping[str, Any]) -> bool:
+    return True
+
+
+def _above_one(of: str) -> _Uses:
+    return lambda source, row: source != of or (row["x"] or 0) > 1
+
+
+_USED: Mapping[str, _Uses] = {
+    "inner": lambda source, row: source == "u" or row["x"] is not None,
+    "other_form": _above_one("t"),
+    "left": _above_one("u"),
+    "right": _above_one("t"),
+    "semi": _above_one("u"),
+    "anti": _above_one("u"),
+}
+"""The rows that the conditions on one side alone leave."""
+
+
+def _places(source: str, rows: pa.Table, uses: _Uses) -> list[_Place]:
+    return [(source, row["_path"], row["_row"]) for row in rows.to_pylist() if uses(source, row)]
+
+
 def _time(minute: int) -> datetime:
     return _START + timedelta(minutes=minute)
 
@@ -83,11 +110,12 @@ class Joined:
     """A view whose joins expire, one that groups its rows, and what both must show.
 
     Args:
-        memory: the bound of the rows in memory.
+        uses: whether the view uses a row: (source, row) -> answer.
     """
 
-    def __init__(self, spark: SparkSession, root: Path, query: str, *, memory: int = 1 << 20) -> None:
-        self._spark, self._root, self._query, self._memory = spark, Location(str(root)), query, memory
+    def __init__(self, spark: SparkSession, root: Path, query: str, uses: _Uses) -> None:
+        self._spark, self._root, self._query, self._uses = spark, Location(str(root)), query, uses
+        self.num_late = 0
         self._sources = [name for name in "tu" if f" {name} " in query.replace(",", " ")]
         self._definitions = [
             ViewDefinition("v", query, expire="by_watermark"),
@@ -103,7 +131,7 @@ class Joined:
 
     def _made(self) -> Materializer:
         event_times = dict.fromkeys(self._sources, "at")
-        made = Materializer(self._spark, self._root, join_memory_bytes=self._memory, event_times=event_times)
+        made = Materializer(self._spark, self._root, event_times=event_times)
         if self._epoch:
             made.open(self.views, self._epoch, {*self._sources})
         made.declare(self._definitions, self._schemas, self._known)
@@ -129,21 +157,25 @@ class Joined:
     def run(self, rows: Mapping[str, pa.Table], watermarks: Mapping[str, int]) -> EpochViews:
         """Runs an epoch, in which watermarks come into force, in minutes; late rows must be named."""
         self._epoch += 1
-        late = Counter[tuple[str, str, int]]()
+        late, is_shown = Counter[_Place](), "v" in self.views
         for name, each in rows.items():
             least = self.watermarks.get(name)
             is_late = [least is not None and at < _time(least) for at in each["at"].to_pylist()]
-            late.update((name, "/in/", 1) for is_it in is_late if is_it)
-            self.in_time[name] = pa.concat_tables([self.in_time[name], each.filter(pa.array(is_late)).slice(0, 0)])
+            late.update(_places(name, each.filter(pa.array(is_late, pa.bool_())), self._uses))
             kept = each.filter(pa.array([not is_it for is_it in is_late], pa.bool_()))
             self.in_time[name] = pa.concat_tables([self.in_time[name], kept])
         at = {name: _us(minute) for name, minute in watermarks.items()}
         done = self.materializer.run_epoch(self._epoch, self._given(rows), (), at)
         self.views = {**{name: view for name, view in self.views.items() if name not in done.dropped}, **done.views}
         self._known = done.catalog(self._known)
+        found = Counter[_Place]()
         for each in done.late:
             assert each.view == "v" and each.closed == _us(self.watermarks[each.source])
-        self.watermarks.update(watermarks)
+            found.update(_places(each.source, each.rows, lambda source, row: True))
+        assert found == late
+        self.num_late += late.total()
+        if is_shown:  # nothing is late for a view that lacks rows
+            self.watermarks.update(watermarks)
         return done
 
     def check(self) -> int:
@@ -209,26 +241,129 @@ def test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     query, of_t, of_u = _JOINS[name]
-    joined, chance = Joined(local_spark, tmp_path, query), random.Random(f"expiring {name}")
-    for start in range(0, 36, 6):
-        _follow(joined, chance, range(start, start + 6))
-        assert joined.check() or not start
-    before = joined.watermarks
+    uses = _USED.get(name, _all)
+    joined, chance = Joined(local_spark, tmp_path, query, uses), random.Random(f"expiring {name}")
+    steps = 6 if name == "inner" else 12
+    for start in range(0, 24, steps):
+        _follow(joined, chance, range(start, start + steps))
+        assert joined.check()
+    assert joined.num_late > 5
+    [view] = [each for each in joined.materializer.shown() if each.name == "v"]
+    assert view.late_rows == joined.num_late
+    before = dict(joined.watermarks)
     joined.run({}, {"t": before["t"] + 5, "u": before["u"] + 5})
-    sides = joined.sides
-    assert len(sides) == 2
     bounds = {"t": before["u"] - of_t, "u": before["t"] - of_u}
     if name in ("left", "semi", "anti", "full"):
         bounds["u"] = min(before["t"] - 10, before["u"] - of_u)
     if name in ("right", "full"):
         bounds["t"] = min(before["u"] - 60, before["t"] - of_t)
-    of_sides = {name: side.to_pylist() for name, side in sides.items()}
-    stored = sorted(len(rows) for rows in of_sides.values())
-    filters = {"inner": lambda row: row["x"] is not None, "other_form": lambda row: (row["x"] or 0) > 1}
-    is_kept = filters.get(name, lambda row: True)
-    expected = sorted(
-        sum(row["at"] >= _time(bounds[source]) and (source == "u" or is_kept(row)) for row in rows.to_pylist())
+    stored = sorted(side.num_rows for side in joined.sides.values())
+    joined.materializer.close()
+    assert stored == sorted(
+        sum(row["at"] >= _time(bounds[source]) and uses(source, row) for row in rows.to_pylist())
         for source, rows in joined.in_time.items()
     )
+
+
+@pytest.mark.more
+def test_a_side_that_is_joined_with_itself_keeps_what_either_needs(local_spark: SparkSession, tmp_path: Path) -> None:
+    joined, chance = Joined(local_spark, tmp_path, _SELF, _all), random.Random(5)
+    _follow(joined, chance, range(18))
+    assert joined.check()
+    assert all(min(side["at"].to_pylist()) >= _time(joined.watermarks["t"] - 45) for side in joined.sides.values())
     joined.materializer.close()
-    assert stored == expected
+
+
+@pytest.mark.more
+def test_sides_stay_small_over_a_hundred_epochs_in_the_root_and_in_memory(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    joined, chance = Joined(local_spark, tmp_path, _JOINS["left"][0], _USED["left"]), random.Random(11)
+    most, most_in_memory = Counter[str](), 0
+    for epoch in range(100):
+        now = 5 * epoch
+        rows = {"t": _rows(chance, f"t{epoch}", 8, range(now - 20, now + 5))}
+        rows["u"] = _rows(chance, f"u{epoch}", 6, range(now - 35, now - 10))
+        joined.run(rows, {"t": now - 15, "u": now - 30})
+        joined.materializer.tidy()
+        for name, side in joined.sides.items() if epoch > 40 else ():
+            most[name] = max(most[name], side.num_rows)
+            most_in_memory = max(most_in_memory, *(each.rows for each in joined.materializer.in_memory.values()))
+    assert joined.check() > 500
+    joined.materializer.close()
+    assert joined.in_time["t"].num_rows == 800
+    # A row of t is needed for 60 minutes after it by the watermark of u, which is 35 minutes behind.
+    assert max(most.values()) <= 8 * (60 + 35 + 10) // 5
+    assert 0 < most_in_memory <= 8 * (60 + 35 + 10) // 5
+
+
+def test_no_row_expires_before_the_view_that_joins_it_has_all(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", 0)
+    joined, chance = Joined(local_spark, tmp_path, _JOINS["inner"][0], _USED["inner"]), random.Random(3)
+    for epoch in range(40):
+        if "above" in joined.views:
+            break
+        now = 30 * epoch
+        rows = {name: _rows(chance, f"{name}{epoch}", 8, range(now - 60, now)) for name in "tu"}
+        joined.run(rows, {"t": now, "u": now})
+        if epoch == 0:
+            joined.reopen()
+    assert "above" in joined.views
+    assert joined.check() > 0
+    joined.materializer.close()
+
+
+def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark: SparkSession, tmp_path: Path) -> None:
+    materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=dict.fromkeys("tu", "at"))
+    query = _JOINS["inner"][0]
+    definitions = [ViewDefinition("kept", query), ViewDefinition("v", query, expire="by_watermark")]
+    definitions.append(ViewDefinition("w", query.replace("t.x,", "t.x + 1 AS x,"), expire="by_watermark"))
+    plans = materializer.declare(definitions, dict.fromkeys("tu", _SCHEMA), {}).plans
+    materializer.close()
+    sides = [plan for name, plan in plans.items() if is_hidden_view(name)]
+    assert [plan.content is None for plan in sides] == [plan.expiry is not None for plan in sides]
+    assert len({plan.identity for plan in sides}) == len(sides) == 6, "another query would miss rows that have left"
+    assert plans["kept"].identity != plans["v"].identity
+    text = plans["v.1"].explain()
+    assert "that of u is more than 1:00:00 after it" in text and "is late, and is left out" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT at, k FROM t", "it joins no rows"),
+        ("SELECT t.k, u.x FROM t JOIN u USING (k)", "no join bounds the difference of two event times, of t.at and u"),
+        ("SELECT t.k FROM t JOIN u ON t.k = u.k AND t.at > u.at", "no join bounds the difference"),
+        (f"SELECT t.k FROM t JOIN u ON {_ON.replace('10 MINUTES', '1 MONTH')}", "no join bounds the difference"),
+        (f"SELECT t.k FROM t JOIN (SELECT k, at + INTERVAL 1 DAY AS at FROM u) u ON {_ON}", "no join bounds"),
+        (f"SELECT t.k FROM t JOIN (SELECT k, max(at) AS at FROM u GROUP BY k) u ON {_ON}", "no join bounds"),
+        (f"SELECT t.k FROM t JOIN n u ON {_ON}", "source n has no event time"),
+        (f"SELECT t.k FROM t JOIN m u ON {_ON}", "rows of source m can be replaced or forgotten"),
+        (f"SELECT t.k FROM t JOIN p u ON {_ON}", "source p has no _path and _row"),
+        (f"SELECT t.k FROM t JOIN u ON {_ON} JOIN g ON t.k = g.k", "it reads view g"),
+        (f"SELECT t.k, count(u.x) AS n FROM t LEFT JOIN u ON {_ON} GROUP BY t.k", "it groups the rows of a join"),
+        (
+            "SELECT t.k FROM t JOIN u ON t.k = u.k AND t.at BETWEEN u.at - INTERVAL 1 HOUR AND u.at "
+            "JOIN u w ON t.k = w.k AND w.at > t.at",
+            "joined without bounds as well",
+        ),
+    ],
+)
+def test_a_join_whose_rows_cannot_expire_is_refused_with_the_reason(
+    local_spark: SparkSession, tmp_path: Path, query: str, what: str
+) -> None:
+    bare = pa.schema([*_SCHEMA][:3])
+    event_times = dict.fromkeys("tump", "at")
+    materializer = Materializer(local_spark, Location(str(tmp_path)), materialized=["m"], event_times=event_times)
+    schemas: dict[str, pa.Schema | None] = {**dict.fromkeys("tumn", _SCHEMA), "p": bare}
+    groups = ViewDefinition("g", "SELECT k, count(*) AS n FROM t GROUP BY k")
+    with pytest.raises(ViewError, match=what):
+        materializer.declare([groups, ViewDefinition("v", query, expire="by_watermark", on_full="allow")], schemas, {})
+    materializer.close()
+
+
+def test_an_expiry_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ViewError, match="view 'v': expire='never' is not 'by_watermark'"):
+        ViewDefinition("v", "SELECT 1", expire="never")  # type: ignore[arg-type]
