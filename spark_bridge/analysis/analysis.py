@@ -145,15 +145,16 @@ class _Analysis:
             sources = {*self._leaves.values()} - {*stored}
             times = self._event_times if self._definition.expire else {}
             cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
-            whole = identity_text(self._catalyst, plan, self._leaves, format_schema(schema), [])
+            before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
             expiries = self._expiries(parents) if self._definition.expire else {}
             for each in cut.views:
-                planned = self._inner_plan(each, parents | inner)
-                expiry = expiries.get(each.name)
-                inner[each.name] = planned if expiry is None else self._expiring(planned, expiry, whole)
+                inner[each.name] = self._inner_plan(each, parents | inner)
+                if each.name in expiries:
+                    whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), [])
+                    inner[each.name] = self._expiring(inner[each.name], expiries[each.name], whole)
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
             if self._definition.emit == "on_close":
@@ -284,16 +285,20 @@ class _Analysis:
         return replace(plan, columns=columns, identity=identity, content=None, expiry=expiry)
 
     def _require_kept_groups(self, plans: Iterable[ViewPlan]) -> None:
-        """Refuses groups of rows that come and leave, which may be computed again from rows that have left.
+        """Refuses groups of rows that may leave, which may be computed again from rows that have expired.
 
         Raises:
             ViewError: with what to write instead.
         """
-        for each in plans:
-            for leaf in each.computed.values() if each.view_class == "aggregate" else ():
-                if isinstance(leaf, JoinPlan) and leaf.between is not None and leaf.kind != "inner":
-                    advice = "let another view group the rows of this one"
-                    raise self._cannot_expire(f"it groups the rows of a join ({leaf.text})", advice)
+        advice = "let another view group the rows of this one"
+        for each in (plan for plan in plans if plan.view_class == "aggregate"):
+            joins = [leaf for leaf in each.computed.values() if isinstance(leaf, JoinPlan)]
+            expiring = [join for join in joins if join.between is not None]
+            for join in expiring:
+                if join.kind != "inner":
+                    raise self._cannot_expire(f"it groups the rows of a join ({join.text})", advice)
+                if len(expiring) < len(each.columns):
+                    raise self._cannot_expire("it groups the rows of a join beside others", advice)
 
     def _cannot_expire(self, what: str, advice: str) -> ViewError:
         return ViewError(f'view {self._name!r} cannot have expire="by_watermark", as {what}: {advice}')

@@ -345,6 +345,11 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
         (f"SELECT t.k FROM t JOIN u ON {_ON} JOIN g ON t.k = g.k", "it reads view g"),
         (f"SELECT t.k, count(u.x) AS n FROM t LEFT JOIN u ON {_ON} GROUP BY t.k", "it groups the rows of a join"),
         (
+            f"SELECT k, min(x) AS lo FROM (SELECT t.k, u.x FROM t JOIN u ON {_ON} UNION ALL SELECT k, x FROM m) "
+            "GROUP BY k",
+            "it groups the rows of a join beside others",
+        ),
+        (
             "SELECT t.k FROM t JOIN u ON t.k = u.k AND t.at BETWEEN u.at - INTERVAL 1 HOUR AND u.at "
             "JOIN u w ON t.k = w.k AND w.at > t.at",
             "joined without bounds as well",
