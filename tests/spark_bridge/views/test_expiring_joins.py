@@ -193,7 +193,7 @@ class Joined:
         assert shown == expected
         counted = FollowedView.open(self._root, self.views["above"]).to_table(columns=["k", "n"]).to_pylist()
         assert {row["k"]: row["n"] for row in counted} == above
-        return table.num_rows
+        return int(table.num_rows)
 
     @staticmethod
     def _as_spark(row: Mapping[str, Any]) -> dict[str, Any]:
