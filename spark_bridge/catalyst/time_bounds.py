@@ -10,6 +10,8 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, attribute_id, i
 
 _LENGTH = "DayTimeIntervalType"
 _TYPES = frozenset({"TimestampType", "TimestampNTZType", _LENGTH})
+_SECOND = 3
+"""Spark's number of the unit of an interval that has all units."""
 _AT_MOST = frozenset({"LessThan", "LessThanOrEqual"})
 _AT_LEAST = frozenset({"GreaterThan", "GreaterThanOrEqual"})
 _EQUAL = frozenset({"EqualTo", "EqualNullSafe"})
@@ -80,7 +82,9 @@ def _sum(catalyst: Catalyst, expression: Expression) -> _Sum | None:
         return None
     match kind, parts:
         case ("Cast", [part]):
-            return part if _type(children[0]) == data_type else None
+            # An interval without seconds is cut to its units.
+            is_same = data_type != _LENGTH or int(expression.dataType().endField()) == _SECOND
+            return part if _type(children[0]) == data_type and is_same else None
         case ("DatetimeSub", [part]):
             return part
         case ("UnaryMinus", [part]):

@@ -52,6 +52,7 @@ class ExpiringRows(RowView):
         )
         self._traced = RowQuery(catalyst, with_path, _ROW)
         self._watermarks: Mapping[str, int] = {}
+        self._expired: int | None = None
         self._num_late = 0
         self._late: list[LateRows] = []
 
@@ -72,10 +73,13 @@ class ExpiringRows(RowView):
         Raises:
             CommitRefusedError: another process has written to the view.
         """
+        if not self._watermarks and not rows.watermarks and not self.changes.is_kept:
+            return super().apply(rows)  # a piece of a backfill
         if rows.frames.get(self._expiry.time.source) is not None:
             self._append(self._in_time(self._traced.over(rows).table()))
         bound = self._expiry.bound(self._watermarks)
-        if bound is not None:
+        if bound is not None and bound != self._expired:
+            self._expired = bound
             column = self._expiry.time.column
             kind = self._plan.schema.field(column).type
             self._table.delete_where(f"`{column}` < {time_in_sql(bound, kind)}")
