@@ -220,12 +220,19 @@ class Materializer:
         return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
     def has_news(self, watermarks: Mapping[str, int] = MappingProxyType({})) -> bool:
-        """Whether the next epoch creates, shows, replaces or ends a view, or closes windows, even without rows.
+        """Whether the next epoch changes which views there are, closes windows or lets rows expire, even without rows.
 
         Args:
             watermarks: source → its watermark in the last epoch, which may have passed without `run_epoch`.
         """
-        return self._recorded.has_news or self._incremental.has_closing(self._recorded.versions, watermarks)
+        if self._recorded.has_news:
+            return True
+        return self._incremental.has_closing(self._recorded.versions, watermarks, self._waiting)
+
+    @property
+    def _waiting(self) -> set[str]:
+        """The declared views that lack rows of what they read."""
+        return set(map(declared_name, self._derived.unshown))
 
     @property
     def behind(self) -> frozenset[str]:
@@ -236,13 +243,9 @@ class Materializer:
         """All views that readers see."""
         rows = {**self._incremental.num_rows, **self._derived.num_rows, **self._full.num_rows}
         shown = self._recorded.shown({name: each for name, each in rows.items() if is_view(name)})
-        closing = self._incremental.closing
-        return [
-            replace(each, open_groups=closing[each.name].num_open, late_rows=closing[each.name].num_late)
-            if each.name in closing
-            else each
-            for each in shown
-        ]
+        num_open = {name: view.num_open for name, view in self._incremental.closing.items()}
+        num_late = self._incremental.num_late
+        return [replace(each, open_groups=num_open.get(each.name), late_rows=num_late.get(each.name)) for each in shown]
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
@@ -322,7 +325,8 @@ class Materializer:
         versions = self._recorded.versions
         # A backfill closes no window: its watermarks come when it is shown.
         timed = replace(rows, watermarks=watermarks)
-        work = self._incremental.work(epoch, timed, blocks.keys(), versions) | self._stored.work(blocks, versions)
+        work = self._incremental.work(epoch, timed, blocks.keys(), versions, self._waiting)
+        work |= self._stored.work(blocks, versions)
         return created + self._recorded.write(
             epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))
         )

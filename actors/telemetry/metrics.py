@@ -101,7 +101,7 @@ class Metric(Enum):
         "view_lag_seconds", "seconds", "Age of the rows of a recomputed view, behind the latest rows.", "view"
     )
     VIEW_OPEN_GROUPS = _gauge("view_open_groups", "groups", "Groups of windows that are open.", "view")
-    VIEW_LATE_ROWS = _counter("view_late_rows", "rows", "Rows of windows that were closed before they came.", "view")
+    VIEW_LATE_ROWS = _counter("view_late_rows", "rows", "Rows that came too late for the view.", "view")
     JOIN_MEMORY = _gauge("join_memory_bytes", "bytes", "Size of the rows of hidden views in the memory of the run.")
     VIEW_FAILED = _gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
     VIEW_CAUGHT_UP = _gauge(

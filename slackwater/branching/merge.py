@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from slackwater.branching.branch import branch_of
 from slackwater.branching.same_files import require_same_files
 from slackwater.commands.maintenance import run_as_owner
-from slackwater.commands.retry import closes_windows
+from slackwater.commands.retry import has_late_rows
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.errors import UsageError, ViewNotFoundError
@@ -201,7 +201,7 @@ class _Merge:
 
     def _require_windows(self, names: Set[str]) -> None:
         """Refuses views over the windows of a view that stays, which the root may have closed in other epochs."""
-        closing = [view.name for view in self._there.views.values() if closes_windows(view)]
+        closing = [view.name for view in self._there.views.values() if has_late_rows(view)]
         of_windows = self._there.with_readers(closing)
         for view in self._there.views.values():
             read = sorted(of_windows.intersection(view.views) - names)
@@ -240,7 +240,7 @@ class _Merge:
     def _late_rows(self, names: Set[str]) -> DeltaBuilder:
         """The rows that came to the branch, and were late for these views: no dataset of the views has them."""
         delta = DeltaBuilder()
-        closing = {name for name in names if closes_windows(self._there.views[name])}
+        closing = {name for name in names if has_late_rows(self._there.views[name])}
         for source in sorted({source for name in closing for source in self._there.views[name].sources}):
             version = self._record.state_version
             for row in late_rows(self._branch, source, closing, self._began, state_version=version).to_pylist():

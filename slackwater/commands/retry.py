@@ -12,7 +12,7 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion, RetriedFile
 from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
-from spark_bridge.analysis.view_definition import ON_CLOSE
+from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE
 from state.clock import Clock
 from state.epoch import next_epoch
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
@@ -102,7 +102,7 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
 def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run builds the view anew.
 
-    A view with `emit="on_close"` stands from this epoch on, and so do those that read it: they are built anew as well.
+    A view that knows late rows stands from this epoch on, and so do those that read it: they are built anew as well.
 
     Args:
         store: the owner's handle.
@@ -111,7 +111,7 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
 
     Raises:
         ViewNotFoundError: there is no such view.
-        CommandRefusedError: the view has not failed, and closes no windows.
+        CommandRefusedError: the view has not failed, and knows no late rows.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
     catalog = Catalog.of(store.scan("catalog"))
@@ -122,7 +122,7 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     delta = DeltaBuilder()
     if views[name].error is not None:
         put_view(delta, replace(views[name], error=None))
-    elif closes_windows(views[name]):
+    elif has_late_rows(views[name]):
         anew = catalog.with_readers([name])
         for each in views.values():
             if declared_name(each.name) in anew and each.frozen_epoch is None:
@@ -132,9 +132,9 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     _commit(store, clock, delta)
 
 
-def closes_windows(view: CatalogView) -> bool:
-    """Whether a view shows a group when its window closes: it is built anew to let late rows in."""
-    return view.definition.endswith(ON_CLOSE)
+def has_late_rows(view: CatalogView) -> bool:
+    """Whether rows can be late for a view: it is built anew to let them in."""
+    return view.definition.endswith((ON_CLOSE, BY_WATERMARK))
 
 
 def has_not_failed(view: str) -> str:

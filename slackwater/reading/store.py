@@ -355,8 +355,9 @@ class Store:
         reason of a failure; null for a view that has not failed.  `missing` lists ingested files that were gone at
         their turn in the backfill; the view lacks them.  `reads` are the sources and views that its query reads.
 
-        With `emit="on_close"`, `closed_until` is the watermark up to which the windows of the view are closed, and
-        `late_rows` counts the rows that came later; for other views they are null.
+        With `emit="on_close"`, `closed_until` is the watermark up to which the windows of the view are closed.
+        `late_rows` counts the rows that came too late for such a view, or for one with `expire="by_watermark"`.  For
+        other views they are null.
         """
         state = self._latest()
         return view_table(state, _catalog(state), self._root)

@@ -30,7 +30,7 @@ def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) ->
     delta = DeltaBuilder()
     for each in late:
         closed = _EPOCH + timedelta(microseconds=each.closed)
-        reason = f"view {each.view}: its window was closed, by the watermark {closed:%Y-%m-%d %H:%M:%S.%f} UTC"
+        reason = f"view {each.view}: {each.what}, by the watermark {closed:%Y-%m-%d %H:%M:%S.%f} UTC"
         paths, rows = (each.rows.column(name).to_pylist() for name in (PATH, ROW))
         shown = each.rows.drop_columns([PATH, ROW])
         for at, (url, row) in enumerate(zip(paths, rows, strict=True)):

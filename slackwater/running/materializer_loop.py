@@ -17,7 +17,7 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
-from slackwater.commands.retry import closes_windows, has_not_failed
+from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.running.late_rows import late_delta
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
@@ -311,7 +311,7 @@ class MaterializerLoop:
         if name not in self._definitions:
             raise self._not_found(name, "retry")
         failed = self._known.get(name)
-        if failed is not None and failed.error is None and closes_windows(failed):
+        if failed is not None and failed.error is None and has_late_rows(failed):
             self._build_anew(name)
             return
         if failed is None or failed.error is None:

@@ -157,7 +157,7 @@ class Run:
         """Builds a failed view anew: from all rows of its sources, beside the other views.
 
         Also a view with `emit="on_close"` that has not failed: the late rows come into its windows, whichever are
-        closed, and the views that read it are built anew as well.
+        closed, and the views that read it are built anew as well.  So is one with `expire="by_watermark"`.
 
         The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
         new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`

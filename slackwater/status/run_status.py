@@ -108,7 +108,8 @@ class ViewStatus:
         rows: its number of rows; None until this attempt has opened it.
         behind_s: its delay behind the latest rows of its sources, in seconds: only a `full` view has one.
         open_groups: for a view with `emit="on_close"`: the groups whose window is open, which it does not show.
-        late_rows: for such a view: the rows that came after their window was closed, since the view was created.
+        late_rows: for such a view, or one with `expire="by_watermark"`: the rows that came too late for it, since it
+            was created.
         stands_at: for a view that has failed: the last epoch whose rows it has; None if it has none.
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """

@@ -28,7 +28,7 @@ from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
-from spark_bridge.analysis.view_definition import EMITTED, ViewDefinition
+from spark_bridge.analysis.view_definition import EMITTED, EXPIRING, ViewDefinition
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore
@@ -161,6 +161,9 @@ class Verifier:
                     checks.append(self._not_checkable(view, record.epoch, reason))
                 elif EMITTED in view.identity:
                     reason = "it shows groups when their windows close: its result depends on the epochs of the rows"
+                    checks.append(self._not_checkable(view, record.epoch, reason))
+                elif EXPIRING in view.identity:
+                    reason = "rows of its joins expire: its result depends on the epochs of late rows"
                     checks.append(self._not_checkable(view, record.epoch, reason))
                 elif found:
                     files = tuple(file for each in found for file in _files(each))

@@ -15,7 +15,7 @@ from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, WholePlan
+from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, EventTime, Expiry, JoinPlan, WholePlan
 from spark_bridge.analysis.full_analysis import (
     full_refusal,
     named_leaves,
@@ -28,7 +28,7 @@ from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, has_pyt
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
-from spark_bridge.analysis.view_definition import EMITTED, ON_CLOSE, ViewDefinition
+from spark_bridge.analysis.view_definition import BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
@@ -143,23 +143,31 @@ class _Analysis:
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
-            cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single)
+            times = self._event_times if self._definition.expire else {}
+            cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
+            before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
+            expiries = self._expiries(parents) if self._definition.expire else {}
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
+                if each.name in expiries:
+                    whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), [])
+                    inner[each.name] = self._expiring(inner[each.name], expiries[each.name], whole)
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)
             if self._definition.emit == "on_close":
                 closing = self._closing(plan, view_class, {**parents, **inner})
                 reason += f", and shows a group when the watermark of {closing.source} has passed its window"
             reason += _inner_text(cut.views)
+            if expiries:
+                reason += f"; rows of {' and '.join(expiries)} leave when the watermarks tell that no partner comes"
             reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
-            if self._definition.emit is not None:
+            if self._definition.emit is not None or self._definition.expire is not None:
                 raise full_refusal(refusal) from None
             # The identity of a full view does not know the leaves within subqueries.
             plan, inner, self._computed, self._leaves = analysed_plan, {}, {}, outer
@@ -167,7 +175,12 @@ class _Analysis:
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         if closing is not None:
             identities.append(EMITTED)
+        if self._definition.expire is not None:
+            identities.append(EXPIRING)
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
+        if self._definition.expire is not None:
+            self._require_kept_groups([*inner.values(), planned])
+            planned = replace(planned, definition=f"{planned.definition}\n{BY_WATERMARK}")
         if closing is not None:
             used_too = {**planned.columns, closing.source: planned.columns[closing.source] | {PATH, ROW}}
             definition = f"{planned.definition}\n{ON_CLOSE}"
@@ -212,6 +225,83 @@ class _Analysis:
         if not {PATH, ROW} <= rows:
             raise self._cannot_close("its rows are those of a subquery", "put its WHERE into the view")
         return Closing(source, windows[0])
+
+    def _expiries(self, parents: Collection[str]) -> dict[str, Expiry]:
+        """Hidden view → when its rows leave, of each side of a join with bounds; there is one such join at least.
+
+        Raises:
+            ViewError: no row can leave, or it would be missed; with what to write instead.
+        """
+        if parents:
+            what = f"it reads view {' and '.join(parents)}"
+            raise self._cannot_expire(what, "join sources, and let another view read this one")
+        joins = [each for each in self._computed.values() if isinstance(each, JoinPlan)]
+        expiring = [each for each in joins if each.between is not None]
+        if not expiring:
+            raise self._without_bounds(joins)
+        expiries: dict[str, Expiry] = {}
+        for join in expiring:
+            for side, expiry in join.expiries:
+                needed = expiry.needed | expiries.get(side, expiry).needed
+                expiries[side] = Expiry(expiry.time, needed)
+        for expiry in expiries.values():
+            self._require_expiring(expiry.time)
+        for leaf in self._computed.values():
+            if leaf not in expiring and not expiries.keys().isdisjoint(leaf.sides):
+                advice = "bound the event times of that join too, or make it a view of its own"
+                raise self._cannot_expire("rows that it joins with bounds are joined without bounds as well", advice)
+        return expiries
+
+    def _without_bounds(self, joins: Sequence[JoinPlan]) -> ViewError:
+        if not joins:
+            return self._cannot_expire("it joins no rows", "leave expire out")
+        for source in self._named:
+            if source in self._keys:
+                advice = "leave expire out: its rows are replaced by later ones"
+                return self._cannot_expire(f"source {source} has a key", advice)
+            if source not in self._event_times:
+                return self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
+        times = " and ".join(dict.fromkeys(f"{name}.{self._event_times[name]}" for name in self._named))
+        return self._cannot_expire(
+            f"no join bounds the difference of two event times, of {times}, on both sides",
+            "add to its condition, with the columns as they are, "
+            "a.at BETWEEN b.at - INTERVAL 1 HOUR AND b.at + INTERVAL 1 HOUR",
+        )
+
+    def _require_expiring(self, time: EventTime) -> None:
+        source = time.source
+        if source in self._materialized:
+            advice = "declare it without materialize=True and on_change"
+            raise self._cannot_expire(f"rows of source {source} can be replaced or forgotten", advice)
+        if not {PATH, ROW} <= {*(self._schemas[source] or pa.schema([])).names}:
+            advice = 'declare the source with metadata=("path", "row"), by which late rows are kept'
+            raise self._cannot_expire(f"source {source} has no {PATH} and {ROW}", advice)
+
+    def _expiring(self, plan: ViewPlan, expiry: Expiry, whole: str) -> ViewPlan:
+        """The plan of a side whose rows leave: it belongs to one query, since another one would miss them."""
+        needed = ", ".join(f"{source} {us}" for source, us in sorted(expiry.needed))
+        columns = {source: used | {PATH, ROW} for source, used in plan.columns.items()}
+        identity = f"{plan.identity}\n{EXPIRING} {expiry.time.column} {needed}\nof {whole}"
+        return replace(plan, columns=columns, identity=identity, content=None, expiry=expiry)
+
+    def _require_kept_groups(self, plans: Iterable[ViewPlan]) -> None:
+        """Refuses groups of rows that may leave, which may be computed again from rows that have expired.
+
+        Raises:
+            ViewError: with what to write instead.
+        """
+        advice = "let another view group the rows of this one"
+        for each in (plan for plan in plans if plan.view_class == "aggregate"):
+            joins = [leaf for leaf in each.computed.values() if isinstance(leaf, JoinPlan)]
+            expiring = [join for join in joins if join.between is not None]
+            for join in expiring:
+                if join.kind != "inner":
+                    raise self._cannot_expire(f"it groups the rows of a join ({join.text})", advice)
+                if len(expiring) < len(each.columns):
+                    raise self._cannot_expire("it groups the rows of a join beside others", advice)
+
+    def _cannot_expire(self, what: str, advice: str) -> ViewError:
+        return ViewError(f'view {self._name!r} cannot have expire="by_watermark", as {what}: {advice}')
 
     def _cannot_close(self, what: str, advice: str) -> ViewError:
         return ViewError(f'view {self._name!r} cannot have emit="on_close", as {what}: {advice}')

@@ -6,7 +6,7 @@ and the rows and the values beside them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -35,6 +35,66 @@ AFTER = "__sw_after"
 """The prefix of a value as it is, where it stands beside the value as it was."""
 
 
+@dataclass(frozen=True)
+class EventTime:
+    """The event time of a side of a join.
+
+    Args:
+        source: whose rows the side has.
+        column: of the side.
+    """
+
+    source: str
+    column: str
+
+
+@dataclass(frozen=True)
+class Between:
+    """The bounds of a join for the event times of partners.
+
+    Args:
+        left: of the left side.
+        right: of the right side.
+        least_us: the time of the right one is at least so many microseconds after that of the left one; may be
+            negative, as may be `most_us`.
+        most_us: and at most so many.
+    """
+
+    left: EventTime
+    right: EventTime
+    least_us: int
+    most_us: int
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """When rows of a side leave without a trace: no row that comes in time can change what the join makes of them.
+
+    Args:
+        time: the event time of the side.
+        needed: source and microseconds: a row is needed until the watermark of the source is more than so many after
+            its time; it leaves when that is true of all of these.
+    """
+
+    time: EventTime
+    needed: frozenset[tuple[str, int]]
+
+    @property
+    def sources(self) -> set[str]:
+        """The sources whose watermarks it follows."""
+        return {self.time.source, *(source for source, _ in self.needed)}
+
+    def bound(self, watermarks: Mapping[str, int]) -> int | None:
+        """The time before which rows leave, in microseconds since 1970; None for none.
+
+        Args:
+            watermarks: source → its watermark in microseconds since 1970.
+        """
+        if any(source not in watermarks for source, _ in self.needed):
+            return None
+        return min(watermarks[source] - us for source, us in self.needed)
+
+
 @dataclass(frozen=True, eq=False)
 class JoinPlan:
     """A join.
@@ -53,6 +113,7 @@ class JoinPlan:
         leaves: id of a leaf's first attribute → its side.
         condition: a query over one leaf, whose only column is true for partners.
         condition_columns: the columns of that leaf: their side, and the column of that side.
+        between: the bounds of the event times of partners, if there are two and they are asked for.
     """
 
     name: str
@@ -67,6 +128,26 @@ class JoinPlan:
     leaves: Mapping[int, str] = field(repr=False)
     condition: Plan = field(repr=False)
     condition_columns: tuple[tuple[str, str], ...] = field(repr=False)
+    between: Between | None = None
+
+    @property
+    def expiries(self) -> Iterator[tuple[str, Expiry]]:
+        """Yields each side, by its hidden view, with the moment at which its rows leave; of joins with bounds.
+
+        A row is needed as long as a partner may come.  Where a row without a partner counts, the partners of a row that
+        may still get one are needed too: they tell that it has one.
+        """
+        if self.between is None:
+            return
+        left, right = self.between.left, self.between.right
+        least, most = self.between.least_us, self.between.most_us
+        of_left, of_right = {(right.source, most)}, {(left.source, -least)}
+        if self.kind != "inner":
+            of_right.add((right.source, most - least))
+        if self.kind == "full":
+            of_left.add((left.source, most - least))
+        yield self.left, Expiry(left, frozenset(of_left))
+        yield self.right, Expiry(right, frozenset(of_right))
 
     @property
     def sides(self) -> tuple[str, ...]:

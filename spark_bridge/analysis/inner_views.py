@@ -61,7 +61,9 @@ from spark_bridge.analysis.computed_leaves import (
     RIGHT,
     ROWS,
     BesidePlan,
+    Between,
     ComputedLeaf,
+    EventTime,
     JoinKind,
     JoinPlan,
     LimitPlan,
@@ -75,6 +77,8 @@ from spark_bridge.catalyst.beside_form import BesideForm
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.catalyst.single_values import SingleRows
+from spark_bridge.catalyst.time_bounds import time_bounds
+from spark_bridge.catalyst.time_windows import column_origin
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -132,6 +136,7 @@ class InnerCut:
         sources: the names of the leaves that are sources.
         check: refuses operators with expressions that cannot be maintained.
         single: tells plans with one row at most.
+        event_times: source → the column with its event time, if the bounds of joins are asked for.
     """
 
     def __init__(
@@ -142,9 +147,10 @@ class InnerCut:
         sources: Collection[str],
         check: ExpressionCheck,
         single: SingleRows,
+        event_times: Mapping[str, str],
     ) -> None:
         self._catalyst, self._view, self._sources, self._check = catalyst, view, sources, check
-        self._single = single
+        self._single, self._event_times = single, event_times
         self._known: dict[str, InnerView] = {}
         self.views: list[InnerView] = []
         self.computed: dict[str, ComputedLeaf] = {}
@@ -271,6 +277,7 @@ class InnerCut:
             leaves=leaves,
             condition=condition,
             condition_columns=used,
+            between=self._between(plan.condition().get(), sides, stored) if self._event_times else None,
         )
         self.computed[join.name] = join
         leaf = catalyst.local_relation(named.output()).newInstance()
@@ -494,6 +501,26 @@ class InnerCut:
         leaf = catalyst.local_relation(catalyst.seq(each.withName(f"c{at}") for at, each in enumerate(used)))
         query = catalyst.analyse(catalyst.project([catalyst.alias(condition, "are_partners")], leaf))
         return query, tuple(stored[attribute_id(each)] for each in used)
+
+    def _between(
+        self, condition: Expression, sides: Mapping[str, Plan], stored: Mapping[int, tuple[str, str]]
+    ) -> Between | None:
+        """The bounds of a condition for the event times of both sides; None unless it has two."""
+        times = {
+            number: EventTime(origin[0], column)
+            for number, (side, column) in stored.items()
+            if (origin := column_origin(self._catalyst, sides[side], number, self.leaves)) is not None
+            and self._event_times.get(origin[0]) == origin[1]
+        }
+        most: dict[tuple[int, int], int] = {}
+        for each in time_bounds(self._catalyst, condition):
+            pair = each.later, each.earlier
+            if times.keys() >= {*pair}:
+                most[pair] = min(each.most_us, most.get(pair, each.most_us))
+        for (later, earlier), us in most.items():
+            if (stored[later][0], stored[earlier][0]) == (RIGHT, LEFT) and (earlier, later) in most:
+                return Between(times[earlier], times[later], -most[earlier, later], us)
+        return None
 
     def _hash(self, keys: Sequence[Expression]) -> Expression:
         """The column `__sw_join`; a null among the keys has no partner."""

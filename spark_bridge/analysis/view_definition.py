@@ -25,6 +25,15 @@ EMITTED = "emit on close"
 ON_CLOSE = f"-- {EMITTED}"
 """The last line of the recorded definition of such a view."""
 
+Expire = Literal["by_watermark"]
+"""The moment at which rows of joins leave the state of a view."""
+
+EXPIRING = "expire by watermark"
+"""A part of the identity of a view with `expire="by_watermark"`, and of each view that reads it."""
+
+BY_WATERMARK = f"-- {EXPIRING}"
+"""The last line of the recorded definition of such a view."""
+
 Policy = Literal["refuse", "allow"]
 """The answer to a case that needs the user's consent."""
 
@@ -38,6 +47,7 @@ class ViewOptions(TypedDict, total=False):
     cascade: bool
     on_missing: Policy
     emit: Emit | None
+    expire: Expire | None
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,7 @@ class ViewDefinition:
             without those rows, and the catalog lists the files.
         emit: `"on_close"` shows a group of a window of event time once, when the watermark has passed its end, and
             never changes it.
+        expire: `"by_watermark"` lets rows of a join leave its state when the watermark tells that no partner comes.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -72,6 +83,7 @@ class ViewDefinition:
     cascade: bool = False
     on_missing: Policy = "refuse"
     emit: Emit | None = None
+    expire: Expire | None = None
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -87,6 +99,8 @@ class ViewDefinition:
                 raise ViewError(f"view {self.name!r}: {option}={value!r} is neither 'refuse' nor 'allow'")
         if self.emit not in (None, *get_args(Emit)):
             raise ViewError(f"view {self.name!r}: emit={self.emit!r} is not 'on_close'")
+        if self.expire not in (None, *get_args(Expire)):
+            raise ViewError(f"view {self.name!r}: expire={self.expire!r} is not 'by_watermark'")
         if not self.refresh_interval_s >= 0:
             raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
         if self.function is not None:

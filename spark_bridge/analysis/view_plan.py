@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
 if TYPE_CHECKING:
-    from spark_bridge.analysis.computed_leaves import ComputedLeaf
+    from spark_bridge.analysis.computed_leaves import ComputedLeaf, Expiry
     from spark_bridge.catalyst.catalyst import Plan
     from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
 
@@ -61,6 +62,7 @@ class ViewPlan:
         inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
             below its windows and limits, and single values and the rows beside them; each after those that it reads.
         closing: its windows, if it shows a group when its window closes.
+        expiry: of a hidden view whose rows leave when no partner can come.
     """
 
     name: str
@@ -82,6 +84,7 @@ class ViewPlan:
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
     content: str | None = field(default=None, repr=False)
     closing: Closing | None = None
+    expiry: Expiry | None = None
 
     @property
     def is_read_as_stored(self) -> bool:
@@ -152,6 +155,9 @@ class ViewPlan:
             case "append":
                 stored = f"the rows ({columns}){by_key}"
                 cost = "one Spark job over the new rows, one append of its result"
+                if self.expiry is not None:
+                    stored += f", {_until(self.expiry)}"
+                    cost += "; one pass over the times of the stored rows, when they expire"
             case "aggregate":
                 by = f" by ({', '.join(self.key)})" if self.key else ""
                 stored = f"one row per group{by} ({columns}), with the partials that the result does not contain"
@@ -176,3 +182,18 @@ class ViewPlan:
             f"  stores     {stored}\n"
             f"  per epoch  {cost}"
         )
+
+
+def _until(expiry: Expiry) -> str:
+    """When rows expire, for people."""
+    time, source = expiry.time.column, expiry.time.source
+    passed = " and ".join(f"that of {name} {_passed(us)}" for name, us in sorted(expiry.needed))
+    return (
+        f"each until the watermarks have passed its {time}: {passed}; a row whose {time} is before the watermark of "
+        f"{source} when it comes is late, and is left out"
+    )
+
+
+def _passed(us: int) -> str:
+    length = timedelta(microseconds=abs(us))
+    return f"is less than {length} before it" if us < 0 else f"is more than {length} after it"

@@ -10,6 +10,7 @@
     beside_form       makes one operator of projections and filters over rows with single values beside them
     epoch_timestamps  puts the time of an epoch into a plan
     time_windows      finds the windows of time in a grouping
+    time_bounds       finds the bounds of a condition for the difference of two times
     session_windows   makes windows by key of the sessions in a grouping
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames

@@ -8,7 +8,7 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_na
 
 
 def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan:
-    """A row-by-row plan with the column at the end of its leaves and of its result.
+    """A row-by-row plan with the column at the end of its result, and of its leaves unless they have it.
 
     Args:
         catalyst: of the session.
@@ -27,8 +27,12 @@ def _carried(catalyst: Catalyst, plan: Plan, field: pa.Schema) -> tuple[Plan, Ex
     """The plan with the column among its output, and the column."""
     children = catalyst.items(plan.children())
     if not children:
+        output = catalyst.items(plan.output())
+        present = next((each for each in output if str(each.name()) == field.names[0]), None)
+        if present is not None:
+            return plan, present
         [column] = catalyst.attributes(field)
-        return catalyst.local_relation(catalyst.seq([*catalyst.items(plan.output()), column])), column
+        return catalyst.local_relation(catalyst.seq([*output, column])), column
     if simple_name(plan) == "Union":
         # A union matches columns by position, and its own columns are those of the first child.
         united = catalyst.with_children(plan, [_with_column_last(catalyst, child, field) for child in children])

@@ -45,7 +45,7 @@ def window_time(
     plan, value = made
     times = {attribute_id(each) if is_attribute(each) else None for each in _times(catalyst, value)}
     [time] = times if len(times) == 1 else {None}
-    return None if time is None else _origin(catalyst, plan, time, leaves)
+    return None if time is None else column_origin(catalyst, plan, time, leaves)
 
 
 def _times(catalyst: Catalyst, expression: Expression) -> Iterator[Expression]:
@@ -78,8 +78,15 @@ def _made(catalyst: Catalyst, plan: Plan, number: int) -> tuple[Plan, Expression
     return _made(catalyst, children[0], attribute_id(found)) if is_attribute(found) else (children[0], found)
 
 
-def _origin(catalyst: Catalyst, plan: Plan, number: int, leaves: Mapping[int, str]) -> tuple[str, str] | None:
-    """The source and the column that an attribute has unchanged."""
+def column_origin(catalyst: Catalyst, plan: Plan, number: int, leaves: Mapping[int, str]) -> tuple[str, str] | None:
+    """The leaf and its column that an attribute has unchanged; None if it is computed.
+
+    Args:
+        catalyst: of the session.
+        plan: with the attribute in its output.
+        number: the id of the attribute.
+        leaves: id of a leaf's first attribute → the name of the leaf.
+    """
     children = catalyst.items(plan.children())
     if not children:
         output = catalyst.items(plan.output())
@@ -93,4 +100,4 @@ def _origin(catalyst: Catalyst, plan: Plan, number: int, leaves: Mapping[int, st
         if value is None or not is_attribute(value):
             return None
         number = attribute_id(value)
-    return _origin(catalyst, children[0], number, leaves)
+    return column_origin(catalyst, children[0], number, leaves)

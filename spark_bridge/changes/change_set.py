@@ -68,6 +68,9 @@ class Follower(Protocol):
     def follow(self, changes: ChangeSet | None) -> None:
         """Takes the changes of an epoch when those of the next one are taken from the log; None without any."""
 
+    def expire(self, column: str, before_us: int) -> None:
+        """Lets the rows go whose time is before a bound, in microseconds since 1970; nobody looks for them."""
+
 
 class ChangeLog:
     """The changes of a view since they were taken last; nothing is kept of a view that no other one reads.
@@ -103,6 +106,11 @@ class ChangeLog:
         """Adds later changes."""
         if self.is_kept:
             self._changes = changes if self._changes is None else self._changes.then(changes)
+
+    def expire(self, column: str, before_us: int) -> None:
+        """Rows have left that are no part of the changes: nothing can meet them, see `Follower.expire`."""
+        if self.follower is not None:
+            self.follower.expire(column, before_us)
 
     def take(self) -> ChangeSet | None:
         """All changes since the last call; None without one.  The follower gets those of the last call."""

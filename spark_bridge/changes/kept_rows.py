@@ -87,6 +87,19 @@ class KeptRows:
                 run.remove(keys, gone)
         if new.num_rows:
             self._runs.append(_Run(new.select(self._schema.names).cast(self._schema), self._key_column))
+        self._merge()
+
+    def expire(self, column: str, before_us: int) -> None:
+        """Takes out the rows whose time is before a bound, in microseconds since 1970."""
+        for run in self._runs:
+            run.expire(column, before_us)
+        # Rows leave in about the order in which they came: the old runs become small.
+        self._runs = [
+            _Run(run.living, self._key_column) if 2 * run.dead > run.rows.num_rows else run for run in self._runs
+        ]
+        self._merge()
+
+    def _merge(self) -> None:
         sizes = [run.rows.num_rows for run in self._runs]
         while (due := next_run(sizes, floor=_FLOOR, full=_FULL, factor=_FACTOR)) is not None:
             merged = pa.concat_tables(run.living for run in self._runs[due.start : due.stop])
@@ -136,6 +149,13 @@ class _Run:
         leaving = at[pc.is_in(found, value_set=keys.cast(found.type)).to_numpy()]
         self._leaves[leaving] = True
         self.dead += len(leaving)
+
+    def expire(self, column: str, before_us: int) -> None:
+        times = self.rows.column(column)
+        is_before = pc.less(times, pa.scalar(before_us, pa.timestamp("us")).cast(times.type))
+        leaving = pc.fill_null(is_before, False).to_numpy() & ~self._leaves
+        self._leaves |= leaving
+        self.dead += int(leaving.sum())
 
     def _at(self, by: str, keys: pa.Array | pa.ChunkedArray) -> _Positions:
         """The positions of living rows with some numbers of keys."""

@@ -86,6 +86,7 @@ class _Kept:
     def __init__(self, key_column: str | None, read: Future[KeptRows]) -> None:
         self._key_column, self._read = key_column, read
         self._later: list[ChangeSet] = []
+        self._expired: tuple[str, int] | None = None
         self._is_behind = False
         self.is_lost = False
 
@@ -94,6 +95,10 @@ class _Kept:
         self._is_behind = True
         if changes is not None:
             self._later.append(changes)
+
+    def expire(self, column: str, before_us: int) -> None:
+        """Lets the rows go whose time is before a bound, when the rows are needed next."""
+        self._expired = column, before_us
 
     def rows(self) -> KeptRows | None:
         """The rows before this epoch; None while they are read, and in the epoch that began to read them."""
@@ -110,6 +115,9 @@ class _Kept:
                 return None
             rows.follow(each.keys, each.gone, each.new)
         self._later = []
+        if self._expired is not None:
+            rows.expire(*self._expired)
+            self._expired = None
         self.is_lost = rows.dead_share > _MOST_DEAD
         return rows
 

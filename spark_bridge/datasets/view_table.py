@@ -66,6 +66,12 @@ def distinct_path(name: str, epoch: int) -> str:
     return f"view_state/{name}-{epoch}-distinct.lance"
 
 
+def time_in_sql(us: int, kind: pa.DataType) -> str:
+    """A time of microseconds since 1970 in the SQL of conditions, of the type of a column."""
+    zone = "None" if kind.tz is None else f'Some("{kind.tz}")'
+    return f"arrow_cast({us}, 'Timestamp(Microsecond, {zone})')"
+
+
 @dataclass(frozen=True)
 class _Found:
     """The result of a look-up: the addresses of the rows with some keys, at one version."""

@@ -21,19 +21,21 @@ TASKS_A_CORE = 4
 
 @dataclass(frozen=True)
 class LateRows:
-    """Rows of windows that a view had closed before their epoch.
+    """Rows that came too late for a view: their windows were closed, or rows that they join may have expired.
 
     Args:
         view: the name of the view.
         source: their source.
-        closed: the watermark up to which the windows were closed, in microseconds since 1970.
+        closed: the watermark by which they are late, in microseconds since 1970.
         rows: `_path`, `_row` and the columns that the view uses.
+        what: the state that was closed, for people.
     """
 
     view: str
     source: str
     closed: int
     rows: pa.Table
+    what: str = "its window was closed"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from spark_bridge.aggregation.merge_plan import EpochPartials
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.datasets.view_table import ViewTable, state_path, view_path
+from spark_bridge.datasets.view_table import ViewTable, state_path, time_in_sql, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
@@ -116,8 +116,7 @@ class ClosingView(AggregateView):
         assert self._table is not None and self._state is not None
         self._closed = watermark
         kind = self._state.schema.field(self._plan.grouping_names[self._position]).type.field("end").type
-        zone = "None" if kind.tz is None else f'Some("{kind.tz}")'
-        end = f"arrow_cast({watermark}, 'Timestamp(Microsecond, {zone})')"
+        end = time_in_sql(watermark, kind)
         groups = self._state.rows_where(f"`{self._plan.grouping_names[self._position]}`.`end` <= {end}")
         if groups.num_rows == 0:
             return

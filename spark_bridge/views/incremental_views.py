@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
 from spark_bridge.views.closing_view import ClosingView, closed_until
+from spark_bridge.views.expiring_rows import ExpiringRows, followed_watermarks
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
@@ -48,6 +50,8 @@ class IncrementalViews:
 
     def make(self, plan: ViewPlan) -> View:
         """The maintenance of an append or aggregate view, neither created nor open."""
+        if plan.expiry is not None:
+            return ExpiringRows(self._catalyst, self._root, plan)
         if plan.closing is not None:
             return ClosingView(self._catalyst, self._root, plan)
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
@@ -109,7 +113,12 @@ class IncrementalViews:
                 )
 
     def work(
-        self, epoch: int, rows: EpochRows, sources: Collection[str], versions: Mapping[str, ViewVersion]
+        self,
+        epoch: int,
+        rows: EpochRows,
+        sources: Collection[str],
+        versions: Mapping[str, ViewVersion],
+        waiting: Collection[str],
     ) -> dict[str, Callable[[], ViewVersion]]:
         """Name → the work on each view that the epoch creates or changes.
 
@@ -118,34 +127,52 @@ class IncrementalViews:
             rows: its new rows.
             sources: the sources that have new rows.
             versions: the recorded versions; a view without one is created.
+            waiting: the declared views that lack rows: what they read keeps its rows for them.
         """
-        return {
-            name: partial(self._apply, epoch, plan, rows, versions.get(name))
+        untimed, work = replace(rows, watermarks={}), dict[str, Callable[[], ViewVersion]]()
+        for name, plan in self.plans.items():
+            given, version = rows if _follows_watermarks(plan, waiting) else untimed, versions.get(name)
+            is_touched = version is None or not {*sources}.isdisjoint(plan.sources)
+            if is_touched or _is_behind(plan, version, given.watermarks):
+                work[name] = partial(self._apply, epoch, plan, given, version)
+        return work
+
+    def has_closing(
+        self, versions: Mapping[str, ViewVersion], watermarks: Mapping[str, int], waiting: Collection[str]
+    ) -> bool:
+        """Whether windows can be closed, or rows expire, by watermarks that passed when nothing was done.
+
+        Args:
+            versions: the recorded versions.
+            watermarks: source → its watermark.
+            waiting: see `work`.
+        """
+        return any(
+            _is_behind(plan, versions[name], watermarks)
             for name, plan in self.plans.items()
-            if name not in versions
-            or not {*sources}.isdisjoint(plan.sources)
-            or self._closes(plan, versions[name], rows.watermarks)
-        }
-
-    def has_closing(self, versions: Mapping[str, ViewVersion], watermarks: Mapping[str, int]) -> bool:
-        """Whether windows can be closed: of a view that was shown when the watermark had passed them."""
-        shown = [(plan, versions[name]) for name, plan in self.plans.items() if name in versions]
-        return any(self._closes(plan, version, watermarks) for plan, version in shown)
-
-    @staticmethod
-    def _closes(plan: ViewPlan, version: ViewVersion, watermarks: Mapping[str, int]) -> bool:
-        watermark = None if plan.closing is None else watermarks.get(plan.closing.source)
-        closed = closed_until(version) if watermark is not None else None
-        return watermark is not None and (closed is None or closed < watermark)
+            if name in versions and _follows_watermarks(plan, waiting)
+        )
 
     @property
     def closing(self) -> dict[str, ClosingView]:
         """Name → view, of the open ones that show a group when its window closes."""
         return {name: view for name, view in self._open.items() if isinstance(view, ClosingView)}
 
+    @property
+    def num_late(self) -> dict[str, int]:
+        """Declared view → the number of its late rows, of the open ones that tell them apart."""
+        counts: Counter[str] = Counter()
+        for name, view in self._with_late.items():
+            counts[declared_name(name)] += view.num_late
+        return counts
+
     def take_late(self) -> list[LateRows]:
         """The late rows of the last epoch."""
-        return [late for view in self.closing.values() for late in view.take_late()]
+        return [late for view in self._with_late.values() for late in view.take_late()]
+
+    @property
+    def _with_late(self) -> dict[str, ClosingView | ExpiringRows]:
+        return {name: view for name, view in self._open.items() if isinstance(view, ClosingView | ExpiringRows)}
 
     def correction_work(
         self, rows: CorrectedRows, versions: Mapping[str, ViewVersion]
@@ -194,3 +221,23 @@ class IncrementalViews:
 
     def _keep_changes(self, name: str, view: View) -> None:
         view.changes.is_kept = name in self._read
+
+
+def _follows_watermarks(plan: ViewPlan, waiting: Collection[str]) -> bool:
+    """Whether a view follows watermarks now: rows do not expire before the view that joins them has all of them."""
+    return plan.closing is not None or (plan.expiry is not None and declared_name(plan.name) not in waiting)
+
+
+def _is_behind(plan: ViewPlan, version: ViewVersion | None, watermarks: Mapping[str, int]) -> bool:
+    """Whether a watermark is higher than the one that a version follows; those of other views count for nothing."""
+    if version is None or not watermarks:
+        return False
+    if plan.closing is not None:
+        closed, sources = closed_until(version), {plan.closing.source}
+        followed = {} if closed is None else {plan.closing.source: closed}
+    elif plan.expiry is not None:
+        followed, sources = followed_watermarks(version), plan.expiry.sources
+    else:
+        return False
+    known = {source: watermarks[source] for source in sources if source in watermarks}
+    return any(source not in followed or followed[source] < us for source, us in known.items())

@@ -24,6 +24,7 @@ class ShownView:
         behind_s: age of its rows against the newest ones, in seconds; above 0 for a full view only.
         open_groups: of a view that shows a group when its window closes: the number of the others; else None.
         late_rows: of such a view: the rows of windows that were closed before they came; a row counts once for each.
+            Of a view whose joins expire: the rows below the watermark.
     """
 
     name: str

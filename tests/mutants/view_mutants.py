@@ -34,6 +34,8 @@ _CLOSING = (
     "tests/spark_bridge/views/test_closing_views.py::"
     "test_groups_are_shown_when_their_window_closes_and_never_change[tumbling]"
 )
+_EXPIRING = "tests/spark_bridge/views/test_expiring_joins.py"
+_EXPIRES = f"{_EXPIRING}::test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time"
 _KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
@@ -677,7 +679,7 @@ VIEW_MUTANTS = (
     Mutant(
         "windows close only in epochs with rows",
         "spark_bridge/views/incremental_views.py",
-        (("            or self._closes(plan, versions[name], rows.watermarks)\n", ""),),
+        (("if is_touched or _is_behind(plan, version, given.watermarks):", "if is_touched:"),),
         shown_by=_CLOSING,
     ),
     Mutant(
@@ -693,6 +695,77 @@ VIEW_MUTANTS = (
         (("!= (source, column):", "== ('', ''):"),),
         shown_by="tests/spark_bridge/views/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
+    ),
+    Mutant(
+        "rows expire by the watermark of their own epoch",
+        "spark_bridge/views/expiring_rows.py",
+        (("self._expiry.bound(self._watermarks)", "self._expiry.bound({**self._watermarks, **rows.watermarks})"),),
+        shown_by=f"{_EXPIRES}[inner]",
+    ),
+    Mutant(
+        "a late row is joined",
+        "spark_bridge/views/expiring_rows.py",
+        (("return new.filter(pc.invert(is_late))", "return new"),),
+        shown_by=f"{_EXPIRES}[inner]",
+    ),
+    Mutant(
+        "a late row is lost in silence",
+        "spark_bridge/views/incremental_views.py",
+        (("for view in self._with_late.values() for", "for view in self.closing.values() for"),),
+        shown_by=f"{_EXPIRES}[inner]",
+    ),
+    Mutant(
+        "an attempt begins without the watermarks that its sides follow",
+        "spark_bridge/views/expiring_rows.py",
+        (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
+        shown_by=f"{_EXPIRES}[inner]",
+    ),
+    Mutant(
+        "no row of a side expires",
+        "spark_bridge/views/expiring_rows.py",
+        (("            self._table.delete_where(", "            str("),),
+        shown_by=f"{_EXPIRES}[inner]",
+    ),
+    Mutant(
+        "the partners of a row that may get another one expire",
+        "spark_bridge/analysis/computed_leaves.py",
+        (('if self.kind != "inner":', "if False:"),),
+        shown_by=f"{_EXPIRES}[left]",
+    ),
+    Mutant(
+        "rows expire before the view that joins them has them",
+        "spark_bridge/views/incremental_views.py",
+        (("declared_name(plan.name) not in waiting)", "True)"),),
+        shown_by=f"{_EXPIRING}::test_no_row_expires_before_the_view_that_joins_it_has_all",
+    ),
+    Mutant(
+        "sides that expire are shared with those that do not",
+        "spark_bridge/analysis/analysis.py",
+        (("identity=identity, content=None, expiry=expiry", "identity=identity, expiry=expiry"),),
+        shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
+    ),
+    Mutant(
+        "a view with another query goes on with the rows that are left",
+        "spark_bridge/analysis/analysis.py",
+        (("\\nof {whole}", ""),),
+        shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
+    ),
+    Mutant(
+        "rows that can be replaced expire",
+        "spark_bridge/analysis/analysis.py",
+        (
+            (
+                "        source = time.source\n        if source in self._materialized:",
+                "        source = time.source\n        if False:",
+            ),
+        ),
+        shown_by=f"{_EXPIRING}::test_a_join_whose_rows_cannot_expire_is_refused_with_the_reason",
+    ),
+    Mutant(
+        "rows in memory do not expire",
+        "spark_bridge/changes/kept_rows.py",
+        (("            run.expire(column, before_us)\n", "            pass\n"),),
+        shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
     ),
     Mutant(
         "groups by another key are taken over",

@@ -131,7 +131,7 @@ def retry(
     in place and its source has on_change="append", all of the file is read again: remove the rows that were read.
 
     A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.  One with
-    emit="on_close" need not have failed: the late rows come into its windows.
+    emit="on_close" or expire="by_watermark" need not have failed: the late rows come in.
     """
     if view is not None and (source is not None or file is not None):
         raise UsageError("--view names a view, --source and --file name files: give one or the other")

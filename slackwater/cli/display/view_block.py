@@ -86,8 +86,9 @@ def _views(status: RunStatus) -> dict[str, _View]:
         else:
             lag = Text(f"{human_seconds(view.behind_s)} behind") if view.behind_s else Text(_CURRENT)
             if view.open_groups is not None:
-                late = f", {human_count(view.late_rows)} late" if view.late_rows else ""
-                lag = Text(f"{human_count(view.open_groups)} open{late}")
+                lag = Text(f"{human_count(view.open_groups)} open")
+            if view.late_rows:
+                lag.append(f", {human_count(view.late_rows)} late")
         rows, is_closing = (None, False) if view is None else (view.rows, view.open_groups is not None)
         views[name] = _View("" if view is None else view.view_class, rows, lag, is_closing)
     return views

@@ -105,5 +105,12 @@ def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root
         "version": version.version,
         "reflects_epoch": reflected_epoch(view, version, state.head.epoch),
         "closed_until": closed.get("closed"),
-        "late_rows": closed.get("late"),
+        "late_rows": _late_rows(view.name, state.head.views),
     }
+
+
+def _late_rows(name: str, versions: Mapping[str, ViewVersion]) -> int | None:
+    """The late rows of a view, which it counts itself, or its sides do; None if no row is late for it."""
+    own = (json.loads(version.progress or "{}") for each, version in versions.items() if declared_name(each) == name)
+    counts = [progress["late"] for progress in own if "late" in progress]
+    return sum(counts) if counts else None

@@ -21,11 +21,13 @@ function costs(view) {
   return [["work of an epoch", `${seconds(took)}, the median of ${epochs}`], ["its rows", rows]];
 }
 
-/** The windows of a view that shows a group when its window closes, as facts. */
+/** The windows of a view that shows a group when its window closes, and the rows that came too late for a view, as facts. */
 function windows(view, live) {
   if (view.late_rows === null) return [];
   const open = live?.open_groups ?? null;
-  return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ["late rows", count(view.late_rows)], ...(open === null ? [] : [["open groups", count(open)]])];
+  const late = [["late rows", count(view.late_rows)], ...(open === null ? [] : [["open groups", count(open)]])];
+  if (!view.definition.endsWith("-- emit on close")) return late;
+  return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ...late];
 }
 
 /** The rows that views keep for their joins, windows and groups within. */

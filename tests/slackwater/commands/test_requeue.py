@@ -9,7 +9,7 @@ import pytest
 
 from actors.fetching.file_progress import Ending
 from slackwater.commands.retry import forgive_view, quarantined_files, requeue
-from spark_bridge.analysis.view_definition import ON_CLOSE
+from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE
 from state.clock import SystemClock
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
 from state.location import Location
@@ -142,8 +142,9 @@ def test_a_failed_view_without_a_run_is_built_by_the_next_one(bad: BadFiles) -> 
     assert Catalog.of(bad.root.open(read_only=True).scan("catalog")).views["v"] == replace(failed, error=None)
 
 
-def test_a_view_that_closes_windows_and_its_readers_are_built_by_the_next_run(bad: BadFiles) -> None:
-    closing = CatalogView("v", "aggregate", f"SELECT\n{ON_CLOSE}", "v", ("s",), (), 3, visible={"s": ("at",)})
+@pytest.mark.parametrize("mark", [ON_CLOSE, BY_WATERMARK])
+def test_a_view_with_late_rows_and_its_readers_are_built_by_the_next_run(bad: BadFiles, mark: str) -> None:
+    closing = CatalogView("v", "aggregate", f"SELECT\n{mark}", "v", ("s",), (), 3, visible={"s": ("at",)})
     inner = replace(closing, name="above.1", definition="SELECT", visible={"v": ("n",)})
     above = replace(closing, name="above", definition="SELECT", visible={"above.1": ()})
     other = replace(closing, name="other", definition="SELECT")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from state.errors import EpochNotFoundError, NotFoundError, StoreNotFoundError, 
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.slackwater.reading.written_root import START, WrittenRoot
 
@@ -140,6 +141,16 @@ def test_a_status_that_no_file_has_costs_no_search_of_the_ledger(
     assert searched == []
     assert store.files(status="quarantined").num_rows == 1
     assert searched == ["ledger"]
+
+
+def test_late_rows_of_the_sides_of_a_view_are_those_of_the_view(written: WrittenRoot) -> None:
+    store = LanceStateStore.open(written.root, ManualClock())
+    late = store.head.views["late"]
+    sides = {f"late.{at}": replace(late, name=f"late.{at}", progress=f'{{"late": {at}}}') for at in (1, 2)}
+    more = {**store.head.views, **sides}
+    store.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views=more, counts=EpochCounts(), seconds=EpochSeconds())
+    views = {row["name"]: row["late_rows"] for row in opened(written).views().to_pylist()}
+    assert views["late"] == 3 and views["by_carrier"] is None
 
 
 def test_a_version_that_is_queued_again_is_one_row(written: WrittenRoot) -> None:

@@ -59,6 +59,22 @@ def test_rows_are_found_and_leave_as_in_a_plain_table(key: str) -> None:
     assert 0 < kept.dead_share < 1
 
 
+def test_rows_that_expire_take_no_memory() -> None:
+    schema = pa.schema([("at", pa.timestamp("us", "UTC")), JOIN_FIELD])
+
+    def at(times: range) -> pa.Table:
+        return pa.table([pa.array(times, schema.field(0).type), [each % 5 for each in times]], schema=schema)
+
+    kept, nothing = KeptRows(at(range(10_000)), None), pa.nulls(0)
+    for start in range(10_000, 60_000, 1_000):
+        kept.follow(nothing, None, at(range(start, start + 1_000)))
+        kept.expire("at", start - 4_000)
+        found = kept.with_keys("__sw_join", pa.array([3], JOIN_FIELD.type), ["at"]).column("at").cast(pa.int64())
+        assert sorted(found.to_pylist()) == [*range(start - 3_997, start + 1_000, 5)]
+        assert kept.num_rows == 5_000
+        assert kept.nbytes <= 2.1 * 5_000 * (at(range(1)).nbytes + 9)
+
+
 def test_no_rows_are_found_in_no_rows() -> None:
     nothing = rows(np.random.default_rng(1), 0)
     kept = KeptRows(nothing, "__sw_file")

@@ -129,6 +129,13 @@ def test_views_that_lag_and_views_that_are_late_say_so() -> None:
     assert rows["full"] == ["full", "7", "12.3", "s", "behind"]
     assert rows["none"] == ["append"]
     assert rows["late"] == ["append", "backfill:", "45%"]
+    joined = {"joined": ViewStatus("append", 7, late_rows=3), "closed": ViewStatus("append", 7, 0.0, 2, 4)}
+    lines = shown(replace(running(), views=joined))
+    rows = {line.split()[0]: line.split()[1:] for line in lines[-2:]}
+    assert rows == {
+        "joined": ["append", "7", "current,", "3", "late"],
+        "closed": ["append", "7", "2", "open,", "4", "late"],
+    }
     assert "misses 2 files" in shown(replace(running(), backfills=late(0.5, "a", "b")))[-1]
 
 
