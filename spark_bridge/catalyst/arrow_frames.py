@@ -140,7 +140,7 @@ def _parts(table: pa.Table) -> Iterator[pa.Table]:
     if chunks <= table.nbytes // _PART_BYTES + 1:
         yield table
         return
-    rows = max(1, table.num_rows * _PART_BYTES // table.nbytes)
+    rows = max(1, table.num_rows * _PART_BYTES // max(1, table.nbytes))
     for start in range(0, table.num_rows, rows):
         yield table.slice(start, rows).combine_chunks()
 
