@@ -184,7 +184,8 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"{_pretty_name(condition)}() in a condition",
-                "rows would have to come and go as time passes; filter by columns of the rows, or when reading",
+                "rows come and leave as time passes by conditions of WHERE and HAVING that compare columns with now() "
+                "alone, joined by AND; write it there, as in WHERE at > now() - INTERVAL 1 HOUR",
             )
 
     def _is_of_rows(self, expression: Expression) -> bool:

@@ -4,11 +4,12 @@
     change_set                      what leaves a view and what comes, by the keys of its rows
     parent_rows ── parents          the changed rows of the views that a view reads, and all of their rows
     joined_rows                     the changed rows of a join: changed rows, and their partners of before and after
-    └─ join_conditions, joined_positions    which of the rows that meet are partners, and the rows of the join
+    └─ joined_positions             the rows that meet, and the rows of the join, as positions
     touched_rows                    the changed rows of a window: all rows of the keys that are touched, computed twice
     limited_rows ── first_rows      the changed rows of a limit: the first rows, kept with spare ones, before and after
     whole_rows                      the changed rows of a query over all rows, computed before and after
     beside_rows                     the changed rows of a query over rows with single values beside them
+    timed_rows                      the changed rows of a filter by the time: those that it has reached since
     leaf_queries                    what joins, windows and limits compute, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key

@@ -25,8 +25,8 @@ from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.hot_keys import note_hottest
-from spark_bridge.changes.join_conditions import partners_of
-from spark_bridge.changes.joined_positions import JoinedPositions, meeting
+from spark_bridge.changes.joined_positions import JoinedPositions, Positions, meeting
+from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import Side, hashes_of, stored_names, with_hashes
 from spark_bridge.hand_over.dataset_frame import WantedRows
@@ -34,6 +34,8 @@ from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
 
+_AT_ONCE = 1 << 18
+_ANSWER = pa.schema([pa.field("are_partners", pa.bool_())])
 _JOIN = JOIN_FIELD.name
 _World = tuple[pa.Table, pa.Table]
 """Rows of the left side, and of the right side."""
@@ -68,7 +70,7 @@ class JoinedRows:
         """The join of rows of both sides."""
         met = meeting(left.column(_JOIN), right.column(_JOIN))
         note_hottest(left, met[0], join.key)
-        partners = partners_of(self._parents.queries, join, left, right, met)
+        partners = _partners(self._parents.queries, join, left, right, met)
         return _taken(
             join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows)
         )
@@ -96,6 +98,22 @@ class JoinedRows:
         catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
+
+
+def _partners(queries: LeafQueries, join: JoinPlan, left: pa.Table, right: pa.Table, met: Positions) -> Positions:
+    """Those of the rows that meet whose condition is true, by Spark's own expressions in the driver."""
+    are_partners, condition = np.zeros(len(met[0]), np.bool_), queries.of(join)
+    for start in range(0, len(are_partners), _AT_ONCE):
+        piece = slice(start, start + _AT_ONCE)
+        rows = {LEFT: (left, met[0][piece])}
+        arrays = []
+        for side, column in join.condition_columns:
+            table, at = rows.get(side, (right, met[1][piece]))
+            arrays.append(table.column(column).take(pa.array(at)))
+        pairs = pa.table(arrays, names=[f"c{number}" for number in range(len(arrays))])
+        answer = condition.table(pairs, _ANSWER).column(0)
+        are_partners[piece] = pc.fill_null(answer, False).to_numpy()
+    return met[0][are_partners], met[1][are_partners]
 
 
 def _pairs(join: JoinPlan, columns: list[str], left: Side, right: Side) -> pa.Table:

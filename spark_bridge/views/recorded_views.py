@@ -270,6 +270,10 @@ class RecordedViews:
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
+    def are_due(self, epoch: int) -> bool:
+        """Whether the time takes rows out of a view, or lets some in, in an epoch of this number without rows."""
+        return self._derived.are_due(epoch, self._parents({}), self.versions)
+
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:
         """Progress of the views that readers see.
 

@@ -320,7 +320,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "equal hashes are partners, whatever the condition",
-        "spark_bridge/changes/join_conditions.py",
+        _PAIRS,
         (("return met[0][are_partners], met[1][are_partners]", "return met"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),

@@ -1,0 +1,239 @@
+"""Filters by the time of the epoch: at every epoch the rows that Spark finds when that time is written in their place.
+
+The expected rows are Spark's answer to the query with a constant in place of `now()`, over the present files.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis.view_definition import ViewDefinition
+from tests.cases import few
+from tests.spark_bridge.random_rows import random_rows
+from tests.spark_bridge.view_graph import ViewGraph, random_files
+from tests.spark_bridge.ways_of_rows import as_if_many
+
+_BEGIN = datetime(2013, 1, 1, 12, tzinfo=UTC)
+_NOW = re.compile(r"\b(now|current_timestamp|current_date|localtimestamp)\(\)")
+_TIMES = pa.schema([("i", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
+_TYPES = {"current_date": "DATE", "localtimestamp": "TIMESTAMP_NTZ"}
+
+VIEWS = {
+    "leaves": "SELECT k, i, at FROM t WHERE at > now() - INTERVAL 5 HOURS",
+    "comes": "SELECT k, i FROM t WHERE at <= current_timestamp()",
+    "between": "SELECT k, i, x FROM t WHERE i > -500 AND at BETWEEN now() - INTERVAL 9 HOURS "
+    "AND now() + INTERVAL 1 HOUR",
+    "turned": "SELECT i FROM t WHERE NOT (at + make_interval(0, 0, 0, 0, g) < now())",
+    "day": "SELECT k, i, day FROM t WHERE day = current_date()",
+    "wall": "SELECT i FROM t WHERE localtimestamp() - INTERVAL 3 HOURS <= wall",
+    "number": "SELECT i FROM t WHERE unix_timestamp(at) >= unix_timestamp(now()) - 7200",
+    "back and forth": "SELECT i FROM t WHERE hour(at) < hour(now())",
+    "group": "SELECT k, count(*) AS n, sum(i) AS s, max(at) AS last FROM t "
+    "WHERE at > now() - INTERVAL 5 HOURS GROUP BY k",
+    "float": "SELECT g, count(DISTINCT k) AS n, sum(x) AS s FROM t WHERE at >= now() - INTERVAL 5 HOURS GROUP BY g",
+    "having": "SELECT k, max(at) AS last FROM t GROUP BY k HAVING max(at) > now() - INTERVAL 5 HOURS",
+    "join": "SELECT t.k, t.i, u.i AS j FROM t JOIN u USING (g) "
+    "WHERE t.at > now() - INTERVAL 4 HOURS AND u.day <= current_date()",
+    "both": "SELECT t.k, u.i FROM t JOIN u USING (g) WHERE greatest(t.at, u.at) > now() - INTERVAL 4 HOURS",
+    "outer": "SELECT t.i, u.i AS j FROM t LEFT JOIN u ON t.g = u.g AND u.at > now() - INTERVAL 4 HOURS",
+    "exists": "SELECT k, i FROM t WHERE NOT EXISTS "
+    "(SELECT 1 FROM u WHERE u.k = t.k AND u.at > now() - INTERVAL 4 HOURS)",
+    "window": "SELECT k, i, r FROM (SELECT k, i, at, row_number() OVER (PARTITION BY k ORDER BY i) AS r FROM t "
+    "WHERE at > now() - INTERVAL 4 HOURS) WHERE r <= 2",
+    "above": "SELECT k, n FROM (SELECT k, count(*) AS n, max(at) AS last FROM t GROUP BY k) WHERE last < now()",
+    "union": "SELECT k, i FROM t WHERE at > now() - INTERVAL 4 HOURS UNION ALL SELECT k, i FROM u",
+}  # fmt: skip
+
+
+class TimedGraph(ViewGraph):
+    """Views over filters by the time.
+
+    Attributes:
+        now: the time of the last epoch.
+    """
+
+    now = _BEGIN
+
+    def at(self, now: datetime) -> None:
+        """The next epoch has this time."""
+        self.now, self.epoch = now, (int(now.timestamp() * 1000) << 16) - 1
+
+    def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
+        definitions = self.definitions
+        self.definitions = [ViewDefinition(each.name, self._fixed(each.query or "")) for each in definitions]
+        try:
+            return super().answers(wanted)
+        finally:
+            self.definitions = definitions
+
+    def _fixed(self, query: str) -> str:
+        time = f"TIMESTAMP'{self.now:%Y-%m-%d %H:%M:%S.%f}Z'"
+        return _NOW.sub(lambda found: f"CAST({time} AS {_TYPES.get(found[1], 'TIMESTAMP')})", query)
+
+
+def _graph(spark: SparkSession, root: Path, *queries: str) -> TimedGraph:
+    views = [ViewDefinition("v" if not number else f"v{number}", query) for number, query in enumerate(queries)]
+    return TimedGraph(spark, root, views, ("t", "u"))
+
+
+def _follow(graph: TimedGraph, chance: random.Random, hours: Sequence[float]) -> int:
+    """Epochs at these hours after each other, with files or without.  Returns how many without files changed a view."""
+    changed = 0
+    for number, each in enumerate(hours):
+        graph.at(graph.now + timedelta(hours=each))
+        before = graph.views.get("v")
+        quiet = number % 3 == 2
+        graph.correct(*(({}, {}) if quiet else random_files(graph, chance)))
+        graph.check()
+        changed += quiet and before is not None and before.version != graph.views["v"].version
+    return changed
+
+
+@pytest.mark.parametrize("name", few(VIEWS, "between", "group", "join"))
+def test_rows_come_and_leave_as_spark_says_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    chance = random.Random(7)
+    graph = _graph(local_spark, tmp_path, VIEWS[name])
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
+    graph.check()
+    changed = _follow(graph, chance, [0.5, 1, 2.5])
+    graph.reopen()
+    changed += _follow(graph, chance, [2, 0, 3])
+    with as_if_many():
+        changed += _follow(graph, chance, [1.5, 0.001, 5.5])
+    assert changed or name == "day", "time alone changes the view"
+    graph.at(graph.now + timedelta(hours=1))
+    graph.correct({}, dict.fromkeys(graph.files))
+    graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_a_timed_view_that_is_declared_late_gets_the_rows_of_its_epoch(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(5)
+    graph = _graph(local_spark, tmp_path, "SELECT g, count(*) AS n FROM u GROUP BY g")
+    graph.at(_BEGIN)
+    for number in range(3):
+        graph.correct({(source, f"{number}"): random_rows(chance, 40) for source in ("t", "u")})
+    first = graph.definitions[0]
+    late = [ViewDefinition(f"late_{name}", VIEWS[name]) for name in ("between", "group", "join", "having")]
+    graph.declare([first, *late])
+    with patch.object(derived_views, "_AT_ONCE_ROWS", 0):
+        graph.settle()
+    graph.check()
+    for hours in (2, 0, 3.5):
+        graph.at(graph.now + timedelta(hours=hours))
+        graph.correct(*random_files(graph, chance))
+        graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_views_over_timed_views_follow_them(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(11)
+    queries = [
+        VIEWS["leaves"],
+        "SELECT k, count(*) AS n, sum(i) AS s FROM v GROUP BY k",
+        "SELECT v1.k, n, u.i FROM v1 JOIN u USING (k) WHERE n > 1",
+        "SELECT k, i FROM v WHERE at <= now() - INTERVAL 1 HOUR",
+        "SELECT k, i FROM v ORDER BY i DESC LIMIT 4",
+    ]
+    graph = _graph(local_spark, tmp_path, *queries)
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
+    graph.check()
+    _follow(graph, chance, [2, 1, 3])
+    graph.reopen()
+    _follow(graph, chance, [2, 0.5, 3])
+    graph.materializer.close()
+
+
+class _TimedFollowed(FollowedView):
+    """A view over a source that is not stored, with a clock of its own."""
+
+    def new_materializer(self) -> Materializer:
+        self.clock = ManualClock(_BEGIN)
+        materializer = Materializer(self.spark, self.root, self.clock)
+        self.plan = materializer.declare([self.definition], self.schemas, {}).plans[self.definition.name]
+        return materializer
+
+    def epoch_of(self, rows: Mapping[str, pa.Table]) -> None:
+        self.epoch = (int(self.clock.now().timestamp() * 1000) << 16) - 1
+        self.run(rows)
+
+
+def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Not before, once, at most every five seconds, and also after a row that came later has an earlier time."""
+    view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 MINUTE")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+
+    def rows(*seconds: float) -> dict[str, pa.Table]:
+        times = [_BEGIN + timedelta(seconds=each) for each in seconds]
+        return {"t": pa.table([pa.array(range(len(times)), pa.int64()), times], schema=_TIMES)}
+
+    def news() -> bool:
+        return followed.materializer.has_news()
+
+    followed.epoch_of(rows(-40, -30, -90))
+    assert followed.stored().num_rows == 2
+    assert not news(), "no row leaves before 20 seconds"
+    followed.clock.advance(6)
+    followed.epoch_of(rows(-50))
+    found = []
+    for _ in range(16):
+        followed.clock.advance(2)
+        found.append(news())
+        if found[-1]:
+            followed.epoch_of({})
+    # Rows leave 10, 20 and 30 seconds after the beginning.
+    assert found == [seconds in (10, 20, 30) for seconds in range(8, 40, 2)]
+    assert followed.stored().num_rows == 0
+    followed.materializer.close()
+
+
+def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path) -> None:
+    """An epoch reads the rows that the time has reached, and no others."""
+    view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 HOUR")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+    times = [_BEGIN - timedelta(seconds=each) for each in range(3_000)]
+    followed.epoch_of({"t": pa.table([pa.array(range(3_000), pa.int64()), times], schema=_TIMES)})
+    read = list[int]()
+    with patch.object(timed_rows, "count", lambda cost: read.append(cost.given)):
+        followed.clock.advance(602)
+        followed.epoch_of({})
+    assert followed.stored().num_rows == 2_998 and read == [2]
+    followed.materializer.close()
+
+
+@pytest.mark.parametrize(
+    ("condition", "advice"),
+    [
+        ("at > now() OR i > 0", "the condition"),
+        ("now() - at < INTERVAL 1 HOUR", "compare a time, a date or a whole number of columns"),
+        ("at <> now()", "as in at > now() - INTERVAL 1 HOUR"),
+        ("cast(at AS string) < cast(now() AS string)", "on the time"),
+        ("CASE WHEN i > 0 THEN at > now() END", "on the time"),
+    ],
+)
+def test_other_conditions_on_the_time_are_refused(local_spark: SparkSession, condition: str, advice: str) -> None:
+    with pytest.raises(NotIncrementalError) as refused:
+        analyse(local_spark, ViewDefinition("v", f"SELECT i FROM t WHERE {condition}"), {"t": SCHEMA})
+    assert advice in str(refused.value) and "on the time" in str(refused.value)
+
+
+def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
+    plan = analyse(local_spark, ViewDefinition("v", VIEWS["group"]), {"t": SCHEMA, "u": SCHEMA})
+    text = plan.explain()
+    assert "below that, the rows that the time lets in or out has v.1" in text
+    assert "a scan of v.1 for the rows that the time has reached since the last epoch" in text
+    assert filters_by_time(plan.identity) and not uses_epoch_timestamps(plan.identity)
