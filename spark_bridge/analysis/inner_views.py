@@ -493,8 +493,10 @@ class InnerCut:
     def _timed(self, plan: Plan, conditions: Sequence[Expression], rows: Plan) -> Plan:
         """A filter by the time of the epoch as a leaf."""
         catalyst, items = self._catalyst, self._catalyst.items
-        found = [self._timed_condition(each) for each in conditions]
-        parts = [part for each in found for part in each]
+        found = [timed_conditions(catalyst, each) for each in conditions]
+        if None in found:
+            self._check.check(plan)
+        parts = [part for each in found if each is not None for part in each]
         columns = items(plan.output())
         self._require_values(columns, "a filter by the time of an epoch")
         below = self.of(rows)
@@ -526,18 +528,6 @@ class InnerCut:
         self.computed[timed.name] = timed
         self.leaves[attribute_id(leaf.output().apply(0))] = timed.name
         return self._as(plan, leaf)
-
-    def _timed_condition(self, condition: Expression) -> Sequence[TimedCondition]:
-        found = timed_conditions(self._catalyst, condition)
-        if found is None:
-            raise refuse(
-                self._view,
-                f"the condition {condition.sql()} on the time",
-                "compare a time, a date or a whole number of columns with one of now() alone, and join such conditions "
-                "by AND, as in at > now() - INTERVAL 1 HOUR; coalesce(until, TIMESTAMP '9999-12-31') > now() keeps rows "
-                "without an end",
-            )
-        return found
 
     def _require_values(self, columns: Iterable[Expression], what: str) -> None:
         """Refuses columns of rows that leave by their values, if equal values cannot be found."""

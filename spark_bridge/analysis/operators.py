@@ -184,8 +184,9 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"{_pretty_name(condition)}() in a condition",
-                "rows come and leave as time passes by conditions of WHERE and HAVING that compare columns with now() "
-                "alone, joined by AND; write it there, as in WHERE at > now() - INTERVAL 1 HOUR",
+                "rows come and leave as time passes by conditions of WHERE and HAVING, joined by AND, that compare a "
+                "time, a date or a whole number of columns with one of now() alone, as in at > now() - INTERVAL 1 HOUR; "
+                "coalesce(until, TIMESTAMP '9999-12-31') > now() keeps rows without an end",
             )
 
     def _is_of_rows(self, expression: Expression) -> bool:
