@@ -522,7 +522,7 @@ class InnerCut:
             rows=inner.name,
             names=[str(each.name()) for each in kept[: len(columns)]],
             bounds=tuple(bounds),
-            text=f"those with {' and '.join(each.sql() for each in conditions)}",
+            text=f"the rows with {' and '.join(each.sql() for each in conditions)}",
             identity=" and ".join(map(_bound_text, bounds, parts)),
         )
         self.computed[timed.name] = timed

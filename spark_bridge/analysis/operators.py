@@ -185,7 +185,7 @@ class ExpressionCheck:
                 self._view,
                 f"{_pretty_name(condition)}() in a condition",
                 "rows come and leave as time passes by conditions of WHERE and HAVING, joined by AND, that compare a "
-                "time, a date or a whole number of columns with one of now() alone, as in at > now() - INTERVAL 1 HOUR; "
+                "time, a date or a whole number of columns with one of now() alone, as in at > now() - INTERVAL 1 DAY; "
                 "coalesce(until, TIMESTAMP '9999-12-31') > now() keeps rows without an end",
             )
 

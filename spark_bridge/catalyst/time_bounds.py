@@ -168,7 +168,7 @@ def timed_conditions(catalyst: Catalyst, condition: Expression) -> Sequence[Time
     if has_epoch_timestamp(catalyst, value):
         value, boundary = boundary, value
         names = [_FROM_RIGHT[each] for each in names]
-    if not _is_boundary(catalyst, boundary) or has_epoch_timestamp(catalyst, value):
+    if not _is_boundary(catalyst, boundary) or has_epoch_timestamp(catalyst, value) or not value.references().size():
         return None
     return [TimedCondition(value, boundary, *_OPERATORS[each]) for each in names]
 

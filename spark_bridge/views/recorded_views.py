@@ -324,6 +324,7 @@ class RecordedViews:
         self._new.clear()
         changed = corrected.union(sources)
         self.ingested.update(changed)
+        changed = changed.union(self._changed_by_time(before))
         self._epoch = epoch
         if changed or not self._rows_epoch:
             self._rows_epoch = epoch
@@ -334,6 +335,20 @@ class RecordedViews:
         views = {name: each for name, each in self.versions.items() if name not in kept_for_others}
         created = [each for each in created if each.name not in kept_for_others]
         return EpochViews(views | unshown, tuple(created), dropped, (), stopped)
+
+    def _changed_by_time(self, before: Mapping[str, ViewVersion]) -> set[str]:
+        """The sources of views with filters by the time that an epoch has changed.
+
+        Args:
+            before: the versions before the epoch.
+        """
+        timed = {name: each.plan for name, each in self._planned.items() if each.plan.is_timed}
+        return {
+            source
+            for name, plan in timed.items()
+            if name in before and name in self.versions and before[name].datasets != self.versions[name].datasets
+            for source in plan.sources
+        }
 
     def regroup(self, epoch: int, make: Callable[[ViewPlan], Regrouping], run: RunWork) -> list[CatalogView]:
         """Makes the views that take over the groups of those that they replace; they follow from this epoch on.

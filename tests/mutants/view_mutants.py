@@ -28,6 +28,9 @@ _SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
+_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/changes/timed_rows.py"
+_TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
+_TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _CLOSING = (
     "tests/spark_bridge/views/test_closing_views.py::"
@@ -332,6 +335,48 @@ VIEW_MUTANTS = (
             ("    if chunks <= table.nbytes // _PART_BYTES + 1:\n", "    if chunks:\n"),
         ),
         shown_by="tests/spark_bridge/catalyst/test_arrow_frames.py::test_an_empty_chunk_ends_nothing[1-50000]",
+    ),
+    Mutant(
+        "rows stay when the time has reached them",
+        _TIMED_ROWS,
+        (("        if not turning:\n", "        if turning is not None:\n"),),
+        shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "rows that come with a file are compared with the time of the epoch before the time passes",
+        _TIMED_ROWS,
+        (("new.append(changes.new.select(read).filter(was))", "new.append(changes.new.select(read).filter(is_now))"),),
+        shown_by=f"{_TIMED}[between]",
+    ),
+    Mutant(
+        "an equal boundary has reached no row",
+        "spark_bridge/catalyst/time_bounds.py",
+        (("return value <= limit if self.at_equal else", "return value < limit if self.at_equal else"),),
+        shown_by=f"{_TIMED}[between]",
+    ),
+    Mutant(
+        "the time to which a view is right is that of the epoch",
+        "spark_bridge/views/derived_views.py",
+        (("rows.since(_time_of(versions.get(name)))", "rows.since(None)"),),
+        shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "a row that comes later wakes no epoch",
+        _TIMED_ROWS,
+        (("known[bound] = min(found, default=None)", "known[bound] = first"),),
+        shown_by=_TIME_COMES,
+    ),
+    Mutant(
+        "each poll looks for rows whose time has come",
+        "spark_bridge/materializer.py",
+        (("_TIMERS_EVERY_S = 5.0", "_TIMERS_EVERY_S = 0.0"),),
+        shown_by=_TIME_COMES,
+    ),
+    Mutant(
+        "a scan reads the rows that the time reached before",
+        "spark_bridge/catalyst/time_bounds.py",
+        (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),
+        shown_by=f"{_TIMERS}::test_rows_that_leave_are_found_by_their_values",
     ),
     Mutant(
         "of equal rows all leave",
