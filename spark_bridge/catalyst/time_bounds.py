@@ -35,6 +35,17 @@ _OPPOSITE = {
     "LessThan": "GreaterThanOrEqual",
     "LessThanOrEqual": "GreaterThan",
 }
+_HAVE_VALUES = (
+    frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp", "Literal", "Cast"})
+    | frozenset({"TimeAdd", "DatetimeSub", "TimestampAdd", "TimestampAddYMInterval", "DateAdd", "DateSub", "AddMonths"})
+    | frozenset({"DateAddInterval", "DateAddYMInterval", "ExtractANSIIntervalDays", "UnaryMinus", "MakeInterval"})
+    | frozenset({"MultiplyDTInterval", "MultiplyYMInterval", "MakeDTInterval", "MakeYMInterval"})
+    | frozenset({"TruncDate", "TruncTimestamp", "LastDay", "ParseToDate", "ParseToTimestamp"})
+    | frozenset({"UnixTimestamp", "ToUnixTimestamp", "UnixSeconds", "UnixMillis", "UnixMicros", "UnixDate"})
+    | frozenset({"Year", "Quarter", "Month", "WeekOfYear", "DayOfYear", "DayOfMonth", "DayOfWeek", "WeekDay"})
+    | frozenset({"Hour", "Minute", "Second", "Add", "Subtract", "Multiply"})
+)
+"""Spark's expressions of the time that have a value at all times if they have one at some time."""
 _TYPES = frozenset({"timestamp", "timestamp_ntz", "date", "long", "integer", "short", "byte"})
 
 
@@ -174,20 +185,16 @@ def timed_conditions(catalyst: Catalyst, condition: Expression) -> Sequence[Time
 
 
 def _is_boundary(catalyst: Catalyst, expression: Expression) -> bool:
-    """Whether an expression depends on the time alone, and has an order of whole numbers."""
-    if expression.references().size() or not expression.deterministic():
+    """Whether an expression is of the time alone, with a value at all times: a time, a date or a whole number."""
+    if expression.references().size() or str(expression.dataType().typeName()) not in _TYPES:
         return False
-    if catalyst.has_part(expression, "catalyst.expressions.SubqueryExpression") or _has_python(catalyst, expression):
-        return False
-    if str(expression.dataType().typeName()) not in _TYPES:
-        return False
-    return Boundary(catalyst, expression).or_none(0) is not None
+    has_values = _has_values(catalyst, _evaluable(catalyst, expression))
+    return has_values and Boundary(catalyst, expression).or_none(0) is not None
 
 
-def _has_python(catalyst: Catalyst, expression: Expression) -> bool:
-    if simple_name(expression).startswith("Python"):
-        return True
-    return any(_has_python(catalyst, each) for each in catalyst.items(expression.children()))
+def _has_values(catalyst: Catalyst, expression: Expression) -> bool:
+    has_one = simple_name(expression) in _HAVE_VALUES
+    return has_one and all(_has_values(catalyst, each) for each in catalyst.items(expression.children()))
 
 
 def _evaluable(catalyst: Catalyst, expression: Expression) -> Expression:

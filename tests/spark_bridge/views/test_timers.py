@@ -47,6 +47,8 @@ VIEWS = {
     "wall": "SELECT i FROM t WHERE localtimestamp() - INTERVAL 3 HOURS <= wall",
     "number": "SELECT i FROM t WHERE unix_timestamp(at) >= unix_timestamp(now()) - 7200",
     "back and forth": "SELECT i FROM t WHERE hour(at) < hour(now())",
+    "truncated": "SELECT i FROM t WHERE at >= date_trunc('DAY', now()) - INTERVAL 6 HOURS "
+    "AND day <= add_months(current_date(), 0)",
     "group": "SELECT k, count(*) AS n, sum(i) AS s, max(at) AS last FROM t "
     "WHERE at > now() - INTERVAL 5 HOURS GROUP BY k",
     "float": "SELECT g, count(DISTINCT k) AS n, sum(x) AS s FROM t WHERE at >= now() - INTERVAL 5 HOURS GROUP BY g",
@@ -62,6 +64,10 @@ VIEWS = {
     "above": "SELECT k, n FROM (SELECT k, count(*) AS n, max(at) AS last FROM t GROUP BY k) WHERE last < now()",
     "union": "SELECT k, i FROM t WHERE at > now() - INTERVAL 4 HOURS UNION ALL SELECT k, i FROM u",
 }  # fmt: skip
+
+
+_SELDOM = frozenset({"day", "having", "exists", "above"})
+"""Views that time alone may leave as they are in the epochs of the test."""
 
 
 class TimedGraph(ViewGraph):
@@ -122,7 +128,7 @@ def test_rows_come_and_leave_as_spark_says_at_every_epoch(local_spark: SparkSess
     changed += _follow(graph, chance, [2, 0, 3])
     with as_if_many():
         changed += _follow(graph, chance, [1.5, 0.001, 5.5])
-    assert changed or name == "day", "time alone changes the view"
+    assert changed or name in _SELDOM, "time alone changes the view"
     graph.at(graph.now + timedelta(hours=1))
     graph.correct({}, dict.fromkeys(graph.files))
     graph.check()
@@ -252,6 +258,7 @@ def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tm
         "SELECT i FROM t WHERE at > now() OR i > 0",
         "SELECT i FROM t WHERE now() - at < INTERVAL 1 HOUR",
         "SELECT i FROM t WHERE at <> now()",
+        "SELECT i FROM t WHERE i > nullif(hour(now()), 5)",
         "SELECT i FROM t WHERE cast(at AS string) < cast(now() AS string)",
         "SELECT i FROM t WHERE CASE WHEN i > 0 THEN at > now() END",
         "SELECT t.i FROM t LEFT JOIN u ON t.g = u.g AND t.at > now()",
@@ -268,6 +275,6 @@ def test_other_conditions_on_the_time_are_refused(local_spark: SparkSession, que
 def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", VIEWS["group"]), _SCHEMAS)
     text = plan.explain()
-    assert "below that, the rows that the time lets in or out has v.1" in text
+    assert "below that, v.1 has the rows that the time lets in or out" in text
     assert "a scan of v.1 for the rows that the time has reached since the last epoch" in text
     assert filters_by_time(plan.identity) and not uses_epoch_timestamps(plan.identity)
