@@ -49,7 +49,6 @@ from spark_bridge.views.view import ShownView
 from spark_bridge.views.weighted_rows import WeightedRows
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
-from state.epoch import next_epoch
 from state.errors import ViewError
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
@@ -239,7 +238,7 @@ class Materializer:
         if now_s < self._looked_s + _TIMERS_EVERY_S:
             return False
         self._looked_s = now_s
-        return self._recorded.are_due(next_epoch(self._clock, 0))
+        return self._recorded.are_due
 
     @property
     def behind(self) -> frozenset[str]:

@@ -217,10 +217,9 @@ class DerivedViews:
         created: list[str] = []
         rows = self._rows(epoch, parents)
         for level in _levels(self._plans, self._shared):
+            since = {name: rows.since(_time_of(versions.get(name))) for name in level}
             work = {
-                recorded: each
-                for name in level
-                for recorded, each in self._work(epoch, name, parents, rows.since(_time_of(versions.get(name))))
+                recorded: each for name in level for recorded, each in self._work(epoch, name, parents, since[name])
             }
             for recorded, version in run(work).items():
                 name = base_name(recorded)
@@ -311,10 +310,8 @@ class DerivedViews:
         elif unshown.computed is not None:
             unshown.keep(parents)
             if unshown.is_computed:
-                yield (
-                    name,
-                    partial(_catch_up, unshown, self._rows(epoch, unshown.since(parents)).since(unshown.begun_us)),
-                )
+                changed = self._rows(epoch, unshown.since(parents))
+                yield name, partial(_catch_up, unshown, changed.since(unshown.begun_us))
 
     def _restart(self, name: str) -> None:
         plan = self._plans[name]

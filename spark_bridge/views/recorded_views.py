@@ -21,6 +21,7 @@ from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import ShownView, View, seconds_behind
 from state.clock import Clock
+from state.epoch import next_epoch
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import (
@@ -82,7 +83,7 @@ class RecordedViews:
         derived: the incremental views over other views.
         adopt: maintains a backfill that is complete epoch by epoch, from now on.
         create_empty: makes the dataset of a view that fails in its first epoch, without rows.
-        clock: begins recomputations.
+        clock: begins recomputations, and tells the time of the next epoch.
     """
 
     def __init__(
@@ -270,9 +271,10 @@ class RecordedViews:
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
-    def are_due(self, epoch: int) -> bool:
-        """Whether the time takes rows out of a view, or lets some in, in an epoch of this number without rows."""
-        return self._derived.are_due(epoch, self._parents({}), self.versions)
+    @property
+    def are_due(self) -> bool:
+        """Whether an epoch that is made now takes rows out of a view, or lets some in, as time has passed."""
+        return self._derived.are_due(next_epoch(self._clock, self._epoch), self._parents({}), self.versions)
 
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:
         """Progress of the views that readers see.
