@@ -217,10 +217,10 @@ class DerivedViews:
         created: list[str] = []
         rows = self._rows(epoch, parents)
         for level in _levels(self._plans, self._shared):
-            since = {name: rows.since(_time_of(versions.get(name))) for name in level}
-            work = {
-                recorded: each for name in level for recorded, each in self._work(epoch, name, parents, since[name])
-            }
+            work: dict[str, Callable[[], ViewVersion]] = {}
+            for name in level:
+                since = rows.since(_time_of(versions.get(name)))
+                work.update(self._work(epoch, name, parents, since))
             for recorded, version in run(work).items():
                 name = base_name(recorded)
                 if recorded != name:

@@ -357,7 +357,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the time to which a view is right is that of the epoch",
         "spark_bridge/views/derived_views.py",
-        (("rows.since(_time_of(versions.get(name)))", "rows.since(None)"),),
+        (("since = rows.since(_time_of(versions.get(name)))", "since = rows.since(None)"),),
         shown_by=f"{_TIMED}[group]",
     ),
     Mutant(
