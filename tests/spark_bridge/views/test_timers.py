@@ -176,6 +176,21 @@ def test_a_view_that_is_recomputed_as_a_whole_follows_a_timed_view(local_spark: 
 
 
 @pytest.mark.more
+def test_groups_that_are_taken_over_go_on_from_their_time(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    graph = _graph(local_spark, tmp_path, VIEWS["group"])
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 200), ("u", "first"): random_rows(chance, 3)})
+    graph.declare([ViewDefinition("v", f"{VIEWS['group']} HAVING count(*) > 1", replace=True)])
+    assert not graph.materializer.backfilling, "its groups are stored"
+    for hours in (3, 2):
+        graph.at(graph.now + timedelta(hours=hours))
+        graph.correct({})
+        graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
 def test_views_over_timed_views_follow_them(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(11)
     queries = [
