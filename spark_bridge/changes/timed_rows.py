@@ -53,13 +53,15 @@ class TimedRows:
         """
         read = _read(timed, columns)
         changes = parents.by_name[timed.rows].changes
-        rows_before = self._turned(parents, timed, read, begun_us, time_us)
+        turned = self._turned(parents, timed, read, begun_us, time_us)
         was, is_now = _kept_at(timed, begun_us), _kept_at(timed, time_us)
-        gone, new = [rows_before.filter(was)], [rows_before.filter(is_now)]
+        gone, new = [turned.filter(was)], [turned.filter(is_now)]
         if changes is not None:
             gone.append(parents.gone(timed.rows).select(read).filter(was))
             new.append(changes.new.select(read).filter(was))
             self._note(timed, changes.new, begun_us)
+        if any(bound.goes_back(begun_us, time_us) for bound in timed.bounds):
+            self._forget(timed)  # rows that the time had reached are among the next ones
         both = with_weights(pa.concat_tables(gone), pa.concat_tables(new))
         return different(both.select([*columns, WEIGHT_FIELD.name]))
 
@@ -75,8 +77,7 @@ class TimedRows:
             values: column → its values.
             time_us: the time, in microseconds since 1970.
         """
-        with self._lock:
-            self._next.pop(timed, None)  # rows may have come before that `changed` has not seen
+        self._forget(timed)  # rows may have come before that `changed` has not seen
         return parents.all(timed.rows, columns, WantedRows(values=values, also=_kept_at(timed, time_us)))
 
     def are_due(self, parents: Parents, timed: TimedPlan, begun_us: int, time_us: int) -> bool:
@@ -88,12 +89,16 @@ class TimedRows:
                 continue
             if bound.goes_back(begun_us, time_us):
                 return True
-            if bound not in known or (known[bound] is not None and bound.has_reached(known[bound], begun_us)):
-                known[bound] = _first_after(parents, timed, bound, begun_us)
-            first = known[bound]
+            first = known.get(bound)
+            if bound not in known or (first is not None and bound.has_reached(first, begun_us)):
+                first = known[bound] = _first_after(parents, timed, bound, begun_us)
             if first is not None and bound.has_reached(first, time_us):
                 return True
         return False
+
+    def _forget(self, timed: TimedPlan) -> None:
+        with self._lock:
+            self._next.pop(timed, None)
 
     def _note(self, timed: TimedPlan, new: pa.Table, begun_us: int) -> None:
         """Notes the values of rows that come, among those that the time reaches next."""

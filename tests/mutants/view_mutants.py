@@ -373,6 +373,12 @@ VIEW_MUTANTS = (
         shown_by=_TIME_COMES,
     ),
     Mutant(
+        "a boundary that went back leaves the next value as it was",
+        _TIMED_ROWS,
+        (("            self._forget(timed)  # rows that", "            timed.names  # rows that"),),
+        shown_by=f"{_TIMERS}::test_rows_come_again_after_a_boundary_went_back",
+    ),
+    Mutant(
         "a scan reads the rows that the time reached before",
         "spark_bridge/catalyst/time_bounds.py",
         (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),

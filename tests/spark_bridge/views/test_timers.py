@@ -253,6 +253,22 @@ def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSessi
     followed.materializer.close()
 
 
+def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = ViewDefinition("v", "SELECT i FROM t WHERE hour(at) < hour(now())")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+    times = [_BEGIN.replace(hour=1), _BEGIN.replace(hour=23)]
+    followed.clock.advance(10 * 3600)
+    followed.epoch_of({"t": pa.table([pa.array([1, 23]), times], schema=_TIMES)})
+    found = [followed.stored()["i"].to_pylist()]
+    for hours in (2.5, 2, 21, 1):
+        followed.clock.advance(hours * 3600)
+        followed.epoch_of({})
+        found.append(followed.stored()["i"].to_pylist())
+    # At 22:00, 0:30, 2:30, 23:30 and 0:30.
+    assert found == [[1], [], [1], [1], []]
+    followed.materializer.close()
+
+
 def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path) -> None:
     """An epoch reads the rows that the time has reached, and no others."""
     view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 HOUR")

@@ -32,8 +32,14 @@ class ModelParentRows:
         parents: name → parent, of all views that are read.
     """
 
+    time_us = 0
+
     def __init__(self, root: SimulatedRoot, parents: Mapping[str, Parent]) -> None:
         self._root, self._parents = root, parents
+
+    def since(self, begun_us: int | None) -> ModelParentRows:
+        """The same: no view of the simulator filters by the time."""
+        return self
 
     def all(self, plan: ViewPlan) -> EpochRows:
         frames: Any = {name: self._groups(name) for name in plan.parents}
