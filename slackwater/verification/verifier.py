@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -144,7 +144,10 @@ class Verifier:
         sources = recorded_sources(definitions, self._store, record.state_version)
         problems = {name: self._problems(source) for name, source in sources.items()}
         start_spark = partial(self._start_spark, filter_time_us(record.views.values()))
-        starts = {DuckDbEngine.name: self._start_duckdb, SparkEngine.name: start_spark}
+        starts: Mapping[str, Callable[[Path], Engine]] = {
+            DuckDbEngine.name: self._start_duckdb,
+            SparkEngine.name: start_spark,
+        }
         with ExitStack() as stack:
             for name, problem in problems.items():
                 if isinstance(problem, FileProblemsError) and sources[name].definition.table is not None:

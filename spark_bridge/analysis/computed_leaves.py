@@ -322,4 +322,7 @@ class TimedPlan(_OverRows):
         return f"{self.name} of {self.rows} is {self.identity}"
 
 
-ComputedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan | TimedPlan
+QueriedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan
+"""Those of which Spark computes a query in an epoch."""
+
+ComputedLeaf = QueriedLeaf | TimedPlan
