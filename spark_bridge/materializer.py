@@ -31,6 +31,7 @@ from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.timed_rows import TimedRows
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -56,6 +57,9 @@ from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, is_view, stored_versions
 
 _Result = TypeVar("_Result")
+
+_TIMERS_EVERY_S = 5.0
+"""Rows that leave as time passes make an epoch of their own at most so often."""
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -106,7 +110,8 @@ class Materializer:
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
-        self._queries, self._first = LeafQueries(self._catalyst), FirstRows()
+        self._queries, self._first, self._timed = LeafQueries(self._catalyst), FirstRows(), TimedRows()
+        self._looked_s = float("-inf")
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
@@ -222,17 +227,28 @@ class Materializer:
     def has_news(self, watermarks: Mapping[str, int] = MappingProxyType({})) -> bool:
         """Whether the next epoch changes which views there are, closes windows or lets rows expire, even without rows.
 
+        Rows that come and leave as time passes are news too, at most once in five seconds.
+
         Args:
             watermarks: source → its watermark in the last epoch, which may have passed without `run_epoch`.
         """
         if self._recorded.has_news:
             return True
-        return self._incremental.has_closing(self._recorded.versions, watermarks, self._waiting)
+        if self._incremental.has_closing(self._recorded.versions, watermarks, self._waiting):
+            return True
+        return self._are_timers_due()
 
     @property
     def _waiting(self) -> set[str]:
         """The declared views that lack rows of what they read."""
         return set(map(declared_name, self._derived.unshown))
+
+    def _are_timers_due(self) -> bool:
+        now_s = self._clock.monotonic()
+        if now_s < self._looked_s + _TIMERS_EVERY_S:
+            return False
+        self._looked_s = now_s
+        return self._recorded.are_due
 
     @property
     def behind(self) -> frozenset[str]:
@@ -374,7 +390,7 @@ class Materializer:
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
         of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries, self._first)
-        return ParentRows(of_epoch, self._rows.parallelism, time_us)
+        return ParentRows(of_epoch, self._timed, self._rows.parallelism, time_us)
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)

@@ -73,9 +73,12 @@ class RowsTouched:
         stored_rows = self._rows(plan.name)
         if plan.parents:
             of = "results" if plan.view_class == "append" else "groups"
-            touched = dict.fromkeys(leaf.touched for leaf in plan.computed.values() if leaf.touched not in OF_ALL_ROWS)
+            leaves = plan.computed.values()
+            touched = dict.fromkeys(each.touched for each in leaves if each.touched not in {*OF_ALL_ROWS, "time"})
             of = " and ".join([*touched, of])
-            at_times = "".join(self._all_rows(leaf) for leaf in plan.computed.values() if leaf.touched in OF_ALL_ROWS)
+            at_times = "".join(self._all_rows(each) for each in leaves if each.touched in OF_ALL_ROWS)
+            reached = [each.sides[0] for each in leaves if each.touched == "time"]
+            at_times += "".join(f"; the rows of {each} that the time has reached" for each in reached)
             return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources{at_times}"
         if plan.view_class == "append":
             return f"the result of the query over about {new:,} rows: {seen}"

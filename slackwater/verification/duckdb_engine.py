@@ -19,7 +19,7 @@ from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
-from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
 from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20
@@ -71,6 +71,8 @@ class DuckDbEngine:
             raise CannotComputeError(
                 "it uses the times of the epochs that ingested its rows, which are not in the files"
             )
+        if filters_by_time(view.identity):
+            raise CannotComputeError("it filters by the time of its epoch, which is not in its query")
         self._query(view)
         require_parents(self, view, self._views)
 

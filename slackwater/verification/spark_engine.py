@@ -57,6 +57,7 @@ class SparkEngine:
         views: the views of the catalog, by name.
         settings: the settings of reading, as in a run.
         spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
+        time_us: the time in filters by it, in microseconds since 1970; None without a view with one.
     """
 
     name = "spark"
@@ -68,7 +69,9 @@ class SparkEngine:
         views: Mapping[str, CatalogView],
         settings: FetchSettings,
         spark: SparkSession | None,
+        time_us: int | None = None,
     ) -> None:
+        self._time_us = time_us
         self._ansi, self._functions, self._views, self._settings = ansi, functions, views, settings
         self._spark = spark
         self._confined_session: SparkSession | None = None
@@ -126,6 +129,7 @@ class SparkEngine:
                 schema,
                 planned.views,
                 self._keys,
+                self._time_us,
             )
         except ViewError as error:
             raise CannotComputeError(str(error)) from error

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,6 +30,8 @@ from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
 from spark_bridge.analysis.view_definition import EMITTED, EXPIRING, ViewDefinition
+from spark_bridge.catalyst.epoch_timestamps import filters_by_time
+from spark_bridge.views.derived_views import filter_time_us
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore
@@ -140,7 +143,11 @@ class Verifier:
         definitions = [self._recorded(name) for name in dict.fromkeys(name for view in views for name in view.sources)]
         sources = recorded_sources(definitions, self._store, record.state_version)
         problems = {name: self._problems(source) for name, source in sources.items()}
-        starts = {DuckDbEngine.name: self._start_duckdb, SparkEngine.name: self._start_spark}
+        start_spark = partial(self._start_spark, filter_time_us(record.views.values()))
+        starts: Mapping[str, Callable[[Path], Engine]] = {
+            DuckDbEngine.name: self._start_duckdb,
+            SparkEngine.name: start_spark,
+        }
         with ExitStack() as stack:
             for name, problem in problems.items():
                 if isinstance(problem, FileProblemsError) and sources[name].definition.table is not None:
@@ -179,7 +186,7 @@ class Verifier:
         versions = {each: self._record.views.get(each) for each in view.views}
         if not versions or self._engine == SparkEngine.name or find_spec(DuckDbEngine.name) is None:
             return None
-        if _ESTIMATES.search(view.identity):
+        if _ESTIMATES.search(view.identity) or filters_by_time(view.identity):
             return None
         for each, version in versions.items():
             if version is None or reflected_epoch(self._catalog.views[each], version, self._record.epoch) != epoch:
@@ -262,10 +269,10 @@ class Verifier:
     def _start_duckdb(self, scratch: Path) -> DuckDbEngine:
         return DuckDbEngine(scratch, self._queries, self._catalog.views)
 
-    def _start_spark(self, scratch: Path) -> Engine:
+    def _start_spark(self, time_us: int | None, scratch: Path) -> Engine:
         assert self._catalog.pipeline is not None, "a root with a view has the pipeline in its catalog"
         pipeline, views = self._catalog.pipeline, self._catalog.views
-        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark)
+        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark, time_us)
 
     def _view(self, view: CatalogView) -> View:
         return View(self._root, self._record.views[view.name], view.key, self._record.epoch)

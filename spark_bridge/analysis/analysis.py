@@ -52,6 +52,7 @@ from spark_bridge.catalyst.single_values import (
     is_single_value,
 )
 from spark_bridge.catalyst.time_windows import has_grouping_sets, window_positions, window_time
+from spark_bridge.catalyst.timed_conditions import has_timed_filter
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
@@ -139,7 +140,11 @@ class _Analysis:
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
             single = SingleRows(self._catalyst, self._single_leaves(parents))
-            if has_join(self._catalyst, plan) or has_single_values(self._catalyst, plan):
+            if (
+                has_join(self._catalyst, plan)
+                or has_single_values(self._catalyst, plan)
+                or has_timed_filter(self._catalyst, plan)
+            ):
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
@@ -643,6 +648,7 @@ _OF_ROWS = {
     "whole": "a query over all rows whose rows",
     "beside": "a subquery beside which rows",
     "values": "a subquery whose value",
+    "timed": "a filter by the time of an epoch whose rows",
 }
 _INNER_TEXTS = {
     "groups": "the groups within",
@@ -653,6 +659,7 @@ _INNER_TEXTS = {
     "whole": "all rows at once",
     "beside": "the rows beside single values",
     "values": "the single value",
+    "timed": "the rows that the time lets in or out",
 }
 
 

@@ -1,7 +1,7 @@
-"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, windows, limits, rows beside values.
+"""Leaves whose rows are computed in each epoch, and stored nowhere: joins, windows, limits, rows beside values, timers.
 
-The rows that they are computed of are stored, as hidden views: the sides of a join, the rows below a window or a limit,
-and the rows and the values beside them.
+The rows that they are computed of are stored, as hidden views: the sides of a join, the rows below a window, a limit
+or a filter by the time, and the rows and the values beside them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from spark_bridge.catalyst.catalyst import Plan
+    from spark_bridge.catalyst.timed_conditions import TimeBound
 
 JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
 """The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
@@ -373,4 +374,36 @@ class BesidePlan:
         return f"{self.name} of {self.rows} beside {values} is {self.identity}"
 
 
-ComputedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan
+@dataclass(frozen=True, eq=False)
+class TimedPlan(_OverRows):
+    """A filter by the time of the epoch: rows come and leave as time passes.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows below it, whose first columns are its own; further ones are for `bounds`.
+        names: of its columns.
+        bounds: its conditions; a row fulfils all of them.
+        text: its conditions, for people.
+        identity: a text, equal for filters that keep the same.
+    """
+
+    names: list[str]
+    bounds: tuple[TimeBound, ...]
+    text: str
+    identity: str
+
+    @property
+    def touched(self) -> str:
+        """What an epoch makes of it, for people."""
+        return "time"
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which view, for an identity."""
+        return f"{self.name} of {self.rows} is {self.identity}"
+
+
+QueriedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan
+"""Those of which Spark computes a query in an epoch."""
+
+ComputedLeaf = QueriedLeaf | TimedPlan

@@ -34,6 +34,11 @@
         rows         and         Project              the columns of the rows
                                    rows
 
+    Filter                         Project            the columns under the names that the query uses
+      rows             ──→           a leaf           the rows that the time keeps, which nobody stores: see `TimedPlan`
+                       and         Project            the columns of the rows, and the values that the time reaches
+                                   rows
+
     Union                          Union
       rows of a        ──→           a leaf           rows of sources, if groups or joined rows stand beside them
       a leaf           and           a leaf
@@ -68,6 +73,7 @@ from spark_bridge.analysis.computed_leaves import (
     JoinPlan,
     LimitPlan,
     SingleValue,
+    TimedPlan,
     WholePlan,
     WindowPlan,
 )
@@ -75,10 +81,12 @@ from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
 from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
 from spark_bridge.catalyst.beside_form import BesideForm
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.catalyst.epoch_timestamps import filter_text
 from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.catalyst.single_values import SingleRows
 from spark_bridge.catalyst.time_bounds import time_bounds
 from spark_bridge.catalyst.time_windows import column_origin
+from spark_bridge.catalyst.timed_conditions import Boundary, TimeBound, TimedCondition, is_timed, timed_conditions
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -98,9 +106,9 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 """Spark's type of a join -> what its rows are, and its name for people."""
 
 
-InnerRows = Literal["groups", "sides", "keys", "order", "parts", "whole", "beside", "values"]
-"""The rows of a hidden view: groups, those of a side of a join, below a window or a limit, of a part of a union, or
-beside single values; or such a value."""
+InnerRows = Literal["groups", "sides", "keys", "order", "parts", "whole", "beside", "values", "timed"]
+"""The rows of a hidden view: groups, those of a side of a join, below a window, a limit or a filter by the time, of a
+part of a union, or beside single values; or such a value."""
 
 _Over = Callable[[Plan, Sequence[Expression], Sequence[str]], Plan]
 """Makes a query over a leaf: (leaf, its columns under the names and ids that the query uses, names) -> the query."""
@@ -167,6 +175,8 @@ class InnerCut:
         """
         if self._stands_beside(plan):
             return self._beside(plan)
+        if (split := self._split(plan)) is not None:
+            return self._timed(plan, *split)
         match simple_name(plan):
             case "Project" | "Filter":
                 return self._catalyst.with_children(plan, [self.of(plan.child())])
@@ -181,6 +191,8 @@ class InnerCut:
             return plan
         if self._stands_beside(plan):
             return self._beside(plan)
+        if (split := self._split(plan)) is not None:
+            return self._timed(plan, *split)
         if simple_name(plan) == "Window":
             return self._window(plan)
         if is_limit(plan):
@@ -466,6 +478,64 @@ class InnerCut:
             first = catalyst.with_children(each, [first])
         return first
 
+    def _split(self, plan: Plan) -> tuple[list[Expression], Plan] | None:
+        """The conditions on the time of a filter, or of an inner join, and the rows without them; None without one."""
+        catalyst, kind = self._catalyst, simple_name(plan)
+        if kind == "Filter":
+            condition = plan.condition()
+        elif kind == "Join" and plan.condition().isDefined() and _KINDS[join_type(plan)][0] == "inner":
+            condition = plan.condition().get()
+        else:
+            return None
+        conditions = catalyst.conjuncts(condition) if is_timed(catalyst, condition) else []
+        timed = [each for each in conditions if is_timed(catalyst, each)]
+        if not timed:
+            return None
+        others = [each for each in conditions if not is_timed(catalyst, each)]
+        if kind == "Join":
+            rest = catalyst.all_of(others) if others else None
+            return timed, catalyst.join_of(plan.joinType(), plan.left(), plan.right(), rest)
+        return timed, catalyst.filter(catalyst.all_of(others), plan.child()) if others else plan.child()
+
+    def _timed(self, plan: Plan, conditions: Sequence[Expression], rows: Plan) -> Plan:
+        """A filter by the time of the epoch as a leaf."""
+        catalyst, items = self._catalyst, self._catalyst.items
+        found = [timed_conditions(catalyst, each) for each in conditions]
+        if None in found:
+            self._check.check(plan)
+        parts = [part for each in found if each is not None for part in each]
+        columns = items(plan.output())
+        self._require_values(columns, "a filter by the time of an epoch")
+        below = self.of(rows)
+        stored = {attribute_id(each): number for number, each in enumerate(items(below.output()))}
+        names, more = list[str | None](), list[Expression]()
+        for part in parts:
+            if is_attribute(part.value) and attribute_id(part.value) in stored:
+                names.append(None)
+                continue
+            names.append(f"__sw_time_{1 + len(more)}")
+            more.append(catalyst.alias(part.value, f"__sw_time_{1 + len(more)}"))
+        inner = self._inner(below, more, "timed")
+        kept = items(inner.plan.output())
+        schema = catalyst.arrow_schema(inner.plan)
+        bounds = []
+        for part, name in zip(parts, names, strict=True):
+            column = name or str(kept[stored[attribute_id(part.value)]].name())
+            kind = schema.field(column).type
+            bounds.append(TimeBound(column, kind, part.leaves, part.at_equal, Boundary(catalyst, part.boundary)))
+        leaf = catalyst.local_relation(catalyst.seq(kept[: len(columns)])).newInstance()
+        timed = TimedPlan(
+            name=f"time {1 + len(self.computed)}",
+            rows=inner.name,
+            names=[str(each.name()) for each in kept[: len(columns)]],
+            bounds=tuple(bounds),
+            text=f"the rows with {' and '.join(each.sql() for each in conditions)}",
+            identity=" and ".join(map(_bound_text, bounds, parts)),
+        )
+        self.computed[timed.name] = timed
+        self.leaves[attribute_id(leaf.output().apply(0))] = timed.name
+        return self._as(plan, leaf)
+
     def _require_values(self, columns: Iterable[Expression], what: str) -> None:
         """Refuses columns of rows that leave by their values, if equal values cannot be found."""
         for each in columns:
@@ -538,6 +608,12 @@ class InnerCut:
             for side, rows in sides.items()
             for column, stored in zip(items(rows.output()), items(inner[side].plan.output()), strict=False)
         }
+
+
+def _bound_text(bound: TimeBound, condition: TimedCondition) -> str:
+    """A condition on the time, for an identity."""
+    sign = {(True, True): ">", (True, False): ">=", (False, False): "<", (False, True): "<="}
+    return f"{bound.column} {sign[bound.leaves, bound.at_equal]} {filter_text(str(condition.boundary.sql()))}"
 
 
 def _limit_text(form: LimitForm) -> str:

@@ -92,6 +92,11 @@ class ViewPlan:
         return self.view_class == "aggregate" or (self.view_class == "append" and bool(self.parents))
 
     @property
+    def is_timed(self) -> bool:
+        """Whether its rows come or leave as time passes, by a filter of its own."""
+        return any(leaf.touched == "time" for leaf in self.computed.values())
+
+    @property
     def sources_read(self) -> tuple[str, ...]:
         """The sources whose rows its query reads, and not by way of another view."""
         own = [name for name in self.columns if name not in self.parents and name not in self.computed]
@@ -128,7 +133,10 @@ class ViewPlan:
             )
             over.append("the first rows that come and leave")
         for leaf in self.computed.values():
-            if leaf.touched == "whole":
+            if leaf.touched == "time":
+                met += f"a scan of {leaf.sides[0]} for the rows that the time has reached since the last epoch; "
+                over.append("the rows that come and leave")
+            elif leaf.touched == "whole":
                 met += f"if a row of {leaf.sides[0]} changes, one Spark job over all of them, before and after; "
                 over.append("the rows that differ")
             elif leaf.touched == "values":

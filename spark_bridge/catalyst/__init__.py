@@ -9,6 +9,7 @@
     single_values     makes joins with one row of subqueries without correlation
     beside_form       makes one operator of projections and filters over rows with single values beside them
     epoch_timestamps  puts the time of an epoch into a plan
+    timed_conditions  makes boundaries in time, which reach the values of rows, of conditions on it
     time_windows      finds the windows of time in a grouping
     time_bounds       finds the bounds of a condition for the difference of two times
     session_windows   makes windows by key of the sessions in a grouping

@@ -10,11 +10,14 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, parts_of,
 _KINDS = frozenset({"CurrentTimestamp", "Now", "CurrentDate", "LocalTimestamp"})
 _CLOCK_WORDS = frozenset({"now", "today", "tomorrow", "yesterday"})
 _TIMES = frozenset({"DateType", "TimestampType", "TimestampNTZType"})
+_SUBQUERY = "catalyst.expressions.SubqueryExpression"
 _TYPED_LITERAL = re.compile(
     rf"""\b(?:date|timestamp(?:_ltz|_ntz)?)\s*(['"])\s*(?:{"|".join(_CLOCK_WORDS)})\b""", re.IGNORECASE
 )
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_IN_IDENTITY = re.compile(r"\b(?:current_timestamp|now|current_date|localtimestamp)\(")
+_NAMES = "current_timestamp|now|current_date|localtimestamp"
+_IN_IDENTITY = re.compile(rf"\b(?:{_NAMES})\(")
+_FILTERS = re.compile(rf"\bepoch_(?:{_NAMES})\(")
 
 
 def is_epoch_timestamp(expression: Expression) -> bool:
@@ -50,6 +53,48 @@ def wall_clock_literal(text: str) -> str | None:
 def uses_epoch_timestamps(identity: str) -> bool:
     """Whether the values of a view with this identity depend on the time of ingestion."""
     return _IN_IDENTITY.search(identity) is not None
+
+
+def filter_text(text: str) -> str:
+    """The identity of a filter by the time of the present epoch: no value of it depends on the time of ingestion."""
+    return _IN_IDENTITY.sub(lambda found: f"epoch_{found[0]}", text)
+
+
+def filters_by_time(identity: str) -> bool:
+    """Whether rows of a view with this identity come or leave as time passes."""
+    return _FILTERS.search(identity) is not None
+
+
+def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
+    """An analysed plan, as Spark makes it of a query, with a time in place of every `current_timestamp()` and the like.
+
+    Args:
+        catalyst: of the session.
+        plan: the plan.
+        time_us: the time, in microseconds since 1970.
+    """
+    timestamps = EpochTimestamps(catalyst)
+
+    def within(expression: Expression) -> Expression:
+        return catalyst.rewrite(expression, replaced)
+
+    def replaced(part: Expression) -> Expression | None:
+        if is_epoch_timestamp(part):
+            return timestamps.put_in(part)
+        return part.withNewPlan(of(part.plan())) if catalyst.is_instance(part, _SUBQUERY) else None
+
+    def of(part: Plan) -> Plan:
+        if not catalyst.may_have(part, "CURRENT_LIKE"):
+            return part
+        children = catalyst.items(part.children())
+        part = catalyst.with_children(part, map(of, children)) if children else part
+        if not any(catalyst.may_have(each, "CURRENT_LIKE") for each in catalyst.items(part.expressions())):
+            return part
+        return catalyst.with_expressions(part, within) or part
+
+    plan = of(plan)
+    timestamps.set_time(time_us)
+    return plan
 
 
 def epoch_time_us(epoch: int) -> int:
@@ -107,13 +152,13 @@ class EpochTimestamps:
             case "Project":
                 return catalyst.project(self._all_put_in(plan.projectList()), children[0])
             case "Filter":
-                return catalyst.filter(self._put_in(plan.condition()), children[0])
+                return catalyst.filter(self.put_in(plan.condition()), children[0])
             case "Aggregate":
                 grouping = self._all_put_in(plan.groupingExpressions())
                 values = self._all_put_in(plan.aggregateExpressions())
                 return catalyst.aggregate(grouping, values, children[0])
             case "Generate":
-                return catalyst.generate(plan, self._put_in(plan.generator()), children[0])
+                return catalyst.generate(plan, self.put_in(plan.generator()), children[0])
             case "Expand":
                 projections = [self._all_put_in(each) for each in catalyst.items(plan.projections())]
                 return catalyst.expand(projections, plan.output(), children[0])
@@ -121,9 +166,10 @@ class EpochTimestamps:
                 raise AssertionError(f"{other} is not row by row")
 
     def _all_put_in(self, expressions: Any) -> list[Expression]:
-        return [self._put_in(each) for each in self._catalyst.items(expressions)]
+        return [self.put_in(each) for each in self._catalyst.items(expressions)]
 
-    def _put_in(self, expression: Expression) -> Expression:
+    def put_in(self, expression: Expression) -> Expression:
+        """The analysed expression with the settable time."""
         return self._catalyst.rewrite(expression, lambda part: self._time(part) if is_epoch_timestamp(part) else None)
 
     def _time(self, timestamp: Expression) -> Expression:

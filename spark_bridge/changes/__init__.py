@@ -9,10 +9,11 @@
     limited_rows ── first_rows      the changed rows of a limit: the first rows, kept with spare ones, before and after
     whole_rows                      the changed rows of a query over all rows, computed before and after
     beside_rows                     the changed rows of a query over rows with single values beside them
+    timed_rows                      the changed rows of a filter by the time: those that it has reached since
     leaf_queries                    what joins, windows and limits compute, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     sides ── rows_before            the rows of a side of a join, or below a window, by the hash of their key
-             └─ memory_tier, kept_rows      those that are kept in this process, the hottest ones
+             └─ memory_tier                 those that are kept in this process, the hottest ones
 
 `Changes` is the face that a grouping follows, whatever its rows are.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import Lock
 from weakref import WeakKeyDictionary
 
-from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan
+from spark_bridge.analysis.computed_leaves import JoinPlan, QueriedLeaf
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
 from spark_bridge.catalyst.row_chain import RowChain
@@ -20,9 +20,9 @@ class LeafQueries:
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst, self._lock = catalyst, Lock()
-        self._made: WeakKeyDictionary[ComputedLeaf, RowChain | PlannedOnce] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[QueriedLeaf, RowChain | PlannedOnce] = WeakKeyDictionary()
 
-    def of(self, leaf: ComputedLeaf) -> RowChain | PlannedOnce:
+    def of(self, leaf: QueriedLeaf) -> RowChain | PlannedOnce:
         """The condition of a join over rows that meet, an order of rows, or the query of another leaf."""
         with self._lock:
             if leaf not in self._made:

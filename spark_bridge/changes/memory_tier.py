@@ -16,7 +16,7 @@ import lance
 
 from actors.formats.limits import row_bytes
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.changes.kept_rows import KeptRows
+from spark_bridge.datasets.kept_rows import KeptRows
 from state.errors import StorageError
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD
 

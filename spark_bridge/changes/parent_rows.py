@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, WholePlan
+from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, TimedPlan, WholePlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.beside_rows import BesideRows
@@ -19,6 +19,7 @@ from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Pa
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.limited_rows import LimitedRows
 from spark_bridge.changes.parents import Parents
+from spark_bridge.changes.timed_rows import TimedRows
 from spark_bridge.changes.touched_rows import TouchedRows
 from spark_bridge.changes.whole_rows import WholeRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
@@ -33,15 +34,24 @@ class ParentRows:
 
     Args:
         parents: of all views that are read.
+        timed: makes the rows of filters by the time.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
+        begun_us: the time at which the rows of a view were right before the changes; that of the epoch by default.
     """
 
-    def __init__(self, parents: Parents, parallelism: int, time_us: int) -> None:
-        self._parents = parents
+    def __init__(
+        self, parents: Parents, timed: TimedRows, parallelism: int, time_us: int, begun_us: int | None = None
+    ) -> None:
+        self._parents, self._timed = parents, timed
         self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
         self._whole, self._beside = WholeRows(parents), BesideRows(parents)
-        self._parallelism, self._time_us = parallelism, time_us
+        self._parallelism, self.time_us = parallelism, time_us
+        self._begun_us = time_us if begun_us is None else begun_us
+
+    def since(self, begun_us: int | None) -> ParentRows:
+        """The same, for a view whose rows were right at another time."""
+        return ParentRows(self._parents, self._timed, self._parallelism, self.time_us, begun_us)
 
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
@@ -55,7 +65,7 @@ class ParentRows:
         rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
         frames, nbytes = dict(rows.frames), rows.nbytes
         for name, leaf in plan.computed.items():
-            if self._parents.are_changed(leaf.sides):
+            if self._is_changed(leaf):
                 changed, size = self._changed(leaf, _used_of(plan, leaf))
                 frames[name] = changed if weighted else self._without_weights(changed)
                 nbytes += size
@@ -76,24 +86,33 @@ class ParentRows:
             rows, size = self._parents.all(name, columns, wanted)
             frames[name] = _with_origin(rows, used, name, parent) if _has_origins(plan) else rows
             nbytes += size
-        return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+        return EpochRows(frames, nbytes, self._parallelism, self.time_us)
 
     def none(self) -> EpochRows:
         """No rows."""
-        return EpochRows({}, 0, self._parallelism, self._time_us)
+        return EpochRows({}, 0, self._parallelism, self.time_us)
 
     def count(self, plan: ViewPlan) -> int:
         """The number of all rows of a view's parents."""
         return sum(map(self._parents.num_rows, plan.parents))
 
     def are_changed(self, plan: ViewPlan) -> bool:
-        """Whether a parent of a view has changes."""
-        return bool(self._changes(plan, plan.parents))
+        """Whether a parent of a view has changes, or the time reaches a row of one."""
+        return bool(self._changes(plan, plan.parents)) or any(map(self._is_due, plan.computed.values()))
 
     def origins(self, plan: ViewPlan) -> pa.Array:
         """The origins of a view's rows that may change, each once: the changed rows of its parents."""
         origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
+
+    def _is_changed(self, leaf: ComputedLeaf) -> bool:
+        return self._parents.are_changed(leaf.sides) or self._is_due(leaf)
+
+    def _is_due(self, leaf: ComputedLeaf) -> bool:
+        """Whether the time reaches a row of a filter by it."""
+        if not isinstance(leaf, TimedPlan):
+            return False
+        return self._timed.are_due(self._parents, leaf, self._begun_us, self.time_us)
 
     def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> tuple[LeafRows, int]:
         """The rows of a computed leaf that leave and those that come, with their weights at the end, and a size."""
@@ -106,6 +125,8 @@ class ParentRows:
                 rows = self._joined.changed(leaf, columns)
             case LimitPlan():
                 rows = self._limited.changed(leaf, columns)
+            case TimedPlan():
+                rows = self._timed.changed(self._parents, leaf, columns, self._begun_us, self.time_us)
             case _:
                 rows = self._touched.changed(leaf, columns)
         return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
@@ -126,6 +147,8 @@ class ParentRows:
                 return self._whole.all(leaf, columns)
             case BesidePlan():
                 return self._beside.all(leaf, columns, values)
+            case TimedPlan():
+                return self._timed.all(self._parents, leaf, columns, values, self.time_us)
             case _:
                 return self._touched.all(leaf, columns, values)
 
@@ -145,7 +168,7 @@ class ParentRows:
             frames[name] = LeafRows.of_table(self._parents.catalyst.spark, table)
             count(WorkCost(given=table.num_rows))
             nbytes += table.nbytes
-        return EpochRows(frames, nbytes, self._parallelism, self._time_us)
+        return EpochRows(frames, nbytes, self._parallelism, self.time_us)
 
 
 def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:

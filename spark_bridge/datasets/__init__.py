@@ -3,6 +3,7 @@
     rows of a result ── result_rows ──→ view_table ── one commit ──→ version
     staged fragments ── stored_rows ──→ view_table
     deleted rows ────── row_deletions ─→ view_table
+    all rows of one ─── kept_rows        in memory, changed as the dataset is
 
 Invariants: one writer; each commit makes exactly the next version, without a retry; a path is never used twice; readers
 see a version after an epoch record names it; `tidy` does small tasks only, between two epochs; on a disk, the files of

@@ -47,12 +47,14 @@ class WantedRows:
         files: paths of the files whose rows are read; None for all files.
         values: of the rows that are read.
         fragments: the numbers of the fragments that have rows of these files; None if it is not known.
+        also: a further condition; None without one.
     """
 
     source: str | None = None
     files: Collection[str] | None = None
     values: Wanted = field(default_factory=dict)
     fragments: Collection[int] | None = None
+    also: pc.Expression | None = None
 
     def condition(self, schema: pa.Schema) -> Any:
         """For a scan of a dataset with this schema; None for all rows."""
@@ -61,6 +63,7 @@ class WantedRows:
             if name in schema.names:
                 condition = pc.field(name).isin(values.drop_null().cast(schema.field(name).type))
                 conditions.append(condition | pc.field(name).is_null() if values.null_count else condition)
+        conditions += [] if self.also is None else [self.also]
         return reduce(lambda one, other: one & other, conditions) if conditions else None
 
 

@@ -6,7 +6,7 @@
                        expiring_rows                  sides of joins whose rows leave by the watermarks
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, aggregate_view   the changes of other views
-                       weighted_rows                  the changes of joins, windows and limits
+                       weighted_rows                  the changes of joins, windows, limits and filters by time
     full_views         full_view                      recomputed from all stored rows, in a thread
     shared_views                                      hidden views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -107,7 +109,7 @@ class AggregateView:
             for part in other._distinct.parts(other._distinct.schema.names):
                 self._distinct = self._with(self._distinct, self._distinct_path, part)
         assert self._table is not None, "there is a part, with or without rows"
-        return self._version(self._table)
+        return replace(self._version(self._table), progress=version.progress)
 
     def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
         """A dataset that has further rows; a new one if there is none yet."""

@@ -7,7 +7,8 @@ then are kept, and follow in the epoch that shows the view.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
@@ -18,7 +19,7 @@ from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import base_name, next_name
+from state.tables.stored_rows import base_name, is_stored_rows, next_name
 
 _AT_ONCE_ROWS = 200_000
 """Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
@@ -54,6 +55,11 @@ class RowsOfParents(Protocol):
 
     def are_changed(self, plan: ViewPlan) -> bool: ...
 
+    @property
+    def time_us(self) -> int: ...
+
+    def since(self, begun_us: int | None) -> RowsOfParents: ...
+
 
 class _Unshown:
     """A view that lacks the rows of its parents.
@@ -68,6 +74,7 @@ class _Unshown:
         self.plan, self.view, self.version = plan, view, version
         self.computed: Future[ViewVersion] | None = None
         self.begun: dict[str, ViewVersion] = {}
+        self.begun_us = 0
         self._changes: dict[str, ChangeSet] = {}
 
     @property
@@ -210,7 +217,10 @@ class DerivedViews:
         created: list[str] = []
         rows = self._rows(epoch, parents)
         for level in _levels(self._plans, self._shared):
-            work = {recorded: each for name in level for recorded, each in self._work(epoch, name, parents, rows)}
+            work: dict[str, Callable[[], ViewVersion]] = {}
+            for name in level:
+                since = rows.since(_time_of(versions.get(name)))
+                work.update(self._work(epoch, name, parents, since))
             for recorded, version in run(work).items():
                 name = base_name(recorded)
                 if recorded != name:
@@ -225,6 +235,8 @@ class DerivedViews:
                     created.append(name)
                 versions[name] = replace(version, name=name)
             for name in level:
+                if name in self._shown and self._plans[name].is_timed:
+                    versions[name] = _right_at(versions[name], rows.time_us)
                 if name in self._shown:
                     parent = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
                     parents.update(dict.fromkeys(self._shared.names(name), parent))
@@ -237,7 +249,22 @@ class DerivedViews:
                 rows = self._rows(epoch, parents)
                 work = partial(_apply_all, each, rows)
                 each.begun = {parent: parents[parent].version for parent in each.plan.parents}
+                each.begun_us = rows.time_us
                 each.computed = self._thread.submit(self._compute, name, work)
+
+    def are_due(self, epoch: int, parents: Mapping[str, Parent], versions: Mapping[str, ViewVersion]) -> bool:
+        """Whether an epoch that is made now takes rows out of one of them, or lets some in, as time has passed.
+
+        Args:
+            epoch: its number.
+            parents: name → parent, of all views that are maintained.
+            versions: name → version of each view that readers see.
+        """
+        timed = [name for name in self._shown if name in versions and self._plans[name].is_timed]
+        rows = self._rows(epoch, parents) if timed else None
+        return rows is not None and any(
+            rows.since(_time_of(versions[name])).are_changed(self._plans[name]) for name in timed
+        )
 
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:
         """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
@@ -283,7 +310,8 @@ class DerivedViews:
         elif unshown.computed is not None:
             unshown.keep(parents)
             if unshown.is_computed:
-                yield name, partial(_catch_up, unshown, self._rows(epoch, unshown.since(parents)))
+                changed = self._rows(epoch, unshown.since(parents))
+                yield name, partial(_catch_up, unshown, changed.since(unshown.begun_us))
 
     def _restart(self, name: str) -> None:
         plan = self._plans[name]
@@ -293,6 +321,27 @@ class DerivedViews:
     @staticmethod
     def _is_ready(unshown: _Unshown, maintained: Collection[str]) -> bool:
         return all(parent in maintained for parent in unshown.plan.parents)
+
+
+def _right_at(version: ViewVersion, time_us: int) -> ViewVersion:
+    """A version of a view over filters by the time, whose rows are right at a time."""
+    return replace(version, progress=json.dumps({"time_us": time_us}))
+
+
+def _time_of(version: ViewVersion | None) -> int | None:
+    """The time at which the rows of a view over filters by the time are right; None for other views."""
+    time_us: int | None = json.loads(version.progress or "{}").get("time_us") if version is not None else None
+    return time_us
+
+
+def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
+    """The time of the last epoch in which filters by the time were computed, in microseconds; None without one.
+
+    Args:
+        versions: those of the views of one epoch.
+    """
+    derived = [each for each in versions if not is_stored_rows(each.name) and each.reflects_epoch is None]
+    return max((time_us for each in derived if (time_us := _time_of(each)) is not None), default=None)
 
 
 def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:

@@ -19,6 +19,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
+from spark_bridge.catalyst.epoch_timestamps import with_time
 from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
@@ -32,6 +33,7 @@ def recompute(
     schema: pa.Schema,
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
+    time_us: int | None = None,
 ) -> pa.Table:
     """All rows of a view, computed from the rows of sources alone.
 
@@ -43,6 +45,7 @@ def recompute(
         schema: of the result.
         views: name → view, of those that it reads; they are computed too.
         keys: the sources of which views see the last row of each key.
+        time_us: the time in filters by it, in microseconds since 1970; None for that of the computation.
 
     Raises:
         ViewError: the query is invalid, or its result has another schema.
@@ -50,7 +53,7 @@ def recompute(
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
     try:
-        with computed(spark, definition, frames, views, keys) as result:
+        with computed(spark, definition, frames, views, keys, time_us) as result:
             return table_of_frame(result, schema)
     except (pa.ArrowInvalid, ValueError) as error:
         raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
@@ -69,6 +72,7 @@ def computed(
     frames: Mapping[str, DataFrame],
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
+    time_us: int | None = None,
 ) -> Iterator[DataFrame]:
     """A view over all rows of its leaves, as a lazy frame, with total orders and the sessions that an epoch computes.
 
@@ -80,11 +84,12 @@ def computed(
         frames: source or view → its rows; all sources that the view may read, and the views whose rows are stored.
         views: name → view, of those that it reads; without a frame, the view is computed too.
         keys: the sources of which views see the last row of each key.
+        time_us: see `recompute`.
     """
     frames = {name: current_rows(frame, keys[name]) if name in keys else frame for name, frame in frames.items()}
     with ExitStack() as stack:
         catalyst = Catalyst(spark)
-        plan = _plan(spark, definition, frames, views, stack)
+        plan = _plan(spark, definition, frames, views, stack, time_us)
         yield catalyst.frame(TotalOrder(catalyst, definition.name).of(with_all_sessions(catalyst, plan)))
 
 
@@ -94,6 +99,7 @@ def _plan(
     frames: Mapping[str, DataFrame],
     views: Mapping[str, PlannedView],
     stack: ExitStack,
+    time_us: int | None,
 ) -> Plan:
     """The analysed plan of a view.  The stack drops the temporary views."""
     catalyst = Catalyst(spark)
@@ -103,14 +109,16 @@ def _plan(
             seen = {
                 each: frame.select(*map(quoted_name, _columns(view, each, frame))) for each, frame in frames.items()
             }
-            plan = _plan(spark, view.definition, seen, view.views, stack)
+            plan = _plan(spark, view.definition, seen, view.views, stack, time_us)
             tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
     for name, frame in tables.items():
         frame.createOrReplaceTempView(name)
         stack.callback(spark.catalog.dropTempView, name)
     if definition.function is None:
-        return analysed(spark.sql(definition.query or ""))
-    return analysed(definition.function(**{name: tables[name] for name in definition.parameters}))
+        frame = spark.sql(definition.query or "")
+    else:
+        frame = definition.function(**{name: tables[name] for name in definition.parameters})
+    return analysed(frame) if time_us is None else with_time(catalyst, analysed(frame), time_us)
 
 
 def _columns(view: PlannedView, name: str, frame: DataFrame) -> list[str]:

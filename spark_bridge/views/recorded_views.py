@@ -21,6 +21,7 @@ from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import ShownView, View, seconds_behind
 from state.clock import Clock
+from state.epoch import next_epoch
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import (
@@ -82,7 +83,7 @@ class RecordedViews:
         derived: the incremental views over other views.
         adopt: maintains a backfill that is complete epoch by epoch, from now on.
         create_empty: makes the dataset of a view that fails in its first epoch, without rows.
-        clock: begins recomputations.
+        clock: begins recomputations, and tells the time of the next epoch.
     """
 
     def __init__(
@@ -270,6 +271,11 @@ class RecordedViews:
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
+    @property
+    def are_due(self) -> bool:
+        """Whether an epoch that is made now takes rows out of a view, or lets some in, as time has passed."""
+        return self._derived.are_due(next_epoch(self._clock, self._epoch), self._parents({}), self.versions)
+
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:
         """Progress of the views that readers see.
 
@@ -320,6 +326,7 @@ class RecordedViews:
         self._new.clear()
         changed = corrected.union(sources)
         self.ingested.update(changed)
+        changed = changed.union(self._changed_by_time(before))
         self._epoch = epoch
         if changed or not self._rows_epoch:
             self._rows_epoch = epoch
@@ -330,6 +337,20 @@ class RecordedViews:
         views = {name: each for name, each in self.versions.items() if name not in kept_for_others}
         created = [each for each in created if each.name not in kept_for_others]
         return EpochViews(views | unshown, tuple(created), dropped, (), stopped)
+
+    def _changed_by_time(self, before: Mapping[str, ViewVersion]) -> set[str]:
+        """The sources of views with filters by the time that an epoch has changed.
+
+        Args:
+            before: the versions before the epoch.
+        """
+        timed = {name: each.plan for name, each in self._planned.items() if each.plan.is_timed}
+        return {
+            source
+            for name, plan in timed.items()
+            if name in before and name in self.versions and before[name].datasets != self.versions[name].datasets
+            for source in plan.sources
+        }
 
     def regroup(self, epoch: int, make: Callable[[ViewPlan], Regrouping], run: RunWork) -> list[CatalogView]:
         """Makes the views that take over the groups of those that they replace; they follow from this epoch on.

@@ -25,7 +25,8 @@ class ViewVersion:
         distinct_version: the version of that dataset.
         reflects_epoch: for a view that is recomputed as a whole: the epoch of the rows that it shows.
         pinned_epoch: for a backfill: the last epoch of the earlier rows that it reads.
-        progress: for a backfill: its progress through these rows, as JSON.
+        progress: for a backfill: its progress through these rows, as JSON.  Of a view with a filter by the time it has
+            the time to which the rows are right.
     """
 
     name: str

@@ -29,6 +29,9 @@ _SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
+_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/changes/timed_rows.py"
+_TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
+_TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
 _CLOSING = (
     "tests/spark_bridge/views/test_closing_views.py::"
@@ -337,6 +340,54 @@ VIEW_MUTANTS = (
         shown_by="tests/spark_bridge/catalyst/test_arrow_frames.py::test_an_empty_chunk_ends_nothing[1-50000]",
     ),
     Mutant(
+        "rows stay when the time has reached them",
+        _TIMED_ROWS,
+        (("        if not turning:\n", "        if turning is not None:\n"),),
+        shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "rows that come with a file are compared with the time of the epoch before the time passes",
+        _TIMED_ROWS,
+        (("new.append(changes.new.select(read).filter(was))", "new.append(changes.new.select(read).filter(is_now))"),),
+        shown_by=f"{_TIMED}[between]",
+    ),
+    Mutant(
+        "an equal boundary has reached no row",
+        "spark_bridge/catalyst/timed_conditions.py",
+        (("return value <= limit if self.at_equal else", "return value < limit if self.at_equal else"),),
+        shown_by=f"{_TIMED}[between]",
+    ),
+    Mutant(
+        "the time to which a view is right is that of the epoch",
+        "spark_bridge/views/derived_views.py",
+        (("since = rows.since(_time_of(versions.get(name)))", "since = rows.since(None)"),),
+        shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "a row that comes later wakes no epoch",
+        _TIMED_ROWS,
+        (("known[bound] = min(found, default=None)", "known[bound] = first"),),
+        shown_by=_TIME_COMES,
+    ),
+    Mutant(
+        "each poll looks for rows whose time has come",
+        "spark_bridge/materializer.py",
+        (("_TIMERS_EVERY_S = 5.0", "_TIMERS_EVERY_S = 0.0"),),
+        shown_by=_TIME_COMES,
+    ),
+    Mutant(
+        "a boundary that went back leaves the next value as it was",
+        _TIMED_ROWS,
+        (("            self._forget(timed)  # rows that", "            timed.names  # rows that"),),
+        shown_by=f"{_TIMERS}::test_rows_come_again_after_a_boundary_went_back",
+    ),
+    Mutant(
+        "a scan reads the rows that the time reached before",
+        "spark_bridge/catalyst/timed_conditions.py",
+        (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),
+        shown_by=f"{_TIMERS}::test_rows_that_leave_are_found_by_their_values",
+    ),
+    Mutant(
         "of equal rows all leave",
         "spark_bridge/changes/equal_rows.py",
         (("numbered(present) >= numbers[present]", "numbers[present] == 0"),),
@@ -392,7 +443,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory never leave",
-        "spark_bridge/changes/kept_rows.py",
+        "spark_bridge/datasets/kept_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
@@ -763,7 +814,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory do not expire",
-        "spark_bridge/changes/kept_rows.py",
+        "spark_bridge/datasets/kept_rows.py",
         (("            run.expire(column, before_us)\n", "            pass\n"),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
     ),

@@ -530,3 +530,21 @@ def test_sessions_are_left_to_spark_which_puts_whole_ones_together(root: Committ
         (name, Outcome.EQUAL, "spark") for name in ("all", "late")
     ]
     assert root.stored("late").equals(root.stored("all")), "each key has one session"
+
+
+def test_filters_by_the_time_are_computed_at_the_time_of_their_epoch(root: CommittedRoot) -> None:
+    views = [
+        ViewDefinition("timed", "SELECT k, i FROM t WHERE moment + INTERVAL '30 12' DAY TO HOUR > now()"),
+        ViewDefinition("above", "SELECT k, count(*) AS n FROM timed GROUP BY k"),
+        ViewDefinition("within", "SELECT count(DISTINCT k) AS n FROM t WHERE day > current_date() - 20"),
+    ]
+    written(root, *views)
+    root.put("later.csv", body("csv", rows(40, 8)))
+    root.ingest({"later.csv": 8})
+    root.ingest({})
+    counts = []
+    for epoch in root.epochs:
+        found = root.verify(epoch=epoch)
+        assert found.all_equal and {each.engine for each in found.views} == {"spark"}
+        counts.append(check(found, "timed").rows)
+    assert counts[-2] > counts[-1] > 0, "rows leave without files"

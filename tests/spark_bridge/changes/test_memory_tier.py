@@ -14,8 +14,8 @@ import pytest
 
 from spark_bridge.changes import memory_tier
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.changes.kept_rows import KeptRows
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
+from spark_bridge.datasets.kept_rows import KeptRows
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, JOIN_FIELD
 

@@ -37,6 +37,8 @@ class ModelParentRows:
         joined: makes the rows of joins over them.
     """
 
+    time_us = 0
+
     def __init__(self, root: SimulatedRoot, parents: Mapping[str, Parent], joined: Callable[[], JoinedParents]) -> None:
         self._root, self._parents, self._joined = root, parents, joined
 
@@ -44,6 +46,10 @@ class ModelParentRows:
     def joined(self) -> JoinedParents:
         """The rows of joins."""
         return self._joined()
+
+    def since(self, begun_us: int | None) -> ModelParentRows:
+        """The same: no view of the simulator filters by the time."""
+        return self
 
     def all(self, plan: ViewPlan) -> EpochRows:
         if plan.computed:

@@ -1,0 +1,146 @@
+"""The rows of filters by the time of the epoch, or those that an epoch changes.  Nobody stores them.
+
+The rows below such a filter are stored.  With `F` the filter as of the time at which the view was right last, and `G`
+that of this epoch, `-` and `+` for the rows that leave and come, an epoch changes::
+
+    F(rows+) - F(rows-)     +     G(rows after) - F(rows after)
+
+The second difference is read by the values that the boundary in time has passed since; no other row can be in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from threading import Lock
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from spark_bridge.analysis.computed_leaves import TimedPlan
+from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.catalyst.timed_conditions import TimeBound
+from spark_bridge.changes.change_set import with_weights
+from spark_bridge.changes.equal_rows import different
+from spark_bridge.changes.parents import Parents
+from spark_bridge.hand_over.dataset_frame import WantedRows
+from spark_bridge.work_cost import count
+from state.lance.lance_access import open_dataset
+from state.tables.epoch_trace import WorkCost
+from state.tables.stored_rows import WEIGHT_FIELD
+
+
+class TimedRows:
+    """Makes the rows of these filters, and knows the next value of each that the time reaches.
+
+    The values are kept in this process between epochs; they are made from the datasets, when they are not known.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._next: WeakKeyDictionary[TimedPlan, dict[TimeBound, int | None]] = WeakKeyDictionary()
+
+    def changed(self, parents: Parents, timed: TimedPlan, columns: list[str], begun_us: int, time_us: int) -> pa.Table:
+        """The rows that leave and those that come, with their weights at the end.
+
+        Args:
+            parents: the view with the rows below the filter is among them.
+            timed: the filter.
+            columns: of its result that are wanted, in its order.
+            begun_us: the time at which its rows were right last, in microseconds since 1970.
+            time_us: the time of the epoch.
+        """
+        read = _read(timed, columns)
+        changes = parents.by_name[timed.rows].changes
+        turned = self._turned(parents, timed, read, begun_us, time_us)
+        was, is_now = _kept_at(timed, begun_us), _kept_at(timed, time_us)
+        gone, new = [turned.filter(was)], [turned.filter(is_now)]
+        if changes is not None:
+            gone.append(parents.gone(timed.rows).select(read).filter(was))
+            new.append(changes.new.select(read).filter(was))
+            self._note(timed, changes.new, begun_us)
+        if any(bound.goes_back(begun_us, time_us) for bound in timed.bounds):
+            self._forget(timed)  # rows that the time had reached are among the next ones
+        both = with_weights(pa.concat_tables(gone), pa.concat_tables(new))
+        return different(both.select([*columns, WEIGHT_FIELD.name]))
+
+    def all(
+        self, parents: Parents, timed: TimedPlan, columns: list[str], values: Mapping[str, pa.Array], time_us: int
+    ) -> tuple[LeafRows, int]:
+        """All rows at a time, or at least those with these values, and the size of what is read, in bytes.
+
+        Args:
+            parents: see `changed`.
+            timed: the filter.
+            columns: see `changed`.
+            values: column → its values.
+            time_us: the time, in microseconds since 1970.
+        """
+        self._forget(timed)  # rows may have come before that `changed` has not seen
+        return parents.all(timed.rows, columns, WantedRows(values=values, also=_kept_at(timed, time_us)))
+
+    def are_due(self, parents: Parents, timed: TimedPlan, begun_us: int, time_us: int) -> bool:
+        """Whether the time reaches a row between two times.  Arguments as for `changed`."""
+        with self._lock:
+            known = self._next.setdefault(timed, {})
+        for bound in timed.bounds:
+            if bound.turns(begun_us, time_us) is None:
+                continue
+            if bound.goes_back(begun_us, time_us):
+                return True
+            first = known.get(bound)
+            if bound not in known or (first is not None and bound.has_reached(first, begun_us)):
+                first = known[bound] = _first_after(parents, timed, bound, begun_us)
+            if first is not None and bound.has_reached(first, time_us):
+                return True
+        return False
+
+    def _forget(self, timed: TimedPlan) -> None:
+        with self._lock:
+            self._next.pop(timed, None)
+
+    def _note(self, timed: TimedPlan, new: pa.Table, begun_us: int) -> None:
+        """Notes the values of rows that come, among those that the time reaches next."""
+        with self._lock:
+            known = self._next.get(timed, {})
+        for bound, first in known.items():
+            values = new.filter(~bound.reached(begun_us)).column(bound.column)
+            found = [each for each in (first, bound.first_of(values)) if each is not None]
+            known[bound] = min(found, default=None)
+
+    @staticmethod
+    def _turned(parents: Parents, timed: TimedPlan, read: list[str], begun_us: int, time_us: int) -> pa.Table:
+        """The rows after the changes that may be kept at one of the two times alone."""
+        turning = [each for bound in timed.bounds if (each := bound.turns(begun_us, time_us)) is not None]
+        version = parents.by_name[timed.rows].version
+        dataset = open_dataset(parents.root.child(version.path), version.version)
+        if not turning:
+            return dataset.schema.empty_table().select(read)
+        rows = dataset.to_table(columns=read, filter=reduce(lambda one, other: one | other, turning))
+        count(WorkCost(given=rows.num_rows))
+        return rows
+
+
+def _read(timed: TimedPlan, columns: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*columns, *(each.column for each in timed.bounds)]))
+
+
+def _kept_at(timed: TimedPlan, time_us: int) -> pc.Expression:
+    """Whether a row is kept at a time."""
+    return reduce(lambda one, other: one & other, (each.keeps(time_us) for each in timed.bounds))
+
+
+def _first_after(parents: Parents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:
+    """The least value of all rows that the time has not reached."""
+    version = parents.by_name[timed.rows].version
+    dataset = open_dataset(parents.root.child(version.path), version.version)
+    batches = dataset.scanner(columns=[bound.column], filter=~bound.reached(time_us)).to_batches()
+    return min(_firsts(bound, batches), default=None)
+
+
+def _firsts(bound: TimeBound, batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    for batch in batches:
+        first = bound.first_of(pa.chunked_array([batch.column(0)]))
+        if first is not None:
+            yield first

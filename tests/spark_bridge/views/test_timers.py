@@ -1,0 +1,314 @@
+"""Filters by the time of the epoch: at every epoch the rows that Spark finds when that time is written in their place.
+
+The expected rows are Spark's answer to the query with a constant in place of `now()`, over the present files.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from unittest.mock import patch
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis.analysis import analyse
+from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
+from spark_bridge.changes import timed_rows
+from spark_bridge.materializer import Materializer
+from spark_bridge.views import derived_views
+from state.clock import ManualClock
+from state.errors import NotIncrementalError
+from tests.cases import few
+from tests.spark_bridge.followed_view import FollowedView
+from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.view_graph import ViewGraph, random_files
+from tests.spark_bridge.ways_of_rows import as_if_many
+
+_BEGIN = datetime(2013, 1, 1, 12, tzinfo=UTC)
+_NOW = re.compile(r"\b(now|current_timestamp|current_date|localtimestamp)\(\)")
+_TIMES = pa.schema([("i", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
+_SCHEMAS = {"t": SCHEMA, "u": SCHEMA}
+_TYPES = {"current_date": "DATE", "localtimestamp": "TIMESTAMP_NTZ"}
+
+VIEWS = {
+    "leaves": "SELECT k, i, at FROM t WHERE at > now() - INTERVAL 5 HOURS",
+    "comes": "SELECT k, i FROM t WHERE at <= current_timestamp()",
+    "between": "SELECT k, i, x FROM t WHERE i > -500 AND at BETWEEN now() - INTERVAL 9 HOURS "
+    "AND now() + INTERVAL 1 HOUR",
+    "turned": "SELECT i FROM t WHERE NOT (at + make_interval(0, 0, 0, 0, g) < now())",
+    "day": "SELECT k, i, day FROM t WHERE day = current_date()",
+    "wall": "SELECT i FROM t WHERE localtimestamp() - INTERVAL 3 HOURS <= wall",
+    "number": "SELECT i FROM t WHERE unix_timestamp(at) >= unix_timestamp(now()) - 7200",
+    "back and forth": "SELECT i FROM t WHERE hour(at) < hour(now())",
+    "truncated": "SELECT i FROM t WHERE at >= date_trunc('DAY', now()) - INTERVAL 6 HOURS "
+    "AND day <= add_months(current_date(), 0)",
+    "group": "SELECT k, count(*) AS n, sum(i) AS s, max(at) AS last FROM t "
+    "WHERE at > now() - INTERVAL 5 HOURS GROUP BY k",
+    "float": "SELECT g, count(DISTINCT k) AS n, sum(x) AS s FROM t WHERE at >= now() - INTERVAL 5 HOURS GROUP BY g",
+    "having": "SELECT k, max(at) AS last FROM t GROUP BY k HAVING max(at) > now() - INTERVAL 5 HOURS",
+    "join": "SELECT t.k, t.i, u.i AS j FROM t JOIN u USING (g) "
+    "WHERE t.at > now() - INTERVAL 4 HOURS AND u.day <= current_date()",
+    "both": "SELECT t.k, u.i FROM t JOIN u USING (g) WHERE greatest(t.at, u.at) > now() - INTERVAL 4 HOURS",
+    "outer": "SELECT t.i, u.i AS j FROM t LEFT JOIN u ON t.g = u.g AND u.at > now() - INTERVAL 4 HOURS",
+    "exists": "SELECT k, i FROM t WHERE NOT EXISTS "
+    "(SELECT 1 FROM u WHERE u.k = t.k AND u.at > now() - INTERVAL 4 HOURS)",
+    "window": "SELECT k, i, r FROM (SELECT k, i, at, row_number() OVER (PARTITION BY k ORDER BY i) AS r FROM t "
+    "WHERE at > now() - INTERVAL 4 HOURS) WHERE r <= 2",
+    "above": "SELECT k, n FROM (SELECT k, count(*) AS n, max(at) AS last FROM t GROUP BY k) WHERE last < now()",
+    "union": "SELECT k, i FROM t WHERE at > now() - INTERVAL 4 HOURS UNION ALL SELECT k, i FROM u",
+}  # fmt: skip
+
+
+_SELDOM = frozenset({"day", "having", "exists", "above"})
+"""Views that time alone may leave as they are in the epochs of the test."""
+
+
+class TimedGraph(ViewGraph):
+    """Views over filters by the time.
+
+    Attributes:
+        now: the time of the last epoch.
+    """
+
+    now = _BEGIN
+
+    def at(self, now: datetime) -> None:
+        """The next epoch has this time."""
+        self.now, self.epoch = now, max(self.epoch, (int(now.timestamp() * 1000) << 16) - 1)
+
+    def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
+        definitions = self.definitions
+        self.definitions = [ViewDefinition(each.name, self._fixed(each.query or "")) for each in definitions]
+        try:
+            return super().answers(wanted)
+        finally:
+            self.definitions = definitions
+
+    def _fixed(self, query: str) -> str:
+        now = f"TIMESTAMP'{self.now:%Y-%m-%d %H:%M:%S.%f}Z'"
+        return _NOW.sub(lambda found: f"CAST({now} AS {_TYPES.get(found[1], 'TIMESTAMP')})", query)
+
+
+def _graph(spark: SparkSession, root: Path, *queries: str) -> TimedGraph:
+    views = [ViewDefinition("v" if not number else f"v{number}", query) for number, query in enumerate(queries)]
+    return TimedGraph(spark, root, views, ("t", "u"))
+
+
+def _follow(graph: TimedGraph, chance: random.Random, hours: Sequence[float]) -> int:
+    """Epochs at these hours after each other, with files or without.  Returns how many without files changed a view."""
+    changed = 0
+    for number, each in enumerate(hours):
+        graph.at(graph.now + timedelta(hours=each))
+        before = graph.views.get("v")
+        quiet = number % 3 == 2
+        new, replaced = random_files(graph, chance)
+        # Some of these rows are reached in the epoch that brings them.
+        new = {**new, ("t", f"more{number}-{graph.epoch}"): random_rows(chance, 40)}
+        stay = {file: rows for file, rows in replaced.items() if file[1] != "first"}
+        graph.correct(*(({}, {}) if quiet else (new, stay)))
+        graph.check()
+        changed += quiet and before is not None and before.version != graph.views["v"].version
+    return changed
+
+
+@pytest.mark.parametrize("name", few(VIEWS, "between", "group"))
+def test_rows_come_and_leave_as_spark_says_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    chance = random.Random(7)
+    graph = _graph(local_spark, tmp_path, VIEWS[name])
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
+    graph.check()
+    changed = _follow(graph, chance, [0.5, 1, 2.5])
+    graph.reopen()
+    changed += _follow(graph, chance, [2, 0, 3])
+    with as_if_many():
+        changed += _follow(graph, chance, [1.5, 0.001, 5.5])
+    assert changed or name in _SELDOM, "time alone changes the view"
+    graph.at(graph.now + timedelta(hours=1))
+    graph.correct({}, dict.fromkeys(graph.files))
+    graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_timed_views_that_are_declared_late_have_the_rows_of_their_epoch(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(5)
+    graph = _graph(local_spark, tmp_path, "SELECT g, count(*) AS n FROM u GROUP BY g")
+    graph.at(_BEGIN)
+    for number in range(3):
+        graph.correct({(source, f"{number}"): random_rows(chance, 40) for source in ("t", "u")})
+    first = graph.definitions[0]
+    late = [ViewDefinition(f"late_{name}", VIEWS[name]) for name in ("between", "group", "join", "having")]
+    graph.declare([first, *late])
+    with patch.object(derived_views, "_AT_ONCE_ROWS", 0):
+        graph.settle()
+    graph.check()
+    for hours in (2, 0, 3.5):
+        graph.at(graph.now + timedelta(hours=hours))
+        graph.correct(*random_files(graph, chance))
+        graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_a_view_that_is_recomputed_as_a_whole_follows_a_timed_view(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    full = ViewDefinition("full", "SELECT v.i, u.i AS j FROM v JOIN u ON v.i < u.i", on_full="allow")
+    graph = TimedGraph(local_spark, tmp_path, [ViewDefinition("v", VIEWS["leaves"]), full], ("t", "u"))
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
+    for _ in range(3):
+        graph.at(graph.now + timedelta(hours=2))
+        graph.correct({})
+        while graph.materializer.behind:
+            time.sleep(0.02)
+            if graph.materializer.has_news():
+                graph.correct({})
+        graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_groups_that_are_taken_over_go_on_from_their_time(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(3)
+    graph = _graph(local_spark, tmp_path, VIEWS["group"])
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 200), ("u", "first"): random_rows(chance, 3)})
+    graph.declare([ViewDefinition("v", f"{VIEWS['group']} HAVING count(*) > 1", replace=True)])
+    assert not graph.materializer.backfilling, "its groups are stored"
+    for hours in (3, 2):
+        graph.at(graph.now + timedelta(hours=hours))
+        graph.correct({})
+        graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.more
+def test_views_over_timed_views_follow_them(local_spark: SparkSession, tmp_path: Path) -> None:
+    chance = random.Random(11)
+    queries = [
+        VIEWS["leaves"],
+        "SELECT k, count(*) AS n, sum(i) AS s FROM v GROUP BY k",
+        "SELECT v1.k, n, u.i FROM v1 JOIN u USING (k) WHERE n > 1",
+        "SELECT k, i FROM v WHERE at <= now() - INTERVAL 1 HOUR",
+        "SELECT k, i FROM v ORDER BY i DESC LIMIT 4",
+    ]
+    graph = _graph(local_spark, tmp_path, *queries)
+    graph.at(_BEGIN)
+    graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
+    graph.check()
+    _follow(graph, chance, [2, 1, 3])
+    graph.reopen()
+    _follow(graph, chance, [2, 0.5, 3])
+    graph.materializer.close()
+
+
+class _TimedFollowed(FollowedView):
+    """A view over a source that is not stored, with a clock of its own."""
+
+    def new_materializer(self) -> Materializer:
+        self.clock = ManualClock(_BEGIN)
+        materializer = Materializer(self.spark, self.root, self.clock)
+        self.plan = materializer.declare([self.definition], self.schemas, {}).plans[self.definition.name]
+        return materializer
+
+    def epoch_of(self, rows: Mapping[str, pa.Table]) -> None:
+        self.epoch = (int(self.clock.now().timestamp() * 1000) << 16) - 1
+        self.run(rows)
+
+
+def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSession, tmp_path: Path) -> None:
+    """Once, at most every five seconds, also for a row that came after others and leaves before them."""
+    view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 MINUTE")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+
+    def rows(*seconds: float) -> dict[str, pa.Table]:
+        times = [_BEGIN + timedelta(seconds=each) for each in seconds]
+        return {"t": pa.table([pa.array(range(len(times)), pa.int64()), times], schema=_TIMES)}
+
+    def news() -> bool:
+        return followed.materializer.has_news()
+
+    followed.epoch_of(rows(-40, -30, -90))
+    assert followed.stored().num_rows == 2
+    followed.clock.advance(1)
+    assert not news(), "no row leaves before 20 seconds"
+    followed.clock.advance(5)
+    followed.epoch_of(rows(-50))
+    found = []
+    for _ in range(16):
+        followed.clock.advance(2)
+        found.append(news())
+        if found[-1]:
+            followed.epoch_of({})
+    # The time of rows comes 10, 20 and 30 seconds after the beginning; 8, 14, 20, 26 and so on are five seconds apart.
+    assert found == [seconds in (14, 20, 32) for seconds in range(8, 40, 2)]
+    assert followed.stored().num_rows == 0
+    followed.materializer.close()
+
+
+def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, tmp_path: Path) -> None:
+    view = ViewDefinition("v", "SELECT i FROM t WHERE hour(at) < hour(now())")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+    times = [_BEGIN.replace(hour=1), _BEGIN.replace(hour=23)]
+    followed.clock.advance(8 * 3600)
+    followed.epoch_of({"t": pa.table([pa.array([1, 23]), times], schema=_TIMES)})
+    found = [followed.stored()["i"].to_pylist()]
+    for hours in (2, 2.5, 2, 21, 1):
+        followed.clock.advance(hours * 3600)
+        followed.epoch_of({})
+        found.append(followed.stored()["i"].to_pylist())
+    # At 20:00, 22:00, 0:30, 2:30, 23:30 and 0:30.
+    assert found == [[1], [1], [], [1], [1], []]
+    followed.materializer.close()
+
+
+def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path) -> None:
+    """An epoch reads the rows that the time has reached, and no others."""
+    view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 HOUR")
+    followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
+    times = [_BEGIN - timedelta(seconds=each) for each in range(5_000)]
+    followed.epoch_of({"t": pa.table([pa.array(range(5_000), pa.int64()), times], schema=_TIMES)})
+    read = list[int]()
+    with patch.object(timed_rows, "count", lambda cost: read.append(cost.given)):
+        followed.clock.advance(602)
+        followed.epoch_of({})
+    assert followed.stored().num_rows == 2_998 and read == [602]
+    followed.materializer.close()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT i FROM t WHERE at > now() OR i > 0",
+        "SELECT i FROM t WHERE now() - at < INTERVAL 1 HOUR",
+        "SELECT i FROM t WHERE at <> now()",
+        "SELECT i FROM t WHERE i > nullif(hour(now()), 5)",
+        "SELECT i FROM t WHERE cast(at AS string) < cast(now() AS string)",
+        "SELECT i FROM t WHERE CASE WHEN i > 0 THEN at > now() END",
+        "SELECT t.i FROM t LEFT JOIN u ON t.g = u.g AND t.at > now()",
+        "SELECT count(*) FILTER (WHERE at > now()) AS n FROM t",
+    ],
+)
+def test_other_conditions_on_the_time_are_refused(local_spark: SparkSession, query: str) -> None:
+    views = [ViewDefinition("v", query), ViewDefinition("v", query, on_full="allow")]
+    for view in views:
+        with pytest.raises(NotIncrementalError, match=r"now\(\) in a condition: .* as in at > now\(\) - INTERVAL"):
+            analyse(local_spark, view, _SCHEMAS, _SCHEMAS)
+
+
+def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
+    plan = analyse(local_spark, ViewDefinition("v", VIEWS["group"]), _SCHEMAS)
+    text = plan.explain()
+    assert "below that, v.1 has the rows that the time lets in or out" in text
+    assert "a scan of v.1 for the rows that the time has reached since the last epoch" in text
+    assert filters_by_time(plan.identity) and not uses_epoch_timestamps(plan.identity)
