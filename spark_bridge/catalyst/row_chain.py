@@ -6,10 +6,12 @@ Janino, Spark's own compiler, compiles once in a session.
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -53,11 +55,22 @@ class RowChain:
         arrays = [
             present[each.name] if each.name in present else pa.nulls(rows.num_rows, each.type) for each in self._schema
         ]
-        with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as file:
+        with _scratch() as (file, path):
             write_stream(file, with_schema(pa.table(arrays, names=self._schema.names), self._schema))
-            self._run(file.name)
+            self._run(path)
             file.seek(0)
             return table_of_messages(Messages().load_stream(file), schema)
+
+
+@contextmanager
+def _scratch() -> Iterator[tuple[IO[bytes], str]]:
+    """Yields an empty file, and the path by which the JVM finds it: in memory, where the system has such files."""
+    if hasattr(os, "memfd_create"):
+        with os.fdopen(os.memfd_create("slackwater-rows"), "w+b") as file:
+            yield file, f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    else:
+        with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as named:
+            yield named, named.name
 
 
 _makers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -49,6 +53,18 @@ def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) 
     for _ in range(2):
         assert compiled.table(ROWS, schema).equals(expected_rows)
     assert compiled.table(ROWS.slice(0, 0), schema).num_rows == 0
+
+
+def test_a_system_without_files_in_memory_has_temporary_ones(
+    local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, "SELECT i FROM t WHERE i > 1"))
+    assert compiled is not None
+    found = compiled.table(pa.table({"i": [1, 2, 3]}), pa.schema([("i", pa.int64())]))
+    assert found.to_pydict() == {"i": [2, 3]}
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
