@@ -129,6 +129,7 @@ class Pipeline:
         event_time: str | None = None,
         lateness: Duration = "0 seconds",
         max_ahead: Duration = "1 day",
+        idle: Duration | None = None,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
@@ -176,6 +177,9 @@ class Pipeline:
                 rows that were read before.
             max_ahead: a row whose event time is so far ahead of the machine's clock is a bad record, and moves no
                 watermark.
+            idle: a duration: if no row has come for so long, and every file that is there is finished, the watermark
+                follows the clock, so much behind it.  Windows close then, and rows of joins expire, though no row
+                comes; a row that comes later and is older is late.  None: a source without rows keeps its watermark.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
@@ -210,7 +214,7 @@ class Pipeline:
             materialize=materialize,
             timestamps=timestamps,
             key=row_key,
-            event_time=_event_time(name, event_time, lateness, max_ahead),
+            event_time=_event_time(name, event_time, lateness, max_ahead, idle),
         )
 
     def table(
@@ -512,9 +516,11 @@ def _row_key(
         raise SettingsError(f"source {source}: {error}") from None
 
 
-def _event_time(source: str, column: str | None, lateness: Duration, max_ahead: Duration) -> EventTime | None:
+def _event_time(
+    source: str, column: str | None, lateness: Duration, max_ahead: Duration, idle: Duration | None
+) -> EventTime | None:
     if column is None:
-        given = {"lateness": (lateness, "0 seconds"), "max_ahead": (max_ahead, "1 day")}
+        given = {"lateness": (lateness, "0 seconds"), "max_ahead": (max_ahead, "1 day"), "idle": (idle, None)}
         for option, (value, default) in given.items():
             if value != default:
                 raise SettingsError(
@@ -522,7 +528,7 @@ def _event_time(source: str, column: str | None, lateness: Duration, max_ahead: 
                 )
         return None
     try:
-        return EventTime.of(column, lateness, max_ahead)
+        return EventTime.of(column, lateness, max_ahead, idle)
     except SettingsError as error:
         raise SettingsError(f"source {source}: {error}") from None
 

@@ -22,7 +22,6 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.catalyst.epoch_timestamps import epoch_time_us
 from spark_bridge.changes.change_set import ChangeLog, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.first_rows import FirstRows
@@ -50,6 +49,7 @@ from spark_bridge.views.view import ShownView
 from spark_bridge.views.weighted_rows import WeightedRows
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
+from state.epoch import epoch_time_us
 from state.errors import ViewError
 from state.lance.lance_access import open_dataset
 from state.location import Location

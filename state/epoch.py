@@ -42,3 +42,8 @@ def next_epoch(clock: Clock, last: int, term: int = 0) -> int:
 def epoch_time(epoch: int) -> datetime:
     """The wall time at which an epoch was made, in UTC, to the millisecond."""
     return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, UTC)
+
+
+def epoch_time_us(epoch: int) -> int:
+    """That time in microseconds since 1970."""
+    return (epoch >> _SEQUENCE_BITS) * 1000

@@ -26,7 +26,7 @@ from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.coordination.schema_decisions import SchemaDecisions
-from actors.coordination.watermarks import Watermarks
+from actors.coordination.watermarks import Now, Watermarks
 from actors.files import FileKey
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Stop, Update
 from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
@@ -38,6 +38,7 @@ from actors.recovery.recovery import RecoveredState
 from actors.sources.pipeline_definition import MATERIALIZER, MERGER, PipelineDefinition, Topology
 from actors.sources.source import event_times, orders
 from actors.sources.source_schema import SchemaSample
+from state.epoch import epoch_time_us
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import stored_rows_name, stored_rows_path
 
@@ -98,7 +99,11 @@ class CoordinateExecutor:
         self._requests = Requests()
         self._caught_up, self._views = CaughtUp(topology.lists), DeclaredViews()
         self._watermarks = Watermarks(
-            event_times(definition.sources), topology.lists, recovered.catalog.watermarks, self._caught_up.make_mark
+            event_times(definition.sources),
+            topology.lists,
+            recovered.catalog.watermarks,
+            self._caught_up.make_mark,
+            now_s,
         )
         self._published = PublishedState(
             term=head.term,
@@ -298,7 +303,8 @@ class CoordinateExecutor:
 
     def _continue(self, now_s: float) -> list[CoordinateInstruction]:
         """Everything that is due after an event."""
-        instructions = [*self._commit(now_s), *self._rescale(now_s), *self._inject(now_s), *self._wake(now_s)]
+        instructions = [*self._commit(now_s), *self._mark(now_s), *self._rescale(now_s), *self._inject(now_s)]
+        instructions += self._wake(now_s)
         self._published.change()
         return instructions
 
@@ -307,16 +313,22 @@ class CoordinateExecutor:
         instructions: list[CoordinateInstruction] = []
         while not self._commits.is_under_way and (epoch := self._collector.take_complete(now_s)) is not None:
             before = self._watermarks.latest
-            recorded = self._watermarks.on_epoch(epoch.barrier, epoch.reports)
+            recorded = self._watermarks.on_epoch(epoch.barrier, epoch.reports, now_s)
             if self._watermarks.latest != before:
                 # Windows close in an epoch of their own if nothing else happens.
                 self._scheduler.on_declared()
-            if (mark := self._watermarks.mark()) is not None:
-                instructions.append(MarkListings(mark))
             instructions += self._commits.begin(epoch, now_s, recorded)
             if not self._commits.is_under_way:
                 instructions += self._on_over(epoch)
         return instructions
+
+    def _mark(self, now_s: float) -> list[CoordinateInstruction]:
+        """A mark for the watermarks that would move when it is reached."""
+        mark = self._watermarks.mark(self._now(now_s))
+        return [] if mark is None else [MarkListings(mark)]
+
+    def _now(self, now_s: float) -> Now:
+        return Now(now_s, epoch_time_us(self._next_epoch(self._scheduler.epoch)))
 
     def _on_over(self, epoch: CollectedEpoch) -> list[CoordinateInstruction]:
         """An epoch was committed, or had nothing to commit."""
@@ -382,6 +394,7 @@ class CoordinateExecutor:
         times_s = [self._deadline.wake_s(outstanding)]
         if not self._scheduler.stopping:
             times_s.append(now_s + self._scheduler.wait_s(now_s))
+            times_s.append(now_s + self._watermarks.idle_in_s(self._now(now_s)))
             times_s += [each for each in (self._rescaling.wake_s(), self._autoscaler.wake_s(now_s)) if each is not None]
         next_s = min(times_s)
         return [] if self._has_failed or next_s == float("inf") else [WakeAt(next_s)]

@@ -25,33 +25,40 @@ _DURATION = re.compile(rf"(\d+(?:\.\d+)?) ({'|'.join(_UNITS)})s?")
 class EventTime:
     """The event time of a source, and its watermark.
 
-    The watermark is the highest event time of the files of a listing that is read to its end, less the lateness.
+    The watermark is the highest event time of the files of a listing that is read to its end, less the lateness; of an
+    idle source it follows the clock.
 
     Args:
         column: the column; a time or a date.
         lateness_us: microseconds by which a row may be older than a row of an earlier listing.
         max_ahead_us: microseconds by which a row may be ahead of the clock; a row further ahead is a bad record.
+        idle_us: microseconds without rows after which the watermark follows the clock, so much behind it; None for
+            never.
 
     Raises:
-        SettingsError: the column has no name.
+        SettingsError: the column has no name, or the idle time is 0.
     """
 
     column: str
     lateness_us: int = 0
     max_ahead_us: int = timedelta(days=1) // _MICROSECOND
+    idle_us: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
             raise SettingsError(f'event_time={self.column!r}: name a column of the source, as in event_time="at"')
+        if self.idle_us == 0:
+            raise SettingsError('idle=0: give the time without rows after which the source is idle, as "10 minutes"')
 
     @classmethod
-    def of(cls, column: str, lateness: Duration, max_ahead: Duration) -> EventTime:
+    def of(cls, column: str, lateness: Duration, max_ahead: Duration, idle: Duration | None) -> EventTime:
         """The event time of these options of a source.
 
         Raises:
             SettingsError: an option is not valid.
         """
-        return cls(column, microseconds("lateness", lateness), microseconds("max_ahead", max_ahead))
+        idle_us = None if idle is None else microseconds("idle", idle)
+        return cls(column, microseconds("lateness", lateness), microseconds("max_ahead", max_ahead), idle_us)
 
     def require_column(self, source: str, schema: pa.Schema) -> None:
         """Refuses a source without the column, or with one that is no time.

@@ -97,11 +97,6 @@ def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
     return plan
 
 
-def epoch_time_us(epoch: int) -> int:
-    """The time of an epoch, in microseconds since 1970."""
-    return (epoch >> 16) * 1000
-
-
 class EpochTimestamps:
     """The time in one view's plan, which can be set before each job.
 

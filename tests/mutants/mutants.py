@@ -712,8 +712,20 @@ MUTANTS = (
     Mutant(
         "a watermark goes back",
         "actors/coordination/watermarks.py",
-        (("self.at = highest(self.at, self._next)", "self.at = self._next"),),
+        (("highest(highest(self.at, self._next), self._idle_at)", "highest(self._next, self._idle_at)"),),
         shown_by=f"{_WATERMARKS}::test_a_watermark_never_goes_back_and_a_crash_keeps_what_rows_have_shown",
+    ),
+    Mutant(
+        "a source is idle although rows come",
+        "actors/coordination/watermarks.py",
+        (("self._rows_s, self._idle_at = now_s, None", "self._rows_s = now_s"),),
+        shown_by=f"{_WATERMARKS}::test_a_source_to_which_rows_come_is_not_idle",
+    ),
+    Mutant(
+        "the watermark of an idle source moves with each look at the clock",
+        "actors/coordination/watermarks.py",
+        (("_IDLE_STEP = 0.25", "_IDLE_STEP = 0"),),
+        shown_by=f"{_WATERMARKS}::test_the_watermark_of_an_idle_source_follows_the_clock",
     ),
     Mutant(
         "a row far ahead of the clock moves the watermark",

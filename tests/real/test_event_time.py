@@ -35,11 +35,11 @@ def _file(place: Path, name: str, *hours: int | None) -> None:
     (place / f"{name}.tmp").rename(place / f"{name}.parquet")
 
 
-def _made(place: Path, lateness: timedelta = _LATENESS) -> sw.Pipeline:
+def _made(place: Path, lateness: timedelta = _LATENESS, idle: timedelta | None = None) -> sw.Pipeline:
     pipeline = sw.Pipeline("events", place / "root", settings=_SLOW)
     pipeline.source(
         "events", place / "in", format="parquet", pattern="*.parquet", schema=_SCHEMA, discovery=FAST,
-        event_time="at", lateness=lateness, metadata=("path", "row"),
+        event_time="at", lateness=lateness, idle=idle, metadata=("path", "row"),
     )  # fmt: skip
     pipeline.view("counted", "SELECT count(*) AS n FROM events")
     pipeline.view("per_hour", _PER_HOUR, emit="on_close")
@@ -116,3 +116,22 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
     assert sum(row["path"].endswith("newer.parquet") for row in store.quarantine().to_pylist()) == 1
+
+
+def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    _file(tmp_path / "in", "first", 0, 1, 2)
+    idle = timedelta(seconds=3)
+    with _made(tmp_path, idle=idle).start() as run:
+        run.wait(until="caught_up")
+        eventually(lambda: _hours(tmp_path) == {0: 1, 1: 1, 2: 1})
+        first = _watermark(tmp_path)
+        assert first is not None and first <= datetime.now(UTC) - idle
+        eventually(lambda: (later := _watermark(tmp_path)) is not None and later > first)
+        # A row that happened before the source was idle is late now.
+        _file(tmp_path / "in", "second", 3)
+        run.wait(until="caught_up")
+        eventually(lambda: sw.open(tmp_path / "root").quarantine().num_rows == 1)
+        assert _hours(tmp_path) == {0: 1, 1: 1, 2: 1}
+    (late,) = sw.open(tmp_path / "root").quarantine().to_pylist()
+    assert late["reason"].startswith("view per_hour: its window was closed, by the watermark")

@@ -128,3 +128,12 @@ def test_the_definition_keeps_the_column_alone() -> None:
     assert SourceDefinition.of_json("s", source.to_json()).event_time == EventTime("at")
     with pytest.raises(SettingsError, match="event_time='': name a column"):
         EventTime("")
+
+
+def test_an_idle_time_is_a_duration_above_zero() -> None:
+    assert EventTime.of("at", "1 second", "1 day", "2 minutes").idle_us == 120_000_000
+    assert EventTime.of("at", "1 second", "1 day", None).idle_us is None
+    with pytest.raises(SettingsError, match="idle=0: give the time without rows after which the source is idle"):
+        EventTime.of("at", "1 second", "1 day", "0 seconds")
+    with pytest.raises(SettingsError, match=r'idle=.soon.: give a duration such as "10 minutes"'):
+        EventTime.of("at", "1 second", "1 day", "soon")

@@ -12,7 +12,8 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import epoch_time_us, uses_epoch_timestamps
+from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
+from state.epoch import epoch_time_us
 from state.errors import NotIncrementalError
 from tests.spark_bridge.followed_view import FollowedView
 
