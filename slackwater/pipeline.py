@@ -336,7 +336,8 @@ class Pipeline:
                 `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
                 shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
                 window of event time once, when the watermark has passed its end; `expire="by_watermark"` lets the
-                rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out.
+                rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
+                `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.

@@ -51,6 +51,7 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
+from spark_bridge.catalyst.time_bounds import with_bounds
 from spark_bridge.catalyst.time_windows import has_grouping_sets, window_positions, window_time
 from spark_bridge.catalyst.timed_conditions import has_timed_filter
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
@@ -139,6 +140,8 @@ class _Analysis:
         closing: Closing | None = None
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
+            if self._definition.ttl_us is not None:
+                plan = with_bounds(self._catalyst, plan, self._leaves, self._event_times, self._definition.ttl_us)
             single = SingleRows(self._catalyst, self._single_leaves(parents))
             if (
                 has_join(self._catalyst, plan)
@@ -148,13 +151,13 @@ class _Analysis:
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
-            times = self._event_times if self._definition.expire else {}
+            times = self._event_times if self._definition.expires else {}
             cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
             before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
-            expiries = self._expiries(parents) if self._definition.expire else {}
+            expiries = self._expiries(parents) if self._definition.expires else {}
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
                 if each.name in expiries:
@@ -168,11 +171,13 @@ class _Analysis:
             reason += _inner_text(cut.views)
             if expiries:
                 reason += f"; rows of {' and '.join(expiries)} leave when the watermarks tell that no partner comes"
+                if self._definition.ttl is not None:
+                    reason += f"; rows more than {self._definition.ttl} apart are no partners, by ttl"
             reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
         except NotIncrementalError as refusal:
-            if self._definition.emit is not None or self._definition.expire is not None:
+            if self._definition.emit is not None or self._definition.expires:
                 raise full_refusal(refusal) from None
             # The identity of a full view does not know the leaves within subqueries.
             plan, inner, self._computed, self._leaves = analysed_plan, {}, {}, outer
@@ -180,12 +185,13 @@ class _Analysis:
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         if closing is not None:
             identities.append(EMITTED)
-        if self._definition.expire is not None:
+        if self._definition.expires:
             identities.append(EXPIRING)
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
-        if self._definition.expire is not None:
+        if self._definition.expires:
             self._require_kept_groups([*inner.values(), planned])
-            planned = replace(planned, definition=f"{planned.definition}\n{BY_WATERMARK}")
+            ttl = "" if self._definition.ttl is None else f"\n-- ttl {self._definition.ttl}"
+            planned = replace(planned, definition=f"{planned.definition}{ttl}\n{BY_WATERMARK}")
         if closing is not None:
             used_too = {**planned.columns, closing.source: planned.columns[closing.source] | {PATH, ROW}}
             definition = f"{planned.definition}\n{ON_CLOSE}"
@@ -259,13 +265,18 @@ class _Analysis:
 
     def _without_bounds(self, joins: Sequence[JoinPlan]) -> ViewError:
         if not joins:
-            return self._cannot_expire("it joins no rows", "leave expire out")
+            return self._cannot_expire("it joins no rows", f"leave {self._expire_option} out")
         for source in self._named:
             if source in self._keys:
-                advice = "leave expire out: its rows are replaced by later ones"
+                advice = f"leave {self._expire_option} out: its rows are replaced by later ones"
                 return self._cannot_expire(f"source {source} has a key", advice)
             if source not in self._event_times:
                 return self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
+        if self._definition.ttl is not None:
+            what = "no join has a timestamp that is an event time on either side"
+            return self._cannot_expire(
+                what, "join sources with event times; in EXISTS and IN, bound the times yourself"
+            )
         times = " and ".join(dict.fromkeys(f"{name}.{self._event_times[name]}" for name in self._named))
         return self._cannot_expire(
             f"no join bounds the difference of two event times, of {times}, on both sides",
@@ -306,7 +317,11 @@ class _Analysis:
                     raise self._cannot_expire("it groups the rows of a join beside others", advice)
 
     def _cannot_expire(self, what: str, advice: str) -> ViewError:
-        return ViewError(f'view {self._name!r} cannot have expire="by_watermark", as {what}: {advice}')
+        return ViewError(f"view {self._name!r} cannot have {self._expire_option}, as {what}: {advice}")
+
+    @property
+    def _expire_option(self) -> str:
+        return 'expire="by_watermark"' if self._definition.ttl is None else f"ttl={self._definition.ttl!r}"
 
     def _cannot_close(self, what: str, advice: str) -> ViewError:
         return ViewError(f'view {self._name!r} cannot have emit="on_close", as {what}: {advice}')

@@ -10,7 +10,8 @@ from typing import Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
-from state.errors import ViewError
+from actors.sources.event_time import Duration, microseconds
+from state.errors import SettingsError, ViewError
 
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -29,7 +30,7 @@ Expire = Literal["by_watermark"]
 """The moment at which rows of joins leave the state of a view."""
 
 EXPIRING = "expire by watermark"
-"""A part of the identity of a view with `expire="by_watermark"`, and of each view that reads it."""
+"""A part of the identity of a view with `expire="by_watermark"` or a `ttl`, and of each view that reads it."""
 
 BY_WATERMARK = f"-- {EXPIRING}"
 """The last line of the recorded definition of such a view."""
@@ -48,6 +49,7 @@ class ViewOptions(TypedDict, total=False):
     on_missing: Policy
     emit: Emit | None
     expire: Expire | None
+    ttl: Duration | None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ class ViewDefinition:
         emit: `"on_close"` shows a group of a window of event time once, when the watermark has passed its end, and
             never changes it.
         expire: `"by_watermark"` lets rows of a join leave its state when the watermark tells that no partner comes.
+        ttl: a duration: rows of a join are partners only if their event times are at most so far apart, and leave as
+            with `expire`.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -84,6 +88,7 @@ class ViewDefinition:
     on_missing: Policy = "refuse"
     emit: Emit | None = None
     expire: Expire | None = None
+    ttl: Duration | None = None
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -101,6 +106,8 @@ class ViewDefinition:
             raise ViewError(f"view {self.name!r}: emit={self.emit!r} is not 'on_close'")
         if self.expire not in (None, *get_args(Expire)):
             raise ViewError(f"view {self.name!r}: expire={self.expire!r} is not 'by_watermark'")
+        if self.ttl_us == 0:
+            raise ViewError(f'view {self.name!r}: ttl={self.ttl!r}: give a duration above 0, such as "7 days"')
         if not self.refresh_interval_s >= 0:
             raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
         if self.function is not None:
@@ -131,6 +138,25 @@ class ViewDefinition:
         words = self.parameters if self.query is None else _WORD.findall(self.query)
         mentioned = {each.lower() for each in words}
         return frozenset(name for name in names if name.lower() in mentioned)
+
+    @property
+    def ttl_us(self) -> int | None:
+        """`ttl` in microseconds.
+
+        Raises:
+            ViewError: it is no duration.
+        """
+        if self.ttl is None:
+            return None
+        try:
+            return microseconds("ttl", self.ttl)
+        except SettingsError as error:
+            raise ViewError(f"view {self.name!r}: {error}") from None
+
+    @property
+    def expires(self) -> bool:
+        """Whether rows of its joins leave its state by the watermarks."""
+        return self.expire is not None or self.ttl is not None
 
     @property
     def parameters(self) -> tuple[str, ...]:

@@ -1,12 +1,18 @@
-"""Bounds of the difference of two times, as in `a.at BETWEEN b.at - INTERVAL 10 MINUTES AND b.at + INTERVAL 1 HOUR`."""
+"""Bounds of the difference of two times, as in `a.at BETWEEN b.at - INTERVAL 10 MINUTES AND b.at + INTERVAL 1 HOUR`.
+
+They are found in the conditions of joins, or put into them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, attribute_id, is_attribute, simple_name
+from pyspark.sql import functions as F
+
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.catalyst.time_windows import column_origin
 
 _LENGTH = "DayTimeIntervalType"
 _TYPES = frozenset({"TimestampType", "TimestampNTZType", _LENGTH})
@@ -57,6 +63,54 @@ def time_bounds(catalyst: Catalyst, condition: Expression) -> Iterator[TimeBound
             yield from _bound(difference)
         if kind not in _AT_MOST:
             yield from _bound(_NOTHING.plus(difference, -1))
+
+
+def with_bounds(
+    catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], event_times: Mapping[str, str], most_us: int
+) -> Plan:
+    """A plan in which rows are partners only if their event times are at most so far apart.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed, without names of relations.
+        leaves: id of a leaf's first attribute → the name of the leaf.
+        event_times: leaf → the column with its event time.
+        most_us: the greatest distance, in microseconds.
+
+    Returns:
+        The plan with two more conditions in each join that has one event time on either side.
+    """
+
+    def times_of(side: Plan) -> list[Expression]:
+        def is_time(column: Expression) -> bool:
+            origin = column_origin(catalyst, side, attribute_id(column), leaves)
+            return origin is not None and event_times.get(origin[0]) == origin[1]
+
+        return [each for each in catalyst.items(side.output()) if is_time(each)]
+
+    def bounded(part: Plan) -> Plan:
+        children = catalyst.items(part.children())
+        if not children:
+            return part
+        part = catalyst.with_children(part, map(bounded, children))
+        if simple_name(part) != "Join":
+            return part
+        left, right = times_of(part.left()), times_of(part.right())
+        if len(left) != 1 or len(right) != 1:
+            return part
+        present = [part.condition().get()] if part.condition().isDefined() else []
+        condition = catalyst.all_of([*present, _within(catalyst, left[0], right[0], most_us)])
+        return catalyst.join_of(part.joinType(), part.left(), part.right(), condition)
+
+    return bounded(plan)
+
+
+def _within(catalyst: Catalyst, time: Expression, other: Expression, most_us: int) -> Expression:
+    """Whether two times are at most so far apart; null if one of them is null."""
+    leaf = catalyst.local_relation(catalyst.seq([time.withName("time"), other.withName("other")]))
+    most = f"INTERVAL '{most_us / 1_000_000:.6f}' SECOND"
+    within = catalyst.expression(F.expr(f"time BETWEEN other - {most} AND other + {most}"))
+    return catalyst.analyse(catalyst.filter(within, leaf)).condition()
 
 
 def _bound(difference: _Sum) -> Iterator[TimeBound]:

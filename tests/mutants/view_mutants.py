@@ -748,6 +748,12 @@ VIEW_MUTANTS = (
         "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
     Mutant(
+        "a time to live lets rows leave that are partners",
+        "spark_bridge/catalyst/time_bounds.py",
+        (("time BETWEEN other - {most} AND other + {most}", "time BETWEEN other - {most} AND other"),),
+        shown_by=f"{_EXPIRING}::test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave",
+    ),
+    Mutant(
         "rows expire by the watermark of their own epoch",
         "spark_bridge/views/expiring_rows.py",
         (("self._expiry.bound(self._watermarks)", "self._expiry.bound({**self._watermarks, **rows.watermarks})"),),

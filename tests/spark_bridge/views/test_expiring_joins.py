@@ -133,14 +133,15 @@ class Joined:
 
     Args:
         uses: whether the view uses a row: (source, row) -> answer.
+        by_ttl: the declared query, if a time to live of an hour makes the given one of it.
     """
 
-    def __init__(self, spark: SparkSession, root: Path, query: str, uses: _Uses) -> None:
+    def __init__(self, spark: SparkSession, root: Path, query: str, uses: _Uses, by_ttl: str | None = None) -> None:
         self._spark, self._root, self._query, self._uses = spark, Location(str(root)), query, uses
         self.num_late = 0
         self._sources = [name for name in "tu" if f" {name} " in query.replace(",", " ")]
         self._definitions = [
-            ViewDefinition("v", query, expire="by_watermark"),
+            ViewDefinition("v", by_ttl, ttl="1 hour") if by_ttl else ViewDefinition("v", query, expire="by_watermark"),
             ViewDefinition("above", "SELECT k, count(*) AS n FROM v GROUP BY k"),
         ]
         self._schemas: dict[str, pa.Schema | None] = dict.fromkeys(self._sources, _SCHEMA)
@@ -443,6 +444,59 @@ def test_a_join_whose_rows_cannot_expire_is_refused_with_the_reason(
     with pytest.raises(ViewError, match=what):
         materializer.declare([groups, ViewDefinition("v", query, expire="by_watermark", on_full="allow")], schemas, {})
     materializer.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("JOIN", "t.k, count(*) AS n, sum(t.x + u.x) AS s"),
+        pytest.param("LEFT JOIN", "t.k, t.x, u.x AS y", marks=pytest.mark.more),
+        pytest.param("FULL JOIN", "t.k, t.x, u.k AS l, u.x AS y", marks=pytest.mark.more),
+    ],
+)
+def test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave(
+    local_spark: SparkSession, tmp_path: Path, kind: str, columns: str
+) -> None:
+    declared, groups = f"SELECT {columns} FROM t {kind} u ON t.k = u.k", " GROUP BY t.k" if "(" in columns else ""
+    query = f"{declared} AND abs(timestampdiff(SECOND, t.at, u.at)) <= 3600{groups}"
+    joined = Joined(local_spark, tmp_path, query, _all, declared + groups)
+    chance = random.Random(f"time to live {kind}")
+    for start in range(0, 24, 8):
+        _follow(joined, chance, range(start, start + 8))
+        assert joined.check()
+    assert joined.num_late > 5
+    for minute in (300, 301):
+        joined.run({}, {"t": minute, "u": minute})
+    assert joined.check() and [side.num_rows for side in joined.sides.values()] == [0, 0]
+    [view] = [each for each in joined.materializer.shown() if each.name == "v"]
+    assert view.late_rows == joined.num_late
+    joined.materializer.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "what"),
+    [
+        ("SELECT at, k FROM t", "it joins no rows: leave ttl='7 days' out"),
+        ("SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "no join has a timestamp that is an event"),
+        ("SELECT t.k FROM t JOIN n ON t.k = n.k", "source n has no event time"),
+        ("SELECT t.k, count(u.x) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k", "it groups the rows of a join"),
+    ],
+)
+def test_a_view_that_cannot_have_a_time_to_live_is_refused(
+    local_spark: SparkSession, tmp_path: Path, query: str, what: str
+) -> None:
+    materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=dict.fromkeys("tu", "at"))
+    with pytest.raises(ViewError, match=f"view 'v' cannot have ttl='7 days', as {what}"):
+        materializer.declare([ViewDefinition("v", query, ttl="7 days")], dict.fromkeys("tun", _SCHEMA), {})
+    materializer.close()
+
+
+@pytest.mark.parametrize(
+    ("ttl", "what"), [("0 days", "give a duration above 0"), ("a week", "give a duration such as")]
+)
+def test_a_time_to_live_that_is_no_duration_is_refused(ttl: str, what: str) -> None:
+    with pytest.raises(ViewError, match=f"view 'v': ttl='{ttl}': {what}"):
+        ViewDefinition("v", "SELECT 1", ttl=ttl)
 
 
 def test_an_expiry_that_there_is_not_is_refused() -> None:
