@@ -134,7 +134,9 @@ class Boundary:
 
     def __init__(self, catalyst: Catalyst, expression: Expression) -> None:
         self._timestamps, self._lock = EpochTimestamps(catalyst), Lock()
-        self._expression = _evaluable(catalyst, self._timestamps.put_in(expression))
+        timed = _evaluable(catalyst, self._timestamps.put_in(expression))
+        self._kind, of_time = timed.dataType(), catalyst.seq([timed])
+        self._row = catalyst.expressions.InterpretedMutableProjection(of_time, catalyst.seq([]))
 
     def at(self, time_us: int) -> int:
         """The value at a time, in microseconds since 1970: a number, as Spark stores it."""
@@ -146,7 +148,7 @@ class Boundary:
         """As `at`; None for an expression without a value."""
         with self._lock:
             self._timestamps.set_time(time_us)
-            value: int | None = self._expression.eval(None)
+            value: int | None = self._row.apply(None).get(0, self._kind)
             return value
 
 
