@@ -520,6 +520,7 @@ def test_views_that_read_all_rows_are_computed_again(root: CommittedRoot, engine
     assert check(root.verify(engine=engine), "numbered").outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.more
 def test_sessions_are_left_to_spark_which_puts_whole_ones_together(root: CommittedRoot) -> None:
     grouped = "SELECT k, count(*) AS n FROM t GROUP BY k, session_window(moment, '4 seconds')"
     condition = "session_window.end > TIMESTAMP'2026-01-01 00:00:08'"
@@ -532,6 +533,7 @@ def test_sessions_are_left_to_spark_which_puts_whole_ones_together(root: Committ
     assert root.stored("late").equals(root.stored("all")), "each key has one session"
 
 
+@pytest.mark.more
 def test_filters_by_the_time_are_computed_at_the_time_of_their_epoch(root: CommittedRoot) -> None:
     views = [
         ViewDefinition("timed", "SELECT k, i FROM t WHERE moment + INTERVAL '30 12' DAY TO HOUR > now()"),

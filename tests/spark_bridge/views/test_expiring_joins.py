@@ -284,7 +284,7 @@ def _follow(joined: Joined, chance: random.Random, epochs: range, *, late: bool 
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in ("inner", "left") else pytest.mark.more) for name in _JOINS]
+    "name", [pytest.param(name, marks=[] if name == "inner" else pytest.mark.more) for name in _JOINS]
 )
 def test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time(
     local_spark: SparkSession, tmp_path: Path, name: str
