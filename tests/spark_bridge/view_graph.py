@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.total_order import TotalOrder
@@ -134,6 +134,8 @@ class ViewGraph(CorrectedView):
         frames = {name: frame_of_table(self.spark, table) for name, table in self.seen().items()}
         names = [*frames]
         answers = {}
+        declared = [each.name for each in self.definitions]
+        read = frozenset[str]().union(*(each.mentions({*declared} - {each.name}) for each in self.definitions))
         for name, frame in frames.items():
             frame.createOrReplaceTempView(name)
         for definition in self.definitions:
@@ -142,13 +144,15 @@ class ViewGraph(CorrectedView):
             else:
                 frame = definition.function(**{each: self.spark.table(each) for each in definition.parameters})
             frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
+            if definition.name in read:
+                # Spark refuses some queries that read the plan of another one twice.
+                frame = frame_of_table(self.spark, _collected(frame))
             if definition.name in wanted:
                 answers[definition.name] = frame
             frame.createOrReplaceTempView(definition.name)
             names.append(definition.name)
         with ThreadPoolExecutor(_ANSWERS_AT_ONCE) as threads:
-            tables = threads.map(lambda frame: table_of_frame(frame, arrow_schema(frame.schema)), answers.values())
-            collected = dict(zip(answers, tables, strict=True))
+            collected = dict(zip(answers, threads.map(_collected, answers.values()), strict=True))
         for name in names:
             self.spark.catalog.dropTempView(name)
         return collected
@@ -165,6 +169,10 @@ class ViewGraph(CorrectedView):
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
         self.plans = materializer.declare(self.definitions, self.schemas, known).plans
         self.plan = self.plans[self.definitions[-1].name]
+
+
+def _collected(frame: DataFrame) -> pa.Table:
+    return table_of_frame(frame, arrow_schema(frame.schema))
 
 
 def random_files(graph: ViewGraph, chance: random.Random) -> tuple[Files, dict[tuple[str, str], pa.Table | None]]:
