@@ -225,14 +225,8 @@ class JoinedParents:
         frames: Any = {name: joined(join.kind, self._rows(join.left), self._rows(join.right))}
         return EpochRows(frames, 0, 1, 0)
 
-    def none(self) -> EpochRows:
-        return EpochRows({}, 0, 1, 0)
-
     def count(self, plan: ViewPlan) -> int:
         return _MANY if self._are_many() else sum(len(self._rows(name)) for name in plan.parents)
-
-    def are_changed(self, plan: ViewPlan) -> bool:
-        return any(self._parents[name].changes is not None for name in plan.parents)
 
     def changed(self, plan: ViewPlan) -> list[tuple[Pair, int]]:
         """The rows that leave and those that come, each with its weight, -1 or 1."""
