@@ -134,8 +134,10 @@ class ViewGraph(CorrectedView):
         frames = {name: frame_of_table(self.spark, table) for name, table in self.seen().items()}
         names = [*frames]
         answers = {}
-        declared = [each.name for each in self.definitions]
-        read = frozenset[str]().union(*(each.mentions({*declared} - {each.name}) for each in self.definitions))
+        read: set[str] = set()
+        for each in reversed(self.definitions):
+            if each.name in wanted or each.name in read:
+                read |= each.mentions({view.name for view in self.definitions} - {each.name})
         for name, frame in frames.items():
             frame.createOrReplaceTempView(name)
         for definition in self.definitions:
