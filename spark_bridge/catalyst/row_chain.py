@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 from weakref import WeakKeyDictionary
@@ -74,6 +75,7 @@ def _scratch() -> Iterator[tuple[IO[bytes], str]]:
 
 
 _makers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_CLASSES = count(1)
 
 
 def _maker(spark: SparkSession) -> Any:
@@ -82,6 +84,8 @@ def _maker(spark: SparkSession) -> Any:
     if jvm not in _makers:
         compiler = jvm.org.codehaus.janino.SimpleCompiler()
         compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(_SOURCE.read_text())
-        _makers[jvm] = compiler.getClassLoader().loadClass("slackwater.RowChain").newInstance()
+        # py4j knows methods by the name of their class: another session in this JVM has a class of its own.
+        package = f"slackwater.of{os.getpid()}n{next(_CLASSES)}"
+        compiler.cook(_SOURCE.read_text().replace("package slackwater;", f"package {package};"))
+        _makers[jvm] = compiler.getClassLoader().loadClass(f"{package}.RowChain").newInstance()
     return _makers[jvm]

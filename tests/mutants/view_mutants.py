@@ -878,6 +878,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows",
     ),
     Mutant(
+        "every session has a class of the same name",
+        "spark_bridge/catalyst/row_chain.py",
+        (('f"slackwater.of{os.getpid()}n{next(_CLASSES)}"', '"slackwater.of"'),),
+        shown_by=f"{_COMPILED}::test_a_java_class_that_is_compiled_again_is_another_one",
+    ),
+    Mutant(
         "rows that fail a condition of compiled code pass it",
         _ROW_CHAIN,
         (("return null;", "return row;"),),

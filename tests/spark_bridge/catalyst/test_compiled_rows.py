@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_bridge.catalyst import row_chain
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
 from spark_bridge.catalyst.compiled_rows import compiled_rows
@@ -53,6 +55,18 @@ def test_they_give_the_rows_of_the_query(local_spark: SparkSession, query: str) 
     for _ in range(2):
         assert compiled.table(ROWS, schema).equals(expected_rows)
     assert compiled.table(ROWS.slice(0, 0), schema).num_rows == 0
+
+
+def test_a_java_class_that_is_compiled_again_is_another_one(
+    local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for another session in the same JVM: py4j calls the methods of classes by their names."""
+    schema, query = pa.schema([("i", pa.int64())]), "SELECT i FROM t WHERE i > 1"
+    for _ in range(2):
+        monkeypatch.setattr(row_chain, "_makers", WeakKeyDictionary())
+        compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, query))
+        assert compiled is not None
+        assert compiled.table(pa.table({"i": [1, 2]}), schema).to_pydict() == {"i": [2]}
 
 
 def test_a_system_without_files_in_memory_has_temporary_ones(
