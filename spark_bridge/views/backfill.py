@@ -41,7 +41,7 @@ class Backfill:
         self.definition, self.plan, self.view = definition, plan, view
         self.pinned_epoch = 0 if version is None or version.pinned_epoch is None else version.pinned_epoch
         self.version = version
-        recorded = json.loads(version.progress) if version is not None and version.progress else {}
+        recorded = {} if version is None else version.noted
         self.is_complete = bool(recorded.get("complete"))
         self._missing: tuple[str, ...] = tuple(recorded.get("missing", ()))
         self._progress: str | None = recorded.get("history")

@@ -71,7 +71,7 @@ class ClosingView(AggregateView):
         """Continues from a recorded version; that of a backfill has closed no window."""
         super().open(version)
         self._closed = closed_until(version)
-        self._num_late = json.loads(version.progress or "{}").get("late", 0)
+        self._num_late = version.noted.get("late", 0)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Merges an epoch's rows into the open groups, and closes those whose windows the watermark has passed.
@@ -135,5 +135,5 @@ class ClosingView(AggregateView):
 
 def closed_until(version: ViewVersion) -> int | None:
     """The watermark up to which the windows of a view are closed, in microseconds since 1970; None before the first."""
-    closed: int | None = json.loads(version.progress or "{}").get("closed")
+    closed: int | None = version.noted.get("closed")
     return closed

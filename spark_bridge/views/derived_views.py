@@ -330,8 +330,7 @@ def _right_at(version: ViewVersion, time_us: int) -> ViewVersion:
 
 def _time_of(version: ViewVersion | None) -> int | None:
     """The time at which the rows of a view over filters by the time are right; None for other views."""
-    time_us: int | None = json.loads(version.progress or "{}").get("time_us") if version is not None else None
-    return time_us
+    return None if version is None else version.noted.get("time_us")
 
 
 def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
@@ -340,8 +339,8 @@ def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
     Args:
         versions: those of the views of one epoch.
     """
-    derived = [each for each in versions if not is_stored_rows(each.name) and each.reflects_epoch is None]
-    return max((time_us for each in derived if (time_us := _time_of(each)) is not None), default=None)
+    views = [each for each in versions if not is_stored_rows(each.name)]
+    return max((time_us for each in views if (time_us := _time_of(each)) is not None), default=None)
 
 
 def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:

@@ -65,7 +65,7 @@ class ExpiringRows(RowView):
         """Continues from a recorded version; that of a backfill follows no watermark yet."""
         super().open(version)
         self._watermarks = followed_watermarks(version)
-        self._num_late = json.loads(version.progress or "{}").get("late", 0)
+        self._num_late = version.noted.get("late", 0)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         """Appends the rows of an epoch that are in time, and deletes those that have expired.
@@ -125,5 +125,5 @@ class ExpiringRows(RowView):
 
 def followed_watermarks(version: ViewVersion) -> dict[str, int]:
     """Source → the watermark that the rows of a version follow, in microseconds since 1970."""
-    watermarks: dict[str, int] = json.loads(version.progress or "{}").get("watermarks", {})
+    watermarks: dict[str, int] = version.noted.get("watermarks", {})
     return watermarks

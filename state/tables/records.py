@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 ViewClass: TypeAlias = Literal["append", "aggregate", "full"]
 """The kind of maintenance of a view: rows are appended, groups are merged, or all rows are computed again."""
@@ -25,8 +26,7 @@ class ViewVersion:
         distinct_version: the version of that dataset.
         reflects_epoch: for a view that is recomputed as a whole: the epoch of the rows that it shows.
         pinned_epoch: for a backfill: the last epoch of the earlier rows that it reads.
-        progress: for a backfill: its progress through these rows, as JSON.  Of a view with a filter by the time it has
-            the time to which the rows are right.
+        progress: see `noted`; of a view that is recomputed as a whole, and of stored rows, what they were made from.
     """
 
     name: str
@@ -39,6 +39,17 @@ class ViewVersion:
     reflects_epoch: int | None = None
     pinned_epoch: int | None = None
     progress: str | None = None
+
+    @property
+    def noted(self) -> Mapping[str, Any]:
+        """What a view that follows its rows notes beside them, in `progress`, as JSON; empty for other views.
+
+        backfill                   its progress through the earlier rows
+        filter by the time         the time to which the rows are right
+        closed windows, expiry     the watermarks that it follows, and the number of late rows
+        """
+        noted: Mapping[str, Any] = json.loads(self.progress) if self.progress and self.reflects_epoch is None else {}
+        return noted
 
     @property
     def datasets(self) -> dict[str, int]:

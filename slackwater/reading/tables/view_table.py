@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -69,7 +68,7 @@ def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
     for name, version in state.head.views.items():
         if name == base_name(name):
             continue
-        view, progress = declared_name(name), json.loads(version.progress or "{}").get("fraction")
+        view, progress = declared_name(name), version.noted.get("fraction")
         known = rows.get(view, {}).get("fraction")
         fraction = min((each for each in (known, progress) if each is not None), default=None)
         entry = catalog.views.get(next_name(view))
@@ -97,20 +96,19 @@ def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root
     version = state.head.views.get(view.name)
     if version is None:
         return declared
-    closed = json.loads(version.progress or "{}")
     return {
         **declared,
         "rows": View(root, version, view.key, state.head.epoch).count_rows(),
         "path": str(root.child(version.path)),
         "version": version.version,
         "reflects_epoch": reflected_epoch(view, version, state.head.epoch),
-        "closed_until": closed.get("closed"),
+        "closed_until": version.noted.get("closed"),
         "late_rows": _late_rows(view.name, state.head.views),
     }
 
 
 def _late_rows(name: str, versions: Mapping[str, ViewVersion]) -> int | None:
     """The late rows of a view, which it counts itself, or its sides do; None if no row is late for it."""
-    own = (json.loads(version.progress or "{}") for each, version in versions.items() if declared_name(each) == name)
-    counts = [progress["late"] for progress in own if "late" in progress]
+    own = (version.noted for each, version in versions.items() if declared_name(each) == name)
+    counts = [noted["late"] for noted in own if "late" in noted]
     return sum(counts) if counts else None

@@ -153,6 +153,16 @@ def test_late_rows_of_the_sides_of_a_view_are_those_of_the_view(written: Written
     assert views["late"] == 3 and views["by_carrier"] is None
 
 
+@pytest.mark.parametrize("source", ["late", "closed"])
+def test_the_sources_of_a_view_that_is_recomputed_are_no_notes_of_it(written: WrittenRoot, source: str) -> None:
+    store = LanceStateStore.open(written.root, ManualClock())
+    full = replace(store.head.views["late"], reflects_epoch=written.epochs[-1], progress=f'{{"{source}": ["rows", 7]}}')
+    more = {**store.head.views, "late": full}
+    store.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views=more, counts=EpochCounts(), seconds=EpochSeconds())
+    [row] = [each for each in opened(written).views().to_pylist() if each["name"] == "late"]
+    assert (row["late_rows"], row["closed_until"]) == (None, None)
+
+
 def test_a_version_that_is_queued_again_is_one_row(written: WrittenRoot) -> None:
     store = LanceStateStore.open(written.root, ManualClock())
     key, vnode = store.scan("ledger").filter(pc.is_valid(pc.field("error")))["key"][0].as_py(), 1

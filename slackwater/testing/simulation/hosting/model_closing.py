@@ -33,7 +33,7 @@ class ModelClosingView(ModelDatasets):
     def open(self, version: ViewVersion) -> None:
         super().open(version)
         self._closed = closed_until(version)
-        self._num_late = json.loads(version.progress or "{}").get("late", 0)
+        self._num_late = version.noted.get("late", 0)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         spans = [Span(span.file, row, row + 1) for span in self._spans(rows) for row in range(span.start, span.end)]
@@ -80,7 +80,7 @@ class ModelClosingView(ModelDatasets):
 
 def closed_until(version: ViewVersion) -> int | None:
     """The watermark up to which the windows of a view are closed; None before the first."""
-    closed: int | None = json.loads(version.progress or "{}").get("closed")
+    closed: int | None = version.noted.get("closed")
     return closed
 
 

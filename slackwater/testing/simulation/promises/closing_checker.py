@@ -101,7 +101,7 @@ class ClosingChecker:
         closed: Groups = self._datasets[path].rows(path, version)
         left: Groups = self._datasets[state_path].rows(state_path, state_version)
         shown = self._shown.setdefault(path, _Shown())
-        progress = json.loads(view.progress or "{}")
+        progress = view.noted
         until: int | None = progress.get("closed")
         for file, row in late:
             if shown.closed is None or window_end_us(file, row) > shown.closed:
