@@ -26,7 +26,7 @@ from actors.coordination.published_state import PublishedState, added
 from actors.coordination.requests import Requests
 from actors.coordination.rescaling import PATIENCE_S, Rescaling
 from actors.coordination.schema_decisions import SchemaDecisions
-from actors.coordination.watermarks import Now, Watermarks
+from actors.coordination.watermarks import Watermarks
 from actors.files import FileKey
 from actors.protocol.barrier import Barrier, Mutation, Pause, Resume, Stop, Update
 from actors.protocol.instructions import End, Fail, ProposeSchema, WakeAt
@@ -103,6 +103,7 @@ class CoordinateExecutor:
             topology.lists,
             recovered.catalog.watermarks,
             self._caught_up.make_mark,
+            lambda: epoch_time_us(self._next_epoch(self._scheduler.epoch)),
             now_s,
         )
         self._published = PublishedState(
@@ -324,11 +325,8 @@ class CoordinateExecutor:
 
     def _mark(self, now_s: float) -> list[CoordinateInstruction]:
         """A mark for the watermarks that would move when it is reached."""
-        mark = self._watermarks.mark(self._now(now_s))
+        mark = self._watermarks.mark(now_s)
         return [] if mark is None else [MarkListings(mark)]
-
-    def _now(self, now_s: float) -> Now:
-        return Now(now_s, epoch_time_us(self._next_epoch(self._scheduler.epoch)))
 
     def _on_over(self, epoch: CollectedEpoch) -> list[CoordinateInstruction]:
         """An epoch was committed, or had nothing to commit."""
@@ -394,7 +392,7 @@ class CoordinateExecutor:
         times_s = [self._deadline.wake_s(outstanding)]
         if not self._scheduler.stopping:
             times_s.append(now_s + self._scheduler.wait_s(now_s))
-            times_s.append(now_s + self._watermarks.idle_in_s(self._now(now_s)))
+            times_s.append(now_s + self._watermarks.idle_in_s(now_s))
             times_s += [each for each in (self._rescaling.wake_s(), self._autoscaler.wake_s(now_s)) if each is not None]
         next_s = min(times_s)
         return [] if self._has_failed or next_s == float("inf") else [WakeAt(next_s)]

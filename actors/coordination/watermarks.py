@@ -14,7 +14,6 @@ commit has it, and the highest event time so far, from which an attempt after a 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from actors.coordination.caught_up import FIRST_MARK
@@ -33,19 +32,6 @@ _IDLE_STEP = 0.25
 """The watermark of an idle source moves by such a part of its idle time: each move is a commit."""
 
 
-@dataclass(frozen=True)
-class Now:
-    """The present moment.
-
-    Args:
-        monotonic_s: time of the monotonic clock.
-        time_us: that of the other one, in microseconds since 1970.
-    """
-
-    monotonic_s: float
-    time_us: int
-
-
 class _Source:
     """The watermark of one source.
 
@@ -56,12 +42,20 @@ class _Source:
         event_time: of the source.
         actor: its list actor.
         committed: as of the last commit.
+        time_us: gives the time of the epoch that would be made now, in microseconds since 1970.
         now_s: time of the monotonic clock.
     """
 
-    def __init__(self, event_time: EventTime, actor: str, committed: SourceWatermark, now_s: float) -> None:
+    def __init__(
+        self,
+        event_time: EventTime,
+        actor: str,
+        committed: SourceWatermark,
+        time_us: Callable[[], int],
+        now_s: float,
+    ) -> None:
         self._lateness_us, self._idle_us = event_time.lateness_us, event_time.idle_us
-        self._actor, self._committed = actor, committed
+        self._actor, self._committed, self._time_us = actor, committed, time_us
         # When the last rows came, and the watermark at the mark that is waited for if none come until then.
         self._rows_s = now_s
         self._idle_at: int | None = None
@@ -95,30 +89,30 @@ class _Source:
             self._high, self._later = highest(self._high, self._later), None
             self._mark = self._listed_epoch = self._idle_at = None
 
-    def needs_mark(self, now: Now) -> bool:
+    def needs_mark(self, now_s: float) -> bool:
         """Whether the watermark moves when everything is finished up to a mark: by rows that came, or as none come."""
         if self._mark is not None:
             return False
-        return highest(self.at, self._next) != self.at or self.idle_in_s(now) <= 0.0
+        return highest(self.at, self._next) != self.at or self.idle_in_s(now_s) <= 0.0
 
-    def idle_in_s(self, now: Now) -> float:
+    def idle_in_s(self, now_s: float) -> float:
         """Seconds until the source is idle, and the watermark a quarter of the idle time behind; infinity for never."""
         if self._idle_us is None or self._mark is not None:
             return float("inf")
-        idle_s = self._rows_s + self._idle_us / _SECOND_US - now.monotonic_s
+        idle_s = self._rows_s + self._idle_us / _SECOND_US - now_s
         if self.at is None:
             return idle_s
-        return max(idle_s, (self.at + self._idle_us * (1 + _IDLE_STEP) - now.time_us) / _SECOND_US)
+        return max(idle_s, (self.at + self._idle_us * (1 + _IDLE_STEP) - self._time_us()) / _SECOND_US)
 
     @property
     def _next(self) -> int | None:
         """The watermark when everything is finished up to the mark, unless the present one is higher."""
         return None if self._high is None else max(_FIRST_US, self._high - self._lateness_us)
 
-    def await_mark(self, mark: int, now: Now) -> None:
+    def await_mark(self, mark: int, now_s: float) -> None:
         """Waits for a mark, which is made now."""
-        if self._idle_us is not None and self.idle_in_s(now) <= 0.0:
-            self._idle_at = max(_FIRST_US, now.time_us - self._idle_us)
+        if self._idle_us is not None and self.idle_in_s(now_s) <= 0.0:
+            self._idle_at = max(_FIRST_US, self._time_us() - self._idle_us)
         self._mark = mark
 
     def changed(self, source: str, in_force: int | None) -> SourceWatermark | None:
@@ -138,6 +132,7 @@ class Watermarks:
         lists: name of each list actor → its source.
         committed: source → its watermark, as of the last commit.
         make_mark: makes a mark, and returns its number.
+        time_us: gives the time of the epoch that would be made now, in microseconds since 1970.
         now_s: time of the monotonic clock.
     """
 
@@ -147,11 +142,12 @@ class Watermarks:
         lists: Mapping[str, str],
         committed: Mapping[str, SourceWatermark],
         make_mark: Callable[[], int],
+        time_us: Callable[[], int],
         now_s: float,
     ) -> None:
         actors = {source: actor for actor, source in lists.items()}
         self._sources = {
-            name: _Source(event_time, actors[name], committed.get(name, SourceWatermark(name)), now_s)
+            name: _Source(event_time, actors[name], committed.get(name, SourceWatermark(name)), time_us, now_s)
             for name, event_time in event_times.items()
         }
         self._make_mark = make_mark
@@ -179,16 +175,16 @@ class Watermarks:
                 put_watermark(delta, changed)
         return delta.build()
 
-    def idle_in_s(self, now: Now) -> float:
+    def idle_in_s(self, now_s: float) -> float:
         """Seconds until a source is idle that is not known as idle, so that a mark is due; infinity for never."""
-        return min((each.idle_in_s(now) for each in self._sources.values()), default=float("inf"))
+        return min((each.idle_in_s(now_s) for each in self._sources.values()), default=float("inf"))
 
-    def mark(self, now: Now) -> int | None:
+    def mark(self, now_s: float) -> int | None:
         """A mark that sources wait for from now on; None if none needs one."""
-        waiting = [each for each in self._sources.values() if each.needs_mark(now)]
+        waiting = [each for each in self._sources.values() if each.needs_mark(now_s)]
         if not waiting:
             return None
         mark = self._make_mark()
         for each in waiting:
-            each.await_mark(mark, now)
+            each.await_mark(mark, now_s)
         return mark

@@ -158,10 +158,10 @@ class _Analysis:
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
             expiries = self._expiries(parents) if self._definition.expires else {}
+            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expiries else ""
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
                 if each.name in expiries:
-                    whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), [])
                     inner[each.name] = self._expiring(inner[each.name], expiries[each.name], whole)
             view_class, reason = self._classify(plan)
             self._require_followed(plan, view_class, parents | inner)

@@ -81,12 +81,12 @@ from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
 from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
 from spark_bridge.catalyst.beside_form import BesideForm
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
-from spark_bridge.catalyst.epoch_timestamps import filter_text
+from spark_bridge.catalyst.epoch_timestamps import filter_text, has_epoch_timestamp
 from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.catalyst.single_values import SingleRows
 from spark_bridge.catalyst.time_bounds import time_bounds
 from spark_bridge.catalyst.time_windows import column_origin
-from spark_bridge.catalyst.timed_conditions import Boundary, TimeBound, TimedCondition, is_timed, timed_conditions
+from spark_bridge.catalyst.timed_conditions import Boundary, TimeBound, TimedCondition, timed_conditions
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -487,11 +487,11 @@ class InnerCut:
             condition = plan.condition().get()
         else:
             return None
-        conditions = catalyst.conjuncts(condition) if is_timed(catalyst, condition) else []
-        timed = [each for each in conditions if is_timed(catalyst, each)]
+        conditions = catalyst.conjuncts(condition) if has_epoch_timestamp(catalyst, condition) else []
+        timed = [each for each in conditions if has_epoch_timestamp(catalyst, each)]
         if not timed:
             return None
-        others = [each for each in conditions if not is_timed(catalyst, each)]
+        others = [each for each in conditions if not has_epoch_timestamp(catalyst, each)]
         if kind == "Join":
             rest = catalyst.all_of(others) if others else None
             return timed, catalyst.join_of(plan.joinType(), plan.left(), plan.right(), rest)

@@ -152,17 +152,12 @@ class Boundary:
             return value
 
 
-def is_timed(catalyst: Catalyst, condition: Expression) -> bool:
-    """Whether a condition depends on the time of the epoch."""
-    return has_epoch_timestamp(catalyst, condition)
-
-
 def has_timed_filter(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has a filter by the time of the epoch."""
     if not catalyst.may_have(plan, "CURRENT_LIKE"):
         return False
     filters = (part for part in parts_of(catalyst, plan) if simple_name(part) == "Filter")
-    return any(is_timed(catalyst, part.condition()) for part in filters)
+    return any(has_epoch_timestamp(catalyst, part.condition()) for part in filters)
 
 
 def timed_conditions(catalyst: Catalyst, condition: Expression) -> Sequence[TimedCondition] | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import lance
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
@@ -59,8 +60,11 @@ class Parents:
 
     def num_rows(self, name: str) -> int:
         """The number of stored rows of one at its version."""
-        version = self.by_name[name].version
-        return int(open_dataset(self.root.child(version.path), version.version).count_rows())
+        return int(self.dataset(name).count_rows())
+
+    def dataset(self, name: str) -> lance.LanceDataset:
+        """A handle on the stored rows of one at its version."""
+        return self._opened(self.by_name[name].version)
 
     def gone(self, name: str) -> pa.Table:
         """The rows of one that leave."""
@@ -86,8 +90,7 @@ class Parents:
 
     def all_at(self, version: ViewVersion, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
         """The stored rows of a view at another version.  Arguments and result as for `all`."""
-        location = self.root.child(version.path)
-        dataset = open_dataset(location, version.version)
+        location, dataset = self.root.child(version.path), self._opened(version)
         found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)
         count(WorkCost(given=rows))
         return found, rows * row_bytes(dataset.schema.field(each) for each in columns)
@@ -99,7 +102,7 @@ class Parents:
             version: of the view.
             columns: those to read, in this order.
         """
-        dataset = open_dataset(self.root.child(version.path), version.version)
+        dataset = self._opened(version)
         nbytes = int(dataset.count_rows()) * row_bytes(dataset.schema.field(each) for each in columns)
         if nbytes > _AT_ONCE_BYTES:
             return self.all_at(version, columns, WantedRows())
@@ -127,6 +130,9 @@ class Parents:
         leaving = F.broadcast(frame_of_table(self.catalyst.spark, pa.table([keys], names=[key])))
         stay = rows.frame.join(leaving, key, "left_anti")
         return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
+
+    def _opened(self, version: ViewVersion) -> lance.LanceDataset:
+        return open_dataset(self.root.child(version.path), version.version)
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.

@@ -26,7 +26,6 @@ from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import WEIGHT_FIELD
 
@@ -113,8 +112,7 @@ class TimedRows:
     def _turned(parents: Parents, timed: TimedPlan, read: list[str], begun_us: int, time_us: int) -> pa.Table:
         """The rows after the changes that may be kept at one of the two times alone."""
         turning = [each for bound in timed.bounds if (each := bound.turns(begun_us, time_us)) is not None]
-        version = parents.by_name[timed.rows].version
-        dataset = open_dataset(parents.root.child(version.path), version.version)
+        dataset = parents.dataset(timed.rows)
         if not turning:
             return dataset.schema.empty_table().select(read)
         rows = dataset.to_table(columns=read, filter=reduce(lambda one, other: one | other, turning))
@@ -133,9 +131,7 @@ def _kept_at(timed: TimedPlan, time_us: int) -> pc.Expression:
 
 def _first_after(parents: Parents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:
     """The least value of all rows that the time has not reached."""
-    version = parents.by_name[timed.rows].version
-    dataset = open_dataset(parents.root.child(version.path), version.version)
-    batches = dataset.scanner(columns=[bound.column], filter=~bound.reached(time_us)).to_batches()
+    batches = parents.dataset(timed.rows).scanner(columns=[bound.column], filter=~bound.reached(time_us)).to_batches()
     return min(_firsts(bound, batches), default=None)
 
 

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from actors.coordination.watermarks import Now, Watermarks
+from actors.coordination.watermarks import Watermarks
 from actors.protocol.barrier import Barrier
 from actors.protocol.reports import CollectReport
 from actors.sources.event_time import EventTime
@@ -24,7 +24,14 @@ class Source:
     def __init__(self, committed: SourceWatermark = SourceWatermark("s"), idle_us: int | None = None) -> None:
         self._marks, self.now_s = itertools.count(2), 0.0
         event_time = EventTime("at", 10, idle_us=idle_us)
-        self.made = Watermarks({"s": event_time}, {"list-s": "s"}, {"s": committed}, lambda: next(self._marks), 0.0)
+        self.made = Watermarks(
+            {"s": event_time},
+            {"list-s": "s"},
+            {"s": committed},
+            lambda: next(self._marks),
+            lambda: round(self.now_s * 1_000_000),
+            0.0,
+        )
         self.recorded: dict[str, int | None] | None = None
 
     def over(self, epoch: int, mark: int, since: int | None = None, **times: int) -> int | None:
@@ -41,12 +48,8 @@ class Source:
         self.recorded = json.loads(rows[0]) if rows else None
         return self.made.latest.get("s")
 
-    @property
-    def now(self) -> Now:
-        return Now(self.now_s, round(self.now_s * 1_000_000))
-
     def mark(self) -> int | None:
-        return self.made.mark(self.now)
+        return self.made.mark(self.now_s)
 
 
 def test_a_backlog_moves_the_watermark_when_all_of_it_is_read() -> None:
@@ -106,14 +109,14 @@ def test_the_watermark_of_an_idle_source_follows_the_clock() -> None:
     source = Source(idle_us=HOUR)
     assert source.over(1, 1, e1=100) == 90
     source.now_s = HOUR_S
-    assert source.made.idle_in_s(source.now) > 0 and source.mark() is None, "a quarter of an hour of it is one step"
+    assert source.made.idle_in_s(source.now_s) > 0 and source.mark() is None, "a quarter of an hour of it is one step"
     source.now_s = 2 * HOUR_S
-    assert source.made.idle_in_s(source.now) <= 0 and source.mark() == 2
-    assert source.made.idle_in_s(source.now) == float("inf"), "the mark is waited for"
+    assert source.made.idle_in_s(source.now_s) <= 0 and source.mark() == 2
+    assert source.made.idle_in_s(source.now_s) == float("inf"), "the mark is waited for"
     source.now_s += 100
     assert source.over(2, 1) == 90, "the mark is not listed"
     assert source.over(3, 2) == HOUR, "the time of the mark, less the idle time"
-    assert source.made.idle_in_s(source.now) == pytest.approx(HOUR_S / 4 - 100)
+    assert source.made.idle_in_s(source.now_s) == pytest.approx(HOUR_S / 4 - 100)
     assert source.recorded is None and source.over(4, 2) == HOUR
     assert source.recorded == {"at": HOUR, "high": 100}
 
@@ -145,7 +148,7 @@ def test_an_idle_source_does_not_take_back_a_watermark_ahead_of_the_clock() -> N
     source.over(1, 1)
     source.now_s = 2 * HOUR_S
     assert source.mark() is None
-    assert source.made.idle_in_s(source.now) == pytest.approx(8.25 * HOUR_S)
+    assert source.made.idle_in_s(source.now_s) == pytest.approx(8.25 * HOUR_S)
     source.now_s = 10.25 * HOUR_S
     assert source.mark() == 2
     assert source.over(2, 2) == 9.25 * HOUR
