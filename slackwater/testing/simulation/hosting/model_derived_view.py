@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from slackwater.testing.simulation.hosting.model_rows import ModelRows
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.model_view import Groups, ModelView
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
@@ -77,7 +78,7 @@ class ModelParentRows:
         return groups
 
 
-class ModelDerivedView:
+class ModelDerivedView(ModelRows):
     """See `spark_bridge.views.derived_views.DerivedView`: a copy of its parent, row by row.
 
     Args:
@@ -86,23 +87,15 @@ class ModelDerivedView:
         root: by the materializer's way.
     """
 
-    num_rows = 0
-
     def __init__(self, model: ModelView, plan: ViewPlan, root: SimulatedRoot) -> None:
-        self.changes = ChangeLog()
-        self._model, self._plan, self._root = model, plan, root
-        self._version: ViewVersion | None = None
+        super().__init__(model, root)
+        self.changes, self._plan = ChangeLog(), plan
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        path = f"views/{self._model.name}-{epoch}.lance"
-        self._version = ViewVersion(self._model.name, path, self._root.commit_view(path, 0, _groups_of(rows)))
-        return self._version
-
-    def open(self, version: ViewVersion) -> None:
-        self._version = ViewVersion(self._model.name, version.path, version.version)
+        return self._create(epoch, _groups_of(rows))
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        return self._write({**self._stored(), **_groups_of(rows)})
+        return self._commit({**self._rows, **_groups_of(rows)})
 
     def correct(self, rows: ModelParentRows) -> ViewVersion:
         """Exchanges the changed groups.
@@ -110,31 +103,16 @@ class ModelDerivedView:
         Raises:
             PromiseBroken: a row that leaves is not there.
         """
-        changes, stored = rows.changes(self._plan), dict(self._stored())
+        changes, stored = rows.changes(self._plan), dict(self._rows)
         assert changes is not None and changes.gone is not None, "it is called with changes of groups"
         for each in changes.gone.to_pylist():
             if stored.pop(each["group"], None) != (each["count"], each["total"]):
-                raise PromiseBroken("G1", f"{self._model.name} loses the row {each}, and has {self._stored()}")
+                raise PromiseBroken("G1", f"{self._model.name} loses the row {each}, and has {self._rows}")
         for each in changes.new.to_pylist():
             if each["group"] in stored:
-                raise PromiseBroken("G1", f"{self._model.name} gets the row {each}, and has {self._stored()}")
+                raise PromiseBroken("G1", f"{self._model.name} gets the row {each}, and has {self._rows}")
             stored[each["group"]] = (each["count"], each["total"])
-        return self._write(stored)
-
-    def tidy(self) -> bool:
-        return False
-
-    def _stored(self) -> Groups:
-        assert self._version is not None, "it is created or opened first"
-        groups: Groups = self._root.view_rows(self._version.path, self._version.version)
-        return groups
-
-    def _write(self, groups: Groups) -> ViewVersion:
-        before = self._version
-        assert before is not None, "it is created or opened first"
-        version = self._root.commit_view(before.path, before.version, groups)
-        self._version = ViewVersion(self._model.name, before.path, version)
-        return self._version
+        return self._commit(stored)
 
 
 def _groups_of(rows: EpochRows) -> Groups:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from actors.files import PathKey
 from slackwater.testing.simulation.hosting.model_datasets import CorrectedSpans, Fails, computed
 from slackwater.testing.simulation.hosting.model_plans import EXISTS, LEFT_AT, LEFT_KEY, RIGHT_AT, RIGHT_KEY, SIDE
+from slackwater.testing.simulation.hosting.model_rows import ModelRows
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.model_view import (
     ModelView,
@@ -137,7 +138,7 @@ class _Snapshot:
         return self._read
 
 
-class ModelSide:
+class ModelSide(ModelRows):
     """The dataset with the rows of a side of a join; see `spark_bridge.views.append_view.AppendView`.
 
     Args:
@@ -147,20 +148,13 @@ class ModelSide:
         fails: whether a view's own expression fails over some rows.
     """
 
-    num_rows = 0
-
     def __init__(self, model: ModelView, plan: ViewPlan, root: SimulatedRoot, fails: Fails) -> None:
-        self.changes = ChangeLog(self._snapshot)
-        self._model, self._root, self._fails = model, root, fails
+        super().__init__(model, root)
+        self.changes, self._fails = ChangeLog(self._snapshot), fails
         self._has_files = any(FILE_FIELD.name in columns for columns in plan.columns.values())
-        self._path, self._last = "", 0
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        self._path = f"views/{self._model.name}-{epoch}.lance"
-        return self._commit(tuple(self._computed(rows.frames)))
-
-    def open(self, version: ViewVersion) -> None:
-        self._path, self._last = version.path, version.version
+        return self._create(epoch, tuple(self._computed(rows.frames)))
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         return self._follow(self._computed(rows.frames), frozenset())
@@ -177,7 +171,7 @@ class ModelSide:
 
     def tidy(self) -> bool:
         """Makes a version with the same rows, which no epoch records."""
-        self._commit(self._stored())
+        self._commit(self._rows)
         return True
 
     def _computed(self, frames: Any) -> list[Span]:
@@ -185,20 +179,12 @@ class ModelSide:
 
     def _follow(self, spans: list[Span], files: frozenset[PathKey]) -> ViewVersion:
         before, begun = self._snapshot(), self._last
-        kept = [span for span in self._stored() if span.file[:2] not in files]
+        kept = [span for span in self._rows if span.file[:2] not in files]
         version = self._commit((*kept, *spans))
         if self.changes.is_kept:
             keys = pa.array([path_fingerprint(*file) for file in sorted(files)], FILE_FIELD.type)
             self.changes.note(ChangeSet(keys, None, _table(spans, has_files=self._has_files), before, begun))
         return version
-
-    def _stored(self) -> tuple[Span, ...]:
-        stored: tuple[Span, ...] = self._root.view_rows(self._path, self._last)
-        return stored
-
-    def _commit(self, spans: tuple[Span, ...]) -> ViewVersion:
-        self._last = self._root.commit_view(self._path, self._last, spans)
-        return ViewVersion(self._model.name, self._path, self._last)
 
     def _snapshot(self) -> Any:
         return _Snapshot(self._root, self._path, self._last, has_files=self._has_files)
@@ -249,7 +235,7 @@ class JoinedParents:
         return _rows_of(self._root.view_rows(version.path, version.version))
 
 
-class ModelJoinedView:
+class ModelJoinedView(ModelRows):
     """The dataset of a view over a join, see `spark_bridge.views.weighted_rows.WeightedRows`.
 
     Args:
@@ -258,22 +244,15 @@ class ModelJoinedView:
         root: by the materializer's way.
     """
 
-    num_rows = 0
-
     def __init__(self, model: ModelView, plan: ViewPlan, root: SimulatedRoot) -> None:
-        self.changes = ChangeLog()
-        self._model, self._plan, self._root = model, plan, root
-        self._path, self._last = "", 0
+        super().__init__(model, root)
+        self.changes, self._plan = ChangeLog(), plan
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        self._path = f"views/{self._model.name}-{epoch}.lance"
-        return self._commit(_pairs_in(rows))
-
-    def open(self, version: ViewVersion) -> None:
-        self._path, self._last = version.path, version.version
+        return self._create(epoch, Pairs(in_order(_pairs_in(rows))))
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        return self._commit((*self._stored(), *_pairs_in(rows)))
+        return self._commit(Pairs(in_order((*self._rows.rows, *_pairs_in(rows)))))
 
     def correct(self, rows: Any) -> ViewVersion:
         """Takes out the rows that leave, and adds those that come.
@@ -284,7 +263,7 @@ class ModelJoinedView:
         Raises:
             PromiseBroken: a row that leaves is not there.
         """
-        stored, changed = Counter(self._stored()), rows.joined.changed(self._plan)
+        stored, changed = Counter[Pair](self._rows.rows), rows.joined.changed(self._plan)
         for weight in (-1, 1):
             for pair, each in changed:
                 if each == weight:
@@ -292,19 +271,8 @@ class ModelJoinedView:
         # Of rows that leave and come again the order does not matter: all that leave have left by now.
         missing = [pair for pair, count in stored.items() if count < 0]
         if missing:
-            raise PromiseBroken("G1", f"{self._model.name} loses the rows {missing}, and has {self._stored()}")
-        return self._commit(stored.elements())
-
-    def tidy(self) -> bool:
-        return False
-
-    def _stored(self) -> tuple[Pair, ...]:
-        pairs: Pairs = self._root.view_rows(self._path, self._last)
-        return pairs.rows
-
-    def _commit(self, pairs: Iterable[Pair]) -> ViewVersion:
-        self._last = self._root.commit_view(self._path, self._last, Pairs(in_order(pairs)))
-        return ViewVersion(self._model.name, self._path, self._last)
+            raise PromiseBroken("G1", f"{self._model.name} loses the rows {missing}, and has {self._rows.rows}")
+        return self._commit(Pairs(in_order(stored.elements())))
 
 
 def _pairs_in(rows: EpochRows) -> list[Pair]:
