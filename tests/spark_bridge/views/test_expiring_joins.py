@@ -15,9 +15,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
@@ -400,6 +402,8 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
     assert plans["kept"].identity != plans["v"].identity
     text = plans["v.1"].explain()
     assert "that of u is more than 1:00:00 after it" in text and "is late, and is left out" in text
+    assert removal_text(Catalyst(local_spark), plans["v.1"]).startswith("when the watermarks tell that no partner")
+    assert removal_text(Catalyst(local_spark), plans["kept.1"]).startswith("never")
 
 
 @pytest.mark.parametrize(
