@@ -66,7 +66,7 @@ QUERIES ?= 5000
 EPOCHS ?= 10000
 
 .PHONY: queries
-queries: setup  ## compare random views with Spark's answers: QUERIES=5000, and EPOCHS=10000 of graphs; ten per seed
+queries: setup  ## compare random views with answers of Spark and DuckDB: QUERIES=5000, ten a seed, EPOCHS=10000 of graphs, forty a seed
 	$(BIN)/python -m tests.spark_bridge.random_queries --queries $(QUERIES) --start $(START)
 	$(BIN)/python -m tests.spark_bridge.random_graphs --epochs $(EPOCHS) --start $(START)
 

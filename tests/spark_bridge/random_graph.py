@@ -54,8 +54,8 @@ _WINDOWED = [
     "SELECT k, n, sum(s) OVER (PARTITION BY k ORDER BY n) AS s, lo, hi, c FROM {}",
     "SELECT k, n, s, lag(lo) OVER (PARTITION BY k, c ORDER BY hi) AS lo, "
     "lead(hi, 2) OVER (PARTITION BY k ORDER BY lo) AS hi, c FROM {}",
-    "SELECT k, n, s, lo, hi, c FROM (SELECT *, rank() OVER (PARTITION BY c ORDER BY s DESC) AS at FROM {}) "
-    "WHERE at <= 2",
+    "SELECT k, n, s, lo, hi, c FROM (SELECT *, rank() OVER (PARTITION BY c ORDER BY s DESC) AS position FROM {}) "
+    "WHERE position <= 2",
     "SELECT k, n, s, min(lo) OVER (PARTITION BY k) AS lo, max(hi) OVER (PARTITION BY k ORDER BY n "
     "ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS hi, c FROM {}",
     "SELECT k, first_value(n) OVER (PARTITION BY k ORDER BY c) AS n, s, lo, hi, c FROM {}",

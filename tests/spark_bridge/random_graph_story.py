@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,32 +14,46 @@ from pyspark.sql import SparkSession
 from actors.sources.row_key import RowKey
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
+from tests.spark_bridge.duckdb_answers import DuckDbAnswers
 from tests.spark_bridge.keyed_graph import ORIGIN, KeyedGraph, with_origin
 from tests.spark_bridge.random_graph import RandomGraph
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
+from tests.spark_bridge.same_rows import difference
 from tests.spark_bridge.view_graph import ViewGraph
 from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
-EPOCHS_OF_A_STORY = 10
+EPOCHS_OF_A_STORY = 40
 _VIEWS = 6
+_REOPENED, _CHANGED, _TIDIED, _MANY = 0.1, 0.15, 0.3, 0.2
 _KEY = RowKey(("k", "g"), ("i",), "b")
 _KEYED = pa.schema([*SCHEMA, *ORIGIN])
 
 
-def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> int:
-    """Plays one story.  At every epoch, each view must have the rows that Spark computes from the present files.
+@dataclass
+class Compared:
+    """Numbers of answers that were compared with those of the views.
 
-    In half of the stories rows go to Spark as if they were many, and in half of all the sides of joins are in memory
-    at once.  In a quarter the source has a key.
+    Attributes:
+        spark: answers of Spark.
+        duckdb: answers of DuckDB.
+    """
+
+    spark: int = 0
+    duckdb: int = 0
+
+
+def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> Compared:
+    """Plays one story.  At every epoch, each view must have the rows that Spark and DuckDB compute.
+
+    Spark computes them from the present files; DuckDB, where the dialects agree, from the rows of what the view reads.
+    In some epochs rows go to Spark as if they were many, and in half of the stories all the sides of joins are in
+    memory at once.  In a quarter the source has a key.
 
     Args:
         spark: a session.
         directory: of the views.
         seed: of views, rows and epochs.
         epochs: their number, without those that show a view that was added late.
-
-    Returns:
-        The number of answers that were compared.
 
     Raises:
         AssertionError: a view differs.
@@ -47,13 +62,19 @@ def tell_graph(spark: SparkSession, directory: Path, seed: int, epochs: int) -> 
     graph = RandomGraph(chance, is_keyed=seed % 8 in (3, 4))
     for _ in range(chance.randint(3, _VIEWS)):
         graph.grow()
-    with ExitStack() as ways:
-        if seed % 2:
-            ways.enter_context(as_if_many())
-        if seed % 4 < 2:
-            ways.enter_context(kept_at_once())
-        story = ways.enter_context(_closing(spark, directory, graph))
-        return sum(_epoch(story, graph, number) for number in range(epochs))
+    compared = Compared()
+    with (
+        DuckDbAnswers() as duckdb,
+        kept_at_once() if seed % 2 else nullcontext(),
+        _closing(spark, directory, graph) as story,
+    ):
+        for number in range(epochs):
+            with as_if_many() if chance.random() < _MANY else nullcontext():
+                _epoch(story, graph, number)
+            story.check()
+            compared.spark += len(graph.views)
+            compared.duckdb += _check_in_duckdb(story, graph, duckdb)
+    return compared
 
 
 @contextmanager
@@ -68,18 +89,29 @@ def _closing(spark: SparkSession, directory: Path, graph: RandomGraph) -> Iterat
         story.materializer.close()
 
 
-def _epoch(story: ViewGraph, graph: RandomGraph, number: int) -> int:
-    """Plays one epoch.  Returns the number of answers that were compared."""
+def _epoch(story: ViewGraph, graph: RandomGraph, number: int) -> None:
     chance = graph.chance
-    if number and chance.random() < 0.15:
+    if number and chance.random() < _REOPENED:
         story.reopen()
-    if number and chance.random() < 0.2:
+    if number and chance.random() < _CHANGED:
         _change(story, graph)
     story.correct(*_files(story, graph))
-    story.check()
-    if chance.random() < 0.3:
+    if chance.random() < _TIDIED:
         story.materializer.tidy()
-    return len(graph.views)
+
+
+def _check_in_duckdb(story: ViewGraph, graph: RandomGraph, duckdb: DuckDbAnswers) -> int:
+    """Returns the number of answers that were compared."""
+    rows = {**story.seen(), **{each.name: story.shown(each.name) for each in graph.views}}
+    compared = 0
+    for each in graph.views:
+        read = {name: rows[name] for name in each.mentions(rows.keys() - {each.name})}
+        answer = duckdb.answer(each.query or "", read, rows[each.name].schema)
+        if answer is not None:
+            wrong = difference(rows[each.name], answer, (), {})
+            assert wrong is None, f"{each.name} at epoch {story.epoch}, by DuckDB: {wrong}"
+            compared += 1
+    return compared
 
 
 def _change(story: ViewGraph, graph: RandomGraph) -> None:

@@ -123,10 +123,13 @@ class ViewGraph(CorrectedView):
         names = names or tuple(each.name for each in self.definitions)
         answers = self.answers(names)
         for name in names:
-            stored = self.open(self.root, self.views[name]).to_table()
-            stored = stored.select([each for each in stored.column_names if not each.startswith("__sw_")])
-            wrong = difference(stored, answers[name], (), {})
+            wrong = difference(self.shown(name), answers[name], (), {})
             assert wrong is None, f"{name} at epoch {self.epoch}: {wrong}"
+
+    def shown(self, name: str) -> pa.Table:
+        """The rows that a reader sees in a view."""
+        stored = self.open(self.root, self.views[name])
+        return stored.to_table([each for each in stored.schema.names if not each.startswith("__sw_")])
 
     def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
         """Name → Spark's answer over all present rows, of the wanted views, where ties are told apart by the rows."""
