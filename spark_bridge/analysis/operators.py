@@ -199,7 +199,7 @@ class ExpressionCheck:
         """The expression without the parts that Spark wrongly calls indeterminate."""
         if expression.deterministic():
             return expression
-        if _gives_all_values(expression):
+        if _gives_all_values(self._catalyst, expression):
             return self._catalyst.null(expression.dataType())
         children = self._catalyst.items(expression.children())
         if not children:
@@ -207,11 +207,11 @@ class ExpressionCheck:
         return self._catalyst.with_children(expression, [self._with_defined_values(each) for each in children])
 
 
-def _gives_all_values(expression: Expression) -> bool:
+def _gives_all_values(catalyst: Catalyst, expression: Expression) -> bool:
     """Whether it is a list or set of values, which Spark calls indeterminate because of its order only."""
     function = expression.aggregateFunction() if simple_name(expression) == "AggregateExpression" else expression
     return simple_name(function) in _COLLECTIONS and all(
-        child.deterministic() for child in Catalyst.items(function.children())
+        child.deterministic() for child in catalyst.items(function.children())
     )
 
 

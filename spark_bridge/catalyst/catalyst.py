@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype_json_string
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, spark_schema
+from spark_bridge.catalyst.elements import Element, Elements
 
 # Java objects have no Python types; these aliases give signatures a meaning.
 Plan = Any
@@ -31,6 +32,7 @@ class Catalyst:
         self.spark = spark
         self._jvm: Any = spark._jvm
         self._session: Any = spark._jsparkSession
+        self._elements = Elements(spark)
         # Each name on the path to a method is a call of its own.
         self._to_seq = self._jvm.PythonUtils.toSeq
         self._no_elements, self._option = self._to_seq([]), self._jvm.scala.Option
@@ -81,10 +83,9 @@ class Catalyst:
             self._singletons[class_name] = self._class(f"{class_name}$").getField("MODULE$").get(None)
         return self._singletons[class_name]
 
-    @staticmethod
-    def items(seq: Any) -> list[Any]:
+    def items(self, seq: Any) -> list[Any]:
         """The elements of a Scala Seq."""
-        return [seq.apply(index) for index in range(seq.size())]
+        return self._elements.of(seq)
 
     def is_instance(self, java_object: Any, class_name: str) -> bool:
         """Whether a Java object is of a class, named relative to `org.apache.spark.sql`."""
@@ -587,6 +588,8 @@ def parts_of(catalyst: Catalyst, plan: Plan, is_end: Callable[[Plan], bool] = la
 
 def attribute_id(named: Expression) -> int:
     """The id of a named expression within a plan."""
+    if isinstance(named, Element) and named.plan_id >= 0:
+        return named.plan_id
     return int(named.exprId().id())
 
 
@@ -597,6 +600,8 @@ def is_attribute(expression: Expression) -> bool:
 
 def simple_name(java_object: Any) -> str:
     """The class of a Java object, without its package."""
+    if isinstance(java_object, Element):
+        return java_object.class_name
     return str(_simple_name_of(java_object._gateway_client)(java_object))
 
 

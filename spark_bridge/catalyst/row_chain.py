@@ -1,7 +1,6 @@
 """Few rows through Spark's compiled code, and through the RDDs of a plan, in the driver: one call into the JVM.
 
-Each call from Python takes 0.1 ms, and this path had twenty.  So the path is a Java class, `row_chain.java`, which
-Janino, Spark's own compiler, compiles once in a session.
+Each call from Python takes 0.1 ms, and this path had twenty.  So the path is a Java class, `row_chain.java`.
 """
 
 from __future__ import annotations
@@ -10,16 +9,14 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 from typing import IO, Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
 
 from spark_bridge.catalyst.arrow_frames import Messages, table_of_messages, write_stream
 from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.catalyst.java_classes import java_instance
 from state.tables.lance_layout import with_schema
 
 _SOURCE = Path(__file__).with_suffix(".java")
@@ -39,7 +36,7 @@ class RowChain:
     def __init__(self, catalyst: Catalyst, leaf: Plan, steps: Sequence[Any], struct: Any, plan: Any = None) -> None:
         self._catalyst, self._leaf, self._steps = catalyst, leaf, steps
         self._schema: pa.Schema = catalyst.arrow_schema(leaf)
-        self._run = _maker(catalyst.spark).of(leaf.schema(), list(steps), plan, struct).run
+        self._run = java_instance(catalyst.spark, _SOURCE, "RowChain").of(leaf.schema(), list(steps), plan, struct).run
 
     def through(self, plan: Any, struct: Any) -> RowChain:
         """This chain with a plan at its end.  Arguments as for the class."""
@@ -72,20 +69,3 @@ def _scratch() -> Iterator[tuple[IO[bytes], str]]:
     else:
         with tempfile.NamedTemporaryFile(prefix="slackwater-", suffix=".arrow") as named:
             yield named, named.name
-
-
-_makers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-_CLASSES = count(1)
-
-
-def _maker(spark: SparkSession) -> Any:
-    """An instance of the Java class, which makes others."""
-    jvm: Any = spark._jvm
-    if jvm not in _makers:
-        compiler = jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        # py4j knows methods by the name of their class: another session in this JVM has a class of its own.
-        package = f"slackwater.of{os.getpid()}n{next(_CLASSES)}"
-        compiler.cook(_SOURCE.read_text().replace("package slackwater;", f"package {package};"))
-        _makers[jvm] = compiler.getClassLoader().loadClass(f"{package}.RowChain").newInstance()
-    return _makers[jvm]

@@ -879,8 +879,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "every session has a class of the same name",
-        "spark_bridge/catalyst/row_chain.py",
-        (('f"slackwater.of{os.getpid()}n{next(_CLASSES)}"', '"slackwater.of"'),),
+        "spark_bridge/catalyst/java_classes.py",
+        (('f"slackwater.of{os.getpid()}n{next(_PACKAGES)}"', '"slackwater.of"'),),
         shown_by=f"{_COMPILED}::test_a_java_class_that_is_compiled_again_is_another_one",
     ),
     Mutant(

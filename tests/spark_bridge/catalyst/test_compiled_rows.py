@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.catalyst import row_chain
+from spark_bridge.catalyst import java_classes
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
 from spark_bridge.catalyst.compiled_rows import compiled_rows
@@ -63,7 +63,7 @@ def test_a_java_class_that_is_compiled_again_is_another_one(
     """As for another session in the same JVM: py4j calls the methods of classes by their names."""
     schema, query = pa.schema([("i", pa.int64())]), "SELECT i FROM t WHERE i > 1"
     for _ in range(2):
-        monkeypatch.setattr(row_chain, "_makers", WeakKeyDictionary())
+        monkeypatch.setattr(java_classes, "_instances", WeakKeyDictionary())
         compiled = compiled_rows(Catalyst(local_spark), plan_of(local_spark, query))
         assert compiled is not None
         assert compiled.table(pa.table({"i": [1, 2]}), schema).to_pydict() == {"i": [2]}
