@@ -58,9 +58,9 @@ from state.tables.stored_rows import declared_name, is_view, stored_versions
 
 _Result = TypeVar("_Result")
 
-_TIDYING_SHARE = 0.1
-"""Of the time of an epoch's work, for tidying after it.  A dataset is due after 16 commits, and a task takes about as
-long as one: so the tasks keep up, however many views there are."""
+_TIDYING_SHARE = 0.25
+"""Of the time of an epoch's work, for tidying after it at most.  The tasks that are due take a twentieth, so that they
+keep up however many views there are."""
 _TIMERS_EVERY_S = 5.0
 """Rows that leave as time passes make an epoch of their own at most so often."""
 
