@@ -174,7 +174,7 @@ def test_many_views_are_tidied_as_often_as_a_few(
     monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
     monkeypatch.setattr(materializer_module, "_TIDYING_SHARE", 10.0)
     materializer = Materializer(local_spark, Location(str(tmp_path)))
-    views = [ViewDefinition(f"v{number}", f"SELECT k, i + {number} AS j FROM t") for number in range(12)]
+    views = [ViewDefinition(f"v{number}", f"SELECT k, {number} AS n FROM t") for number in range(12)]
     materializer.declare(views, {"t": SCHEMA}, {})
     for epoch in range(1, 25):
         done = materializer.run_epoch(epoch, {"t": blocks(random_rows(random.Random(epoch), 4))})
