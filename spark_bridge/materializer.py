@@ -58,6 +58,9 @@ from state.tables.stored_rows import declared_name, is_view, stored_versions
 
 _Result = TypeVar("_Result")
 
+_TIDYING_SHARE = 0.25
+"""Of the time of an epoch's work, for tidying after it at most.  The tasks that are due take a twentieth, so that they
+keep up however many views there are."""
 _TIMERS_EVERY_S = 5.0
 """Rows that leave as time passes make an epoch of their own at most so often."""
 
@@ -112,6 +115,7 @@ class Materializer:
         self._catalyst = Catalyst(spark)
         self._queries, self._first, self._timed = LeafQueries(self._catalyst), FirstRows(), TimedRows()
         self._looked_s = float("-inf")
+        self._tidying_s = 0.0
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
@@ -222,6 +226,7 @@ class Materializer:
             self._incremental.take_changes,
             lambda work: self._run_views(_OVER_VIEWS, times.timing("", work)),
         )
+        self._tidying_s = _TIDYING_SHARE * times.seconds
         return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
     def has_news(self, watermarks: Mapping[str, int] = MappingProxyType({})) -> bool:
@@ -306,16 +311,20 @@ class Materializer:
         return self._rows.columns([*plans, *(plan for plan in self._recorded.regrouped if not plan.parents)])
 
     def tidy(self) -> None:
-        """Does at most one bounded task that keeps the datasets fast: call it between two epochs.
+        """Does bounded tasks that keep the datasets fast: call it between two epochs.
 
-        It makes a version that no epoch records; the next epoch with rows builds upon that.
+        It does one that is due, and others within a share of the time of the last epoch.  They make versions that no
+        epoch records; the next epoch with rows builds upon these.
 
         Raises:
             CommitRefusedError, CommitUnknownError: as `run_epoch`; recover in the same way.
         """
-        for each in (self._incremental, self._stored, self._backfills, self._derived):
-            if each.tidy():
-                return
+        until_s = self._clock.monotonic() + self._tidying_s
+        while self._tidy_one() and self._clock.monotonic() < until_s:
+            pass
+
+    def _tidy_one(self) -> bool:
+        return any(each.tidy() for each in (self._incremental, self._stored, self._backfills, self._derived))
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""

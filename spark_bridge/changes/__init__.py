@@ -18,7 +18,7 @@
 `Changes` is the face that a grouping follows, whatever its rows are.
 
 Invariants: what leaves was there before the epoch, and what comes is there after it, each as often as in the rows; a
-side of a join is looked up once an epoch.
+side of a join is looked up once an epoch, and two sides are paired once, for all views that join them.
 
 The rooms `views` and `materializer` use it.
 """

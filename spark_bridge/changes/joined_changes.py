@@ -22,7 +22,7 @@ from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.joined_positions import JoinedPositions, Positions, meeting
-from spark_bridge.changes.sides import Side, hashes_of, with_hashes
+from spark_bridge.changes.sides import Pairs, Side, hashes_of, with_hashes
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD
@@ -57,7 +57,7 @@ def changed_rows(join: JoinPlan, columns: list[str], left: Side, right: Side, co
         conditions: those of the joins; of an inner join the view itself computes it.
     """
     if join.kind == "inner":
-        rows = _pairs(join, columns, left, right)
+        rows = pa.concat_tables(_with_weight(join, columns, each) for each in left.pairs(right))
     else:
         before, after = _worlds(join, left, right)
         rows = with_weights(*(_joined(join, columns, *world, conditions) for world in (before, after)))
@@ -89,24 +89,11 @@ def _joined(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table,
     return _taken(join, columns, left, right, JoinedPositions.of(join.kind, partners, left.num_rows, right.num_rows))
 
 
-def _pairs(join: JoinPlan, columns: list[str], left: Side, right: Side) -> pa.Table:
-    partners = right.rows_before(left.hashes)
-    staying = left.rows_before(right.hashes).stay
-    parts = [
-        (left.gone, partners.before, -1),
-        (staying, right.gone, -1),
-        (left.new, right.rows_after(partners, left.hashes), 1),
-        (staying, right.new, 1),
-    ]
-    return pa.concat_tables(_meeting(join, columns, *each) for each in parts)
-
-
-def _meeting(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, weight: int) -> pa.Table:
-    """The pairs of rows with equal hashes."""
-    left_at, right_at = meeting(left.column(_JOIN), right.column(_JOIN))
-    note_hottest(left, left_at, join.key)
-    pairs = _taken(join, columns, left, right, JoinedPositions(pa.array(left_at), pa.array(right_at)))
-    return pairs.append_column(WEIGHT_FIELD, pa.array(np.full(len(left_at), weight), WEIGHT_FIELD.type))
+def _with_weight(join: JoinPlan, columns: list[str], pairs: Pairs) -> pa.Table:
+    left_at, right_at = pairs.at
+    note_hottest(pairs.left, left_at, join.key)
+    rows = _taken(join, columns, pairs.left, pairs.right, JoinedPositions(pa.array(left_at), pa.array(right_at)))
+    return rows.append_column(WEIGHT_FIELD, pa.array(np.full(len(left_at), pairs.weight), WEIGHT_FIELD.type))
 
 
 def _taken(join: JoinPlan, columns: list[str], left: pa.Table, right: pa.Table, at: JoinedPositions) -> pa.Table:

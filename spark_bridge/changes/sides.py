@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.changes.change_set import Parent
+from spark_bridge.changes.joined_positions import Positions, meeting
 from spark_bridge.changes.rows_before import FoundRows, RowsBefore
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
@@ -28,6 +29,28 @@ class Found:
 
     before: pa.Table
     stay: pa.Table
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Rows of two sides that meet by the hash of their key.
+
+    Args:
+        left: rows of the left side.
+        right: rows of the right side.
+        at: the positions of each pair in both.
+        weight: -1 if the pairs leave, 1 if they come.
+    """
+
+    left: pa.Table
+    right: pa.Table
+    at: Positions
+    weight: int
+
+    @classmethod
+    def of(cls, left: pa.Table, right: pa.Table, weight: int) -> Pairs:
+        """All pairs of these rows."""
+        return cls(left, right, meeting(left.column(_JOIN), right.column(_JOIN)), weight)
 
 
 class _OnceEach(Generic[_Made]):
@@ -68,6 +91,7 @@ class Side:
     keys: pa.Array
     key_column: str | None
     _found: _OnceEach[Found] = field(default_factory=lambda: _OnceEach(), repr=False)
+    _pairs: _OnceEach[list[Pairs]] = field(default_factory=lambda: _OnceEach(), repr=False)
 
     @classmethod
     def of(cls, parent: Parent, before: RowsBefore) -> Side:
@@ -89,6 +113,20 @@ class Side:
     def rows_before(self, hashes: pa.Array) -> Found:
         """The rows before with these hashes; they are looked up once for one array."""
         return self._found.get(hashes, lambda: self._look_up(hashes))
+
+    def pairs(self, right: Side) -> list[Pairs]:
+        """The pairs with the rows of a right side that leave and those that come; they are made once."""
+        return self._pairs.get(right, lambda: self._changed_pairs(right))
+
+    def _changed_pairs(self, right: Side) -> list[Pairs]:
+        partners = right.rows_before(self.hashes)
+        staying = self.rows_before(right.hashes).stay
+        return [
+            Pairs.of(self.gone, partners.before, -1),
+            Pairs.of(staying, right.gone, -1),
+            Pairs.of(self.new, right.rows_after(partners, self.hashes), 1),
+            Pairs.of(staying, right.new, 1),
+        ]
 
     def _look_up(self, hashes: pa.Array) -> Found:
         columns = [*self.new.schema.names, *([self.key_column] if self.key_column else [])]

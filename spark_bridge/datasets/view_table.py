@@ -38,7 +38,9 @@ _MOST_INDEXES = 64
 # To read these rows without an index takes as long as a look-up in one more piece.
 _INDEX_PIECE = 65_536
 _ROW_BYTES = 64
+# A key that is looked up takes as long as a scan of a hundred rows; all rows of a large dataset take memory, too.
 _SCAN_FROM_SHARE = 0.05
+_SCAN_FROM_SHARE_OF_PART = 0.01
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _PART_ROWS = 50_000
@@ -409,8 +411,7 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
     stored = dataset.count_rows()
     if stored == 0 or len(keys) == 0:
         return dataset.to_table(columns=columns, limit=0, with_row_address=True)
-    if len(keys) >= stored * _SCAN_FROM_SHARE:
-        # For this share of the rows a scan costs less than the look-ups.
+    if len(keys) >= stored * (_SCAN_FROM_SHARE_OF_PART if stored <= _PART_ROWS else _SCAN_FROM_SHARE):
         rows = dataset.to_table(columns=columns, with_row_address=True)
         return rows.filter(pc.is_in(rows.column(by), value_set=keys))
     return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)

@@ -12,6 +12,7 @@ _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
 _PAIRS = "spark_bridge/changes/joined_changes.py"
+_SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
@@ -249,38 +250,44 @@ VIEW_MUTANTS = (
         shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
     ),
     Mutant(
+        "one task of tidying follows an epoch, however many views there are",
+        "spark_bridge/materializer.py",
+        (
+            (
+                "        while self._tidy_one() and self._clock.monotonic() < until_s:\n            pass\n",
+                "        self._tidy_one()\n",
+            ),
+        ),
+        shown_by="tests/spark_bridge/test_materializer.py::test_many_views_are_tidied_as_often_as_a_few",
+    ),
+    Mutant(
         "rows that leave are joined with the rows after",
-        _PAIRS,
-        (("(left.gone, partners.before, -1)", "(left.gone, right.rows_after(partners, left.hashes), -1)"),),
+        _SIDES,
+        (("of(self.gone, partners.before, -1)", "of(self.gone, right.rows_after(partners, self.hashes), -1)"),),
         shown_by=f"{_JOINS}::test_partners_that_change_in_one_epoch_meet_once[INNER]",
     ),
     Mutant(
         "rows that stay lose no partners",
-        _PAIRS,
-        (("        (staying, right.gone, -1),\n", ""),),
+        _SIDES,
+        (("            Pairs.of(staying, right.gone, -1),\n", ""),),
         shown_by=f"{_EVERY_EPOCH}[three]",
     ),
     Mutant(
         "rows that stay get no partners",
-        _PAIRS,
-        (("        (staying, right.new, 1),\n", ""),),
+        _SIDES,
+        (("            Pairs.of(staying, right.new, 1),\n", ""),),
         shown_by=f"{_EVERY_EPOCH}[three]",
     ),
     Mutant(
         "rows that come are joined with the rows before",
-        _PAIRS,
-        (("(left.new, right.rows_after(partners, left.hashes), 1)", "(left.new, partners.before, 1)"),),
+        _SIDES,
+        (("of(self.new, right.rows_after(partners, self.hashes), 1)", "of(self.new, partners.before, 1)"),),
         shown_by=f"{_EVERY_EPOCH}[three]",
     ),
     Mutant(
         "rows that leave are among those that stay",
-        _PAIRS,
-        (
-            (
-                "staying = left.rows_before(right.hashes).stay\n    parts",
-                "staying = left.rows_before(right.hashes).before\n    parts",
-            ),
-        ),
+        _SIDES,
+        (("staying = self.rows_before(right.hashes).stay", "staying = self.rows_before(right.hashes).before"),),
         shown_by=f"{_JOINS}::test_partners_that_change_in_one_epoch_meet_once[INNER]",
     ),
     Mutant(

@@ -11,8 +11,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+import spark_bridge.materializer as materializer_module
 from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.datasets import view_table
 from spark_bridge.materializer import Materializer
 from state.errors import CommitRefusedError, SlackwaterError
 from state.lance import view_dataset
@@ -161,6 +163,25 @@ def test_view_that_is_not_declared_keeps_its_version(local_spark: SparkSession, 
     assert second.views["grouped"] == first.views["grouped"]
     assert second.views["appended"].version == first.views["appended"].version + 1
     materializer.close()
+
+
+@pytest.mark.more
+def test_many_views_are_tidied_as_often_as_a_few(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of twelve views is due after four epochs: one task after an epoch would leave most of them to grow."""
+    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 4)
+    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    monkeypatch.setattr(materializer_module, "_TIDYING_SHARE", 10.0)
+    materializer = Materializer(local_spark, Location(str(tmp_path)))
+    views = [ViewDefinition(f"v{number}", f"SELECT k, {number} AS n FROM t") for number in range(12)]
+    materializer.declare(views, {"t": SCHEMA}, {})
+    for epoch in range(1, 25):
+        done = materializer.run_epoch(epoch, {"t": blocks(random_rows(random.Random(epoch), 4))})
+        materializer.tidy()
+    materializer.close()
+    datasets = (lance.dataset(Location(f"{tmp_path}/{each.path}").lance_uri) for each in done.views.values())
+    assert max(len(each.get_fragments()) for each in datasets) <= 8
 
 
 @pytest.mark.parametrize("by_udf", [False, True])
