@@ -1,4 +1,4 @@
-"""A grouped view whose HAVING has changed: made of the stored groups, beside the same view built from all stored rows.
+"""A grouped view whose HAVING has changed, or to which a measure is added, beside the same view built from all rows.
 
     python -m benchmarks.redefined_view [--rows 5000000] [--groups 1000 1000000]
 
@@ -33,6 +33,12 @@ from state.tables.records import CatalogView, ViewVersion
 
 BEFORE = "SELECT user, count(*) AS n, sum(kind) AS total, avg(amount) AS mean FROM events GROUP BY user"
 AFTER = f"{BEFORE} HAVING sum(kind) > 20"
+MEASURES = {
+    "a sum and an average": "sum(kind) AS total, avg(amount) AS mean",
+    "a percentile and distinct values": "sum(kind) AS total, percentile(amount, 0.5) AS middle, count(DISTINCT kind)",
+}
+LEAST, COUNT = "min(amount)", "count(*)"
+COSTLY_SHARE = 5
 
 
 class Rows:
@@ -96,13 +102,38 @@ def measure_rows(spark: SparkSession, rows: int, groups: int) -> Iterator[Row]:
         yield Row(name, (Number(anew, "s"), Number(taken, "s")), anew / taken, Target(2, TIMES, at_least=True))
 
 
+def measure_added(spark: SparkSession, rows: int, groups: int, stored: str, added: str) -> Row:
+    """A measure is added to a view with others."""
+    before = f"SELECT user, {MEASURES[stored]} FROM events GROUP BY user"
+    after = f"SELECT user, {added} AS n, {MEASURES[stored]} FROM events GROUP BY user"
+    with tempfile.TemporaryDirectory() as directory:
+        root = Rows(spark, Location(directory), rows, groups)
+        root.seconds(ViewDefinition("v", before))
+        anew = root.seconds(ViewDefinition("anew", after))
+        extended = root.seconds(ViewDefinition("v", after, replace=True))
+        assert root.table("v") == root.table("anew"), "both are the same view"
+    name = f"{rows:,} rows, {groups:,} groups, {stored}: {added} added"
+    return Row(name, (Number(anew, "s"), Number(extended, "s")), anew / extended)
+
+
 def measure(options: argparse.Namespace) -> Result:
     spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="4g"), "redefined-view")
     warm_up(spark)
     rows = [row for groups in options.groups for row in measure_rows(spark, options.rows, groups)]
+    cheap, costly = MEASURES
+    added = [
+        *(measure_added(spark, options.rows, groups, cheap, LEAST) for groups in options.groups),
+        measure_added(spark, options.rows, options.groups[-1], cheap, COUNT),
+        measure_added(spark, options.rows // COSTLY_SHARE, options.groups[0], costly, LEAST),
+    ]
     spark.stop()
-    caption = f"{options.rows:,} stored rows, HAVING added, one turn"
-    return Result((Table(("built anew", "groups taken over"), tuple(rows), "times as fast", caption),))
+    columns, caption = ("built anew", "groups taken over"), f"{options.rows:,} stored rows"
+    return Result(
+        (
+            Table(columns, tuple(rows), "times as fast", f"{caption}, HAVING added, one turn"),
+            Table(columns, tuple(added), "times as fast", "A measure added, one turn"),
+        )
+    )
 
 
 def main() -> None:

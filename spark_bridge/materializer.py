@@ -16,7 +16,7 @@ from actors.protocol.blocks import Block, Correction
 from actors.sources.pipeline_definition import DEFAULT_JOIN_MEMORY_BYTES
 from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.planned_view import PlannedView, stored_groups
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
@@ -119,7 +119,9 @@ class Materializer:
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
-        self._backfills = Backfills(self._incremental.make, open_history, self._rows.piece, self._clock)
+        self._backfills = Backfills(
+            self._incremental.make, open_history, self._rows.piece, self._clock, self._grouped_view
+        )
         self._full = FullViews(self._full_view, self._compute)
         self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute)
         self._recorded = RecordedViews(
@@ -153,14 +155,8 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(
-            by_name,
-            plans,
-            known,
-            self._recorded.ingested,
-            self._recorded.ending,
-            [name for name, each in planned.items() if each.before is not None],
-        )
+        recorded, groups = self._recorded, stored_groups(planned)
+        declaration = Declaration.of(by_name, plans, known, recorded.ingested, recorded.ending, groups)
         versions = self._recorded.versions
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
@@ -340,7 +336,7 @@ class Materializer:
         """Writes the epoch's new rows into all views.  Returns the views that it creates."""
         created = self._recorded.regroup(
             epoch,
-            lambda plan: AggregateView(self._catalyst, self._root, plan),
+            self._grouped_view,
             lambda work: self._run_views(_GROUPS, times.timing(_TAKEN_OVER, work)),
         )
         plans = [*self._incremental.plans.values(), *self._backfills.plans]
@@ -391,9 +387,12 @@ class Materializer:
         table = ViewTable.create(self._root.child(path), plan.schema.empty_table())
         return ViewVersion(plan.name, path, table.version)
 
+    def _grouped_view(self, plan: ViewPlan) -> AggregateView:
+        return AggregateView(self._catalyst, self._root, plan)
+
     def _make_derived(self, plan: ViewPlan) -> DerivedView:
         if plan.view_class == "aggregate":
-            return AggregateView(self._catalyst, self._root, plan)
+            return self._grouped_view(plan)
         return (WeightedRows if plan.computed else DerivedRows)(self._catalyst, self._root, plan)
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:

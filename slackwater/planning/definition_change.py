@@ -17,7 +17,7 @@ from slackwater.planning.shown_schema import shown_schema
 from slackwater.status.text import counted
 from slackwater.terminal.quantities import human_bytes
 from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.planned_view import PlannedView, stored_groups
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -35,9 +35,10 @@ from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
-Becomes = Literal["kept", "taken over", "shared", "computed", "recomputed", "begun", "stands"]
-"""A run keeps a view or a hidden view, makes it of the groups of the stored one, gives it the rows of another one,
-computes it from all rows, once or at each change, begins it without rows, or lets it stand, as it has failed."""
+Becomes = Literal["kept", "taken over", "extended", "shared", "computed", "recomputed", "begun", "stands"]
+"""A run keeps a view or a hidden view, makes it of the groups of the stored one, adds further measures to these groups,
+gives it the rows of another one, computes it from all rows, once or at each change, begins it without rows, or lets it
+stand, as it has failed."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,14 @@ class ViewStep:
         becomes: see `Becomes`.
         reads: the rows that it is made of.
         shared_with: the view that has its rows; empty unless it is shared.
+        measures: those that are added to the stored groups, as SQL; empty unless it is extended.
     """
 
     name: str
     becomes: Becomes
     reads: tuple[Input, ...] = ()
     shared_with: str = ""
+    measures: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -95,6 +98,13 @@ class ViewStep:
                 return "goes on with its state"
             case "taken over":
                 return f"is made in one epoch of {read}; no file is read"
+            case "extended":
+                groups, *rows = (each.text for each in self.reads)
+                only = " and ".join(self.measures)
+                return (
+                    f"is made of {groups}, and only {only} is computed, from {' and '.join(rows)}, beside the stored "
+                    "one, which stands until then"
+                )
             case "shared":
                 return f"has the rows of {self.shared_with}"
             case "computed":
@@ -295,8 +305,8 @@ class Comparison:
         return DefinitionChange(name, self._plans[name].view_class, is_same, refusal, steps, dropped)
 
     def _declaration(self, definitions: Mapping[str, ViewDefinition]) -> Declaration:
-        same_groups = [name for name, each in self._planned.items() if each.before is not None]
-        return Declaration.of(definitions, self._plans, self._stored.views, self._stored.ingested, (), same_groups)
+        groups = stored_groups(self._planned)
+        return Declaration.of(definitions, self._plans, self._stored.views, self._stored.ingested, (), groups)
 
     def _affected(self, name: str) -> set[str]:
         """The view, and those over it."""
@@ -319,9 +329,12 @@ class Comparison:
         plan = self._plans[name]
         if name in declaration.failed:
             return ViewStep(name, "stands")
-        if name in declaration.regrouped:
+        groups = self._planned[name].before
+        is_of_groups = name in (*declaration.regrouped, *declaration.extended)
+        lacks = groups.lacks if groups is not None and is_of_groups else ()
+        if is_of_groups and not lacks:
             return ViewStep(name, "taken over", (self._groups(name),))
-        if name not in (*declaration.new, *declaration.backfills):
+        if name not in (*declaration.new, *declaration.backfills, *declaration.regrouped):
             return ViewStep(name, "kept")
         if (keeper := shared.keeper(name)) != name:
             return ViewStep(name, "shared", shared_with=keeper)
@@ -329,6 +342,8 @@ class Comparison:
             return ViewStep(name, "begun")
         fresh = (*declaration.new, *declaration.backfills, *declaration.regrouped)
         reads = tuple(self._reads(plan, shared, fresh))
+        if lacks:
+            return ViewStep(name, "extended", (self._groups(name), *reads), measures=lacks)
         return ViewStep(name, "recomputed" if plan.view_class == "full" else "computed", reads)
 
     def _groups(self, name: str) -> Input:

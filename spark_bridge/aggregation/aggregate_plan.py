@@ -8,7 +8,7 @@ subtract   the stored rows without those of rows that leave (see `subtraction_pl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
@@ -26,9 +26,15 @@ from spark_bridge.aggregation.merge_plan import (
     StateColumn,
 )
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
-from spark_bridge.aggregation.subtraction_plan import SubtractionPlan, with_companions
-from spark_bridge.analysis.aggregate_calls import AggregateCall, aggregate_calls, call_texts
-from spark_bridge.analysis.columns import aggregate_of, look_up_columns
+from spark_bridge.aggregation.subtraction_plan import SubtractionPlan
+from spark_bridge.analysis.aggregate_calls import (
+    AggregateCall,
+    aggregate_calls,
+    call_texts,
+    can_be_subtracted,
+    with_companions,
+)
+from spark_bridge.analysis.columns import aggregate_of, look_up_columns, used_columns
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.carried_column import with_carried_column
@@ -96,9 +102,19 @@ class AggregatePlan:
         view: the plan of the view.
         subtracts: whether rows that leave may be subtracted, so that hidden counts are stored.
         counts: whether the rows of each DISTINCT value are counted, so that such values are subtracted too.
+        reached: the numbers of the calls that new rows reach, none with DISTINCT: the groups have the others of these
+            rows.  None for all.
     """
 
-    def __init__(self, catalyst: Catalyst, view: ViewPlan, *, subtracts: bool, counts: bool) -> None:
+    def __init__(
+        self,
+        catalyst: Catalyst,
+        view: ViewPlan,
+        *,
+        subtracts: bool,
+        counts: bool,
+        reached: Collection[int] | None = None,
+    ) -> None:
         self._catalyst, self._view = catalyst, view
         self._leaves, self._has_time = view.leaves, view.timestamps.are_used
         aggregate = aggregate_of(view.plan)
@@ -106,15 +122,23 @@ class AggregatePlan:
         self._grouping = catalyst.items(aggregate.groupingExpressions())
         calls = aggregate_calls(catalyst, view.name, aggregate)
         own = len(calls)
-        subtracts = subtracts and (counts or not any(call.is_distinct for call in calls))
+        subtracts = subtracts and can_be_subtracted(calls, counts=counts)
         calls = with_companions(catalyst, view.name, calls) if subtracts else calls
         self._counts = counts and subtracts
         names = [_column_names(index, call) for index, call in enumerate(calls)]
         self._sets = distinct_sets(catalyst, view.name, calls, names)
         for each in self._sets:
             each.plan(self._rows, self._grouping, counts=self._counts)
-        self._plain_calls = [(call, each) for call, each in zip(calls, names, strict=True) if not call.is_distinct]
+        plain = [
+            (number, CallOverRows(call, call.inputs, call.filter, each))
+            for number, (call, each) in enumerate(zip(calls, names, strict=True))
+            if not call.is_distinct
+        ]
+        self._plain_calls = [each for number, each in plain if reached is None or number in reached]
+        unreached = [each for number, each in plain if reached is not None and number not in reached]
+        self._is_whole = reached is None
         self._plain = self._plain_partials()
+        self._unreached = PartialAggregation(catalyst, self._rows, self._grouping, unreached) if unreached else None
         self._groups: PartialAggregation | None = None
         self._changed: tuple[Plan, PartialAggregation] | None = None
         self._in_leaves: dict[str, dict[str, int]] | None = None
@@ -178,7 +202,7 @@ class AggregatePlan:
         if self._changed is None:
             weighted = with_carried_column(self._catalyst, self._rows, WEIGHT_FIELD)
             grouping = [*self._grouping, self._catalyst.items(weighted.output())[-1]]
-            self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._over_rows())
+            self._changed = weighted, PartialAggregation(self._catalyst, weighted, grouping, self._plain_calls)
         plan, aggregation = self._changed
         rows = self._over(plan, leaves)
         both = aggregation.run(rows, tasks)
@@ -233,7 +257,7 @@ class AggregatePlan:
             groups = self._keyed(self._plain.run(rows, tasks))
             parts.append(groups)
         distinct = [_COUNTED_VALUES.empty_table()]
-        for each in self._sets:
+        for each in self._sets if self._is_whole else ():
             found = each.pairs_of(rows, tasks)
             before = counts(found.keys)
             is_new = pc.equal(before, 0)
@@ -243,6 +267,7 @@ class AggregatePlan:
             if groups is None:
                 # Each row is in one of the pairs, so the pairs have every group.
                 groups = _once(self._keyed(each.grouping_of(found.pairs)))
+        parts += [self._without_groups(schema) for schema in self._schemas[len(parts) :]]
         assert groups is not None, "without sets there are plain partials"
         if not self._grouping:
             groups = _one_group()
@@ -270,7 +295,7 @@ class AggregatePlan:
     def _without_rows(self, groups: pa.Table) -> MergedGroups:
         """Stored groups merged with the partials of no rows."""
         grouping = groups.select([KEY_COLUMN, *self.grouping_names])
-        parts = [pa.schema([KEY_FIELD, *schema]).empty_table() for schema in self._schemas]
+        parts = [self._without_groups(schema) for schema in self._schemas]
         return self._merge.merge(EpochPartials(grouping, parts, _COUNTED_VALUES.empty_table()), groups)
 
     @property
@@ -283,8 +308,17 @@ class AggregatePlan:
         """Its own calls, then the hidden ones."""
         return [each.call for each in self._merge.buffers]
 
+    @cached_property
+    def _call_texts(self) -> list[str]:
+        _, texts = call_texts(self._catalyst, self._view, self._calls)
+        return texts
+
+    def lacking_in(self, before: AggregatePlan) -> list[int]:
+        """The numbers of the calls of which the groups of another view have no buffers."""
+        return [number for number, text in enumerate(self._call_texts) if text not in before._call_texts]
+
     def groups_of(self, before: AggregatePlan) -> Callable[[pa.Table], MergedGroups]:
-        """The groups of this view, made of those of another one that has all of their buffers.
+        """The groups of this view, made of those of another one that has the buffers of all calls but the reached ones.
 
         Args:
             before: the plan of the other view.
@@ -292,15 +326,36 @@ class AggregatePlan:
         Returns:
             Makes them of a table with the `stored_columns` of the other view.
         """
-        (_, known), (_, wanted) = (call_texts(self._catalyst, each._view, each._calls) for each in (before, self))
         stored = iter(before.stored_columns)
-        columns = [*islice(stored, 1 + len(self._grouping))]
+        grouping = [*islice(stored, 1 + len(self._grouping))]
         of_call = {
-            text: [*islice(stored, len(each.fields))] for text, each in zip(known, before._merge.buffers, strict=True)
+            text: [*islice(stored, len(each.fields))]
+            for text, each in zip(before._call_texts, before._merge.buffers, strict=True)
         }
-        columns += [column for text in wanted for column in of_call[text]]
-        names = [KEY_COLUMN, *(column.name for column in self._merge.columns)]
-        return lambda groups: self._without_rows(pa.table([groups.column(each) for each in columns], names=names))
+        columns: list[dict[str, str]] = [{} for _ in self._schemas]
+        for text, buffer in zip(self._call_texts, self._merge.buffers, strict=True):
+            names = [field.name for field in buffer.fields]
+            columns[buffer.part].update(zip(names, of_call.get(text, ()), strict=text in of_call))
+
+        def groups(table: pa.Table) -> MergedGroups:
+            partials = [
+                pa.table({KEY_COLUMN: table.column(KEY_COLUMN), **{name: table.column(of[name]) for name in of}})
+                if of
+                else self._without_groups(schema)
+                for of, schema in zip(columns, self._schemas, strict=True)
+            ]
+            return self._merge.merge(
+                EpochPartials(table.select(grouping), partials, _COUNTED_VALUES.empty_table()), None
+            )
+
+        return groups
+
+    def columns_reached(self) -> Mapping[str, frozenset[str]]:
+        """Source → the columns that the rows need for the grouping, and for the calls that they reach."""
+        catalyst = self._catalyst
+        values = [*self._grouping, *(each.call.expression for each in self._plain_calls)]
+        named = [catalyst.alias(each, f"__sw_{number}") for number, each in enumerate(values)]
+        return used_columns(catalyst, catalyst.aggregate(self._grouping, named, self._rows), self._leaves)
 
     def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Sequence[str]) -> pa.Table:
         """The columns of the rows that are in some groups.
@@ -354,13 +409,9 @@ class AggregatePlan:
 
     def _plain_partials(self) -> PartialAggregation | None:
         """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""
-        if self._sets and self._sets[0].has_all_rows and not self._plain_calls:
+        if self._is_whole and self._sets and self._sets[0].has_all_rows and not self._plain_calls:
             return None
-        return PartialAggregation(self._catalyst, self._rows, self._grouping, self._over_rows())
-
-    def _over_rows(self) -> list[CallOverRows]:
-        """The calls without DISTINCT."""
-        return [CallOverRows(call, call.inputs, call.filter, columns) for call, columns in self._plain_calls]
+        return PartialAggregation(self._catalyst, self._rows, self._grouping, self._plain_calls)
 
     def _of_parts(self, parts: Sequence[pa.Table]) -> EpochPartials:
         """The partials of which the first part has every group."""
@@ -369,7 +420,13 @@ class AggregatePlan:
     @property
     def _schemas(self) -> list[pa.Schema]:
         """The schema of each part of an epoch's partials."""
-        return [*([] if self._plain is None else [self._plain.schema]), *[each.schema for each in self._sets]]
+        parts = [self._plain, *self._sets, self._unreached]
+        return [each.schema for each in parts if each is not None]
+
+    @staticmethod
+    def _without_groups(schema: pa.Schema) -> pa.Table:
+        """A part of partials that has no groups."""
+        return pa.schema([KEY_FIELD, *schema]).empty_table()
 
     def _buffers(self, calls: Sequence[AggregateCall], names: Sequence[Sequence[str]]) -> list[CallBuffer]:
         schemas, buffers = self._schemas, []

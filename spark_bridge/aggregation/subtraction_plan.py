@@ -20,47 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column
 from pyspark.sql import functions as F
-from pyspark.sql.types import DecimalType, IntegralType
+from pyspark.sql.types import DecimalType
 
 from spark_bridge.aggregation.merge_plan import CallBuffer, EpochPartials
-from spark_bridge.analysis.aggregate_calls import AggregateCall
+from spark_bridge.analysis.aggregate_calls import companions_of
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
 from spark_bridge.catalyst.planned_once import planned_once
 from state.tables.group_key import KEY_COLUMN
 
 _LOST_COLUMN = "__sw_lost"
-
-
-def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
-    """The calls of a query, then the hidden ones that their subtraction needs.
-
-    Args:
-        catalyst: of the session.
-        view: the name of the view, for messages.
-        calls: the calls of the query.
-    """
-    together = [*calls]
-
-    def add(expression: Expression) -> None:
-        if not any(known.is_call(expression) for known in together):
-            together.append(AggregateCall(catalyst, view, expression))
-
-    add(catalyst.count_of_rows())
-    for call in together:  # it grows: the hidden sum of an average needs a count, too
-        for each in _companions(catalyst, call):
-            add(each)
-    return together
-
-
-def _companions(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
-    """The calls that a subtraction of this one needs: the count of its values last; none if it needs none."""
-    kind = simple_name(call.function)
-    if call.removal != "subtracted" or kind == "Count":
-        return []
-    value = catalyst.items(call.function.children())[0]
-    count = catalyst.count(value, call.filter, is_distinct=call.is_distinct)
-    of_integers = isinstance(catalyst.data_type(value), IntegralType)
-    return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
 
 
 @dataclass(frozen=True)
@@ -163,7 +131,7 @@ class SubtractionPlan:
                 (gone[0] > stored[0], new <= stored[0]) if kind == "Min" else (gone[0] < stored[0], new >= stored[0])
             )
             return stored, ~F.coalesce(stays | is_passed, gone[0].isNull())
-        companions = _companions(catalyst, call)
+        companions = companions_of(catalyst, call)
         count = self._left(self._position(companions[-1]))[0]
         if len(companions) > 1:
             left = self._left(self._position(companions[0]))[0].cast("double")

@@ -10,6 +10,7 @@ A call with DISTINCT is the same function over values that are new in their grou
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -143,6 +144,43 @@ def aggregate_calls(catalyst: Catalyst, view: str, aggregate: Plan) -> list[Aggr
     return calls
 
 
+def can_be_subtracted(calls: Sequence[AggregateCall], *, counts: bool) -> bool:
+    """Whether the calls of a view can lose rows: those with DISTINCT only if the rows of each value are counted."""
+    return counts or not any(call.is_distinct for call in calls)
+
+
+def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
+    """The calls of a query, then the hidden ones that their subtraction needs.
+
+    Args:
+        catalyst: of the session.
+        view: the name of the view, for messages.
+        calls: the calls of the query.
+    """
+    together = [*calls]
+
+    def add(expression: Expression) -> None:
+        if not any(known.is_call(expression) for known in together):
+            together.append(AggregateCall(catalyst, view, expression))
+
+    add(catalyst.count_of_rows())
+    for call in together:  # it grows: the hidden sum of an average needs a count, too
+        for each in companions_of(catalyst, call):
+            add(each)
+    return together
+
+
+def companions_of(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
+    """The calls that a subtraction of this one needs: the count of its values last; none if it needs none."""
+    kind = simple_name(call.function)
+    if call.removal != "subtracted" or kind == "Count":
+        return []
+    value = catalyst.items(call.function.children())[0]
+    count = catalyst.count(value, call.filter, is_distinct=call.is_distinct)
+    of_integers = isinstance(catalyst.data_type(value), IntegralType)
+    return [catalyst.exact_sum(value, call.filter), count] if kind == "Average" and of_integers else [count]
+
+
 def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall]) -> tuple[str, list[str]]:
     """The text of the groups of an aggregate view, and those of calls over its rows.
 
@@ -154,27 +192,51 @@ def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall
     return text(call=None), [text(call=each.expression) for each in calls]
 
 
-def has_state_for(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> bool:
-    """Whether the stored groups of an aggregate view have all that another one needs of the same rows.
+@dataclass(frozen=True)
+class Lacking:
+    """The calls of a view that the stored groups of another one lack.
+
+    Args:
+        shown: their texts; empty if the other view has all of these calls itself.
+        anywhere: those that its hidden calls are not either.
+    """
+
+    shown: tuple[str, ...]
+    anywhere: tuple[str, ...]
+
+
+def lacking_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Lacking | None:
+    """Compares the stored groups of an aggregate view with those that another view needs.
 
     Args:
         catalyst: of the session.
         before: of the stored view.
         after: of the other one.
+
+    Returns:
+        The calls that the stored groups lack; None if the other view has no use for these groups.
     """
     for each in (before, after):
         if each.view_class != "aggregate" or each.closing is not None or each.timestamps.are_used:
-            return False
-    calls = [aggregate_calls(catalyst, each.name, aggregate_of(each.plan)) for each in (before, after)]
-    (groups, known), (wanted_groups, wanted) = (
-        call_texts(catalyst, each, of) for each, of in zip((before, after), calls, strict=True)
-    )
+            return None
+    own, wanted = (aggregate_calls(catalyst, each.name, aggregate_of(each.plan)) for each in (before, after))
+    has_counts = before.is_changing and can_be_subtracted(own, counts=bool(before.parents))
+    all_stored = with_companions(catalyst, before.name, own) if has_counts else own
+    groups, stored_texts = call_texts(catalyst, before, all_stored)
+    wanted_groups, wanted_texts = call_texts(catalyst, after, wanted)
+    known = stored_texts[: len(own)]
     # The stored values of DISTINCT calls are numbered by these calls.
     distinct, wanted_distinct = (
-        [text for call, text in zip(of, texts, strict=True) if call.is_distinct]
-        for of, texts in zip(calls, (known, wanted), strict=True)
+        [text for call, text in zip(calls, texts, strict=False) if call.is_distinct]
+        for calls, texts in ((own, known), (wanted, wanted_texts))
     )
-    return groups == wanted_groups and {*wanted} <= {*known} and distinct == wanted_distinct
+    if groups != wanted_groups or distinct != wanted_distinct:
+        return None
+    of_call = {text: str(call.expression.sql()) for call, text in zip(wanted, wanted_texts, strict=True)}
+    shown, anywhere = (
+        tuple(name for text, name in of_call.items() if text not in there) for there in (known, stored_texts)
+    )
+    return None if of_call and len(anywhere) == len(of_call) else Lacking(shown, anywhere)
 
 
 def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from spark_bridge.analysis.planned_view import StoredGroups
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
@@ -26,7 +28,8 @@ class Declaration:
         waiting: declared views that read a source whose schema is not known yet.
         abandoned: recorded names of backfills and hidden views that are not declared any more.
         incomplete: views that lack the rows of missing files.
-        regrouped: views that replace another definition, and take over its groups.
+        regrouped: views that replace another definition, and take over its groups; those over views may lack measures.
+        extended: backfills that begin with the groups of the definition that they replace, and lack some measures.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -38,6 +41,7 @@ class Declaration:
     abandoned: tuple[str, ...]
     incomplete: tuple[str, ...] = ()
     regrouped: tuple[str, ...] = ()
+    extended: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -47,7 +51,7 @@ class Declaration:
         known: Mapping[str, CatalogView],
         ingested: Collection[str],
         ending: Collection[str] = (),
-        same_groups: Collection[str] = (),
+        stored_groups: Mapping[str, StoredGroups] = MappingProxyType({}),
     ) -> Declaration:
         """Compares declared and known views.
 
@@ -57,8 +61,7 @@ class Declaration:
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
             ending: the recorded names that the next epoch ends: a hidden view of such a name does not continue.
-            same_groups: the declared views that can take over the groups of the stored ones of their names, if the
-                views that they read go on.
+            stored_groups: name → groups that a declared view is made of, if the views that it reads go on.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
@@ -89,12 +92,13 @@ class Declaration:
             for name, plan in plans.items()
             if name not in (*new, *failed) and not _continues(plan, may_replace(name), known.get(name), replaced)
         ]
-        regrouped = list[str]()
+        regrouped, extended = list[str](), list[str]()
         for name in backfills:
+            groups = stored_groups.get(name)
             # A view that is built anew gives its followers no changes, but other rows.
-            is_kept = name in same_groups and not {*new, *backfills, *failed}.intersection(plans[name].parents)
-            if is_kept and next_name(name) not in known:
-                regrouped.append(name)
+            is_kept = groups is not None and not {*new, *backfills, *failed}.intersection(plans[name].parents)
+            if groups is not None and is_kept and next_name(name) not in known:
+                (regrouped if groups.has_all or plans[name].parents else extended).append(name)
         backfills = [name for name in backfills if name not in regrouped]
         return cls(
             plans=plans,
@@ -110,6 +114,7 @@ class Declaration:
             ),
             incomplete=tuple(name for name in plans if name in known and known[name].missing),
             regrouped=tuple(regrouped),
+            extended=tuple(extended),
         )
 
 

@@ -13,6 +13,21 @@ from state.tables.records import CatalogView
 
 
 @dataclass(frozen=True)
+class StoredGroups:
+    """The groups of the stored view of a name, of which the declared one of this name is made.
+
+    Args:
+        plan: of the stored view.
+        has_all: whether that has all measures of the declared one; else a backfill begins with its groups.
+        lacks: the measures that its groups lack, as SQL; the ingested rows are read for these alone.
+    """
+
+    plan: ViewPlan
+    has_all: bool
+    lacks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class PlannedView:
     """A declared view with its plan.
 
@@ -21,15 +36,14 @@ class PlannedView:
         plan: of the view.
         schemas: source → schema with the columns that the view knows; all sources.
         views: name → view, of those that its definition reads.
-        before: the plan of the stored view of its name, if that is another one whose groups have all that it needs;
-            else None.
+        before: the groups of the stored view of its name, if that is another one, and it is made of them; else None.
     """
 
     definition: ViewDefinition
     plan: ViewPlan
     schemas: Mapping[str, pa.Schema | None]
     views: Mapping[str, PlannedView] = field(default_factory=dict)
-    before: ViewPlan | None = field(default=None, compare=False)
+    before: StoredGroups | None = field(default=None, compare=False)
 
     @property
     def inner(self) -> Iterator[PlannedView]:
@@ -74,6 +88,11 @@ class PlannedView:
             visible=visible,
             missing=tuple(missing),
         )
+
+
+def stored_groups(views: Mapping[str, PlannedView]) -> dict[str, StoredGroups]:
+    """Name → groups of the stored views, of those that are made of such groups."""
+    return {name: each.before for name, each in views.items() if each.before is not None}
 
 
 def names_within(views: Mapping[str, PlannedView]) -> Iterator[str]:

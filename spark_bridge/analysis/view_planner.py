@@ -11,10 +11,10 @@ from types import MappingProxyType
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.aggregate_calls import has_state_for
+from spark_bridge.analysis.aggregate_calls import lacking_calls
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
-from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.planned_view import PlannedView, StoredGroups
 from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError, names_read
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -139,21 +139,26 @@ class ViewPlanner:
 
     def _before(
         self, plan: ViewPlan, stored: CatalogView, schemas: _Schemas, views: Mapping[str, PlannedView]
-    ) -> ViewPlan | None:
-        """The plan of a stored view, planned again from its text, if its groups have all that another plan needs."""
+    ) -> StoredGroups | None:
+        """The groups of a stored view, planned again from its text, if another plan has a use for them."""
         last = self._last.get(plan.name)
         before = None if last is None or last.plan is not plan else last.before
-        if before is not None and before.identity == stored.identity:
+        if before is not None and before.plan.identity == stored.identity:
             return before
         if stored.view_class != "aggregate" or plan.view_class != "aggregate":
             return None
         try:
-            before = self._analysed(ViewDefinition(plan.name, stored.definition), schemas, views, {})
+            known = self._analysed(ViewDefinition(plan.name, stored.definition), schemas, views, {})
         except ViewError:
             return None  # its text is that of a function, or it reads what is not declared any more
-        if before.identity != stored.identity or not has_state_for(self._catalyst, before, plan):
+        lacking = lacking_calls(self._catalyst, known, plan) if known.identity == stored.identity else None
+        if lacking is None:
             return None
-        return before
+        has_all = not lacking.shown
+        # Rows that only files have may be missing when they are read again, others have expired or are those of a time.
+        is_whole = plan.is_changing and not plan.is_timed
+        can_be_completed = is_whole and all(each.expiry is None for each in plan.inner)
+        return StoredGroups(known, has_all, lacking.anywhere) if has_all or can_be_completed else None
 
     def _plan(
         self,

@@ -18,6 +18,7 @@ Data flow in an epoch:
 
 `recorded_views` orders the work of an epoch; by it a complete backfill becomes one of the incremental views.  A view
 whose groups are those of the stored view that it replaces is made of them, in the first epoch, by its `aggregate_view`.
+Measures that these lack are computed alone: by an extended backfill, or, over views, as a first computation.
 `recomputation` computes a view in one query, for full views and for verification.
 
 Invariants: a view and its recorded position change together, in one epoch; a backfill, and a full or derived view

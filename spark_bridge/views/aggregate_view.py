@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,6 +34,8 @@ class AggregateView:
 
     Attributes:
         changes: of the view's rows, if other views read them.
+        lacks: the numbers of the measures, hidden ones among them, that have no rows from before the groups were taken
+            over.  An owner that records them sets them again after `open`.
 
     Args:
         catalyst: of the session.
@@ -41,11 +45,14 @@ class AggregateView:
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         self.changes = ChangeLog()
+        self.lacks: Sequence[int] = ()
         self._root = root
         self._catalyst = catalyst
         self._name, self._view = plan.name, plan
         # Parents change in every epoch; files of sources seldom, so that a new row need not count its values.
-        self._plan = AggregatePlan(catalyst, plan, subtracts=plan.is_changing, counts=bool(plan.parents))
+        self._make_plan = partial(AggregatePlan, catalyst, plan, subtracts=plan.is_changing, counts=bool(plan.parents))
+        self._plan = self._make_plan()
+        self._of_earlier: AggregatePlan | None = None
         self._path = ""
         self._state_path: str | None = None
         self._distinct_path: str | None = None
@@ -79,12 +86,13 @@ class AggregateView:
         lacks_counts = self._plan.counts and self._distinct and COUNT_FIELD.name not in self._distinct.schema.names
         if lacks_counts or not self._plan.hidden_columns <= {*stored.schema.names}:
             # The view is older than `materialize=True` of its sources, or than the counts of values.
-            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False, counts=False)
+            self._lose_counts()
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """Makes the view of the groups of another one, which has their buffers, see `has_state_for`.
+        """Makes the view of the groups of another one, see `lacking_calls`.
 
-        All is copied: the datasets of the other view may have later versions that no epoch records.
+        All is copied: the datasets of the other view may have later versions that no epoch records.  Of the measures
+        that the other view lacks the groups have no rows yet, see `lacks`.
 
         Args:
             epoch: the epoch in which the view takes the place of the other one.
@@ -95,8 +103,9 @@ class AggregateView:
         other.open(version)
         assert other._table is not None, "it is open"
         if not other._plan.subtracts:
-            self._plan = AggregatePlan(self._catalyst, self._view, subtracts=False, counts=False)
-        groups = self._plan.groups_of(other._plan)
+            self._lose_counts()
+        self.lacks = self._plan.lacking_in(other._plan)
+        groups = (self._earlier if self.lacks else self._plan).groups_of(other._plan)
         self._path = view_path(self._name, epoch)
         for part in (other._state or other._table).parts(other._plan.stored_columns):
             merged = groups(part)
@@ -110,6 +119,22 @@ class AggregateView:
                 self._distinct = self._with(self._distinct, self._distinct_path, part)
         assert self._table is not None, "there is a part, with or without rows"
         return replace(self._version(self._table), progress=version.progress)
+
+    def _lose_counts(self) -> None:
+        self._make_plan = partial(self._make_plan, subtracts=False, counts=False)
+        self._plan = self._make_plan()
+
+    @property
+    def _earlier(self) -> AggregatePlan:
+        """The plan by which earlier rows reach the measures that the groups lack."""
+        if self._of_earlier is None:
+            self._of_earlier = self._make_plan(reached=self.lacks)
+        return self._of_earlier
+
+    @property
+    def earlier_columns(self) -> Mapping[str, frozenset[str]]:
+        """Source → the columns that `complete` needs of its rows."""
+        return self._earlier.columns_reached()
 
     def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
         """A dataset that has further rows; a new one if there is none yet."""
@@ -125,13 +150,23 @@ class AggregateView:
         Raises:
             CommitRefusedError: another process has written to the view.
         """
+        return self._merge(self._plan, rows)
+
+    def complete(self, rows: EpochRows) -> ViewVersion:
+        """Merges rows that came before the groups were taken over into the measures that these lack.
+
+        Errors as `apply`.
+        """
+        return self._merge(self._earlier, rows)
+
+    def _merge(self, plan: AggregatePlan, rows: EpochRows) -> ViewVersion:
         assert self._table is not None, "create or open comes first"
-        partials = self._partials(rows)
+        partials = self._partials(rows, plan)
         if partials.groups.num_rows == 0:
             return self._version(self._table)
         keys = partials.groups.column(KEY_COLUMN)
         stored, before = self._look_up(keys)
-        merged = self._plan.merge(partials, stored)
+        merged = plan.merge(partials, stored)
         if self._distinct is not None and partials.distinct.num_rows:
             if self._plan.counts:
                 self._distinct.upsert(partials.distinct)
@@ -226,9 +261,9 @@ class AggregateView:
         """See `View.tidy`."""
         return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
 
-    def _partials(self, rows: EpochRows) -> EpochPartials:
+    def _partials(self, rows: EpochRows, plan: AggregatePlan | None = None) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)
-        return self._plan.partials_of(rows.frames, rows.tasks, self._counts)
+        return (plan or self._plan).partials_of(rows.frames, rows.tasks, self._counts)
 
     def _counts(self, keys: pa.Array) -> pa.Array:
         """See `spark_bridge.aggregation.aggregate_plan.Counts`."""

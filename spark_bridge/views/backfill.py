@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
 if TYPE_CHECKING:
-    from spark_bridge.views.view import View
+    from spark_bridge.views.view import GroupedView, View
 
 _FIRST_BYTES_A_S = 4 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
@@ -50,6 +52,11 @@ class Backfill:
         self._most_bytes = _MOST_BYTES
 
     @property
+    def _history_plan(self) -> ViewPlan:
+        """The plan, with the columns that are read of the history."""
+        return self.plan
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """URLs of the files that could not be read again."""
         return tuple(dict.fromkeys([*self._missing, *(self._history.missing if self._history else ())]))
@@ -79,7 +86,7 @@ class Backfill:
             seconds: the wanted duration of the piece.
         """
         if self._history is None:
-            self._history = open_history(self.plan, self.pinned_epoch, self._progress)
+            self._history = open_history(self._history_plan, self.pinned_epoch, self._progress)
             if self._history is None:
                 return None
         piece = self._history.take(int(min(self._most_bytes, max(_LEAST_BYTES, self._bytes_a_s * seconds))))
@@ -88,6 +95,14 @@ class Backfill:
             return None
         self.is_complete = piece is None
         return piece
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the view in this epoch, with its rows."""
+        return self.view.create(epoch, rows)
+
+    def take(self, rows: EpochRows) -> ViewVersion:
+        """Merges a piece of history into the view."""
+        return self.view.apply(rows)
 
     def on_created(self, epoch: int, version: ViewVersion) -> None:
         """The view gets new rows from this epoch on; the rows of earlier epochs are its history."""
@@ -122,6 +137,7 @@ class Backfill:
             "complete": self.is_complete,
             "missing": missing,
             "fraction": round(self.fraction, 4),
+            **self._further_notes(),
         }
         return replace(
             self.version,
@@ -129,6 +145,9 @@ class Backfill:
             pinned_epoch=self.pinned_epoch,
             progress=json.dumps(progress),
         )
+
+    def _further_notes(self) -> dict[str, Any]:
+        return {}
 
     def finished(self) -> ViewVersion:
         """The version that epochs record once the backfill is complete."""
@@ -139,3 +158,57 @@ class Backfill:
         """Stops reading the history."""
         if self._history is not None:
             self._history.close()
+
+
+class ExtendedBackfill(Backfill):
+    """A backfill that begins with the groups of the view that it replaces; its history gives only what these lack.
+
+    The epoch that creates it takes these groups over, as they are before the rows of the epoch come: the measures in
+    them have the rows of the history already.  That epoch and each later one records the measures that lack them, so
+    that nothing is compared again after a crash, when the replaced view stands.
+
+    Args:
+        definition, plan, version: as of `Backfill`.
+        view: the maintenance of the view.
+        before: the plan and the last version of the view that it replaces; None if it has begun.
+    """
+
+    def __init__(
+        self,
+        definition: ViewDefinition,
+        plan: ViewPlan,
+        view: GroupedView,
+        version: ViewVersion | None = None,
+        before: tuple[ViewPlan, ViewVersion] | None = None,
+    ) -> None:
+        super().__init__(definition, plan, view, version)
+        self._grouped, self._before = view, before
+        if version is not None:
+            view.lacks = lacking_measures(version)
+
+    @property
+    def _history_plan(self) -> ViewPlan:
+        return replace(self.plan, columns=self._grouped.earlier_columns)
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        assert self._before is not None, "it has not begun"
+        self._grouped.take_over(epoch, *self._before)
+        self.is_complete = not self._grouped.lacks
+        return self._grouped.apply(rows)
+
+    def take(self, rows: EpochRows) -> ViewVersion:
+        return self._grouped.complete(rows)
+
+    def _further_notes(self) -> dict[str, Any]:
+        return noted_lacks(self._grouped.lacks)
+
+
+def noted_lacks(lacks: Sequence[int]) -> dict[str, list[int]]:
+    """The note of a recorded backfill, from which `lacking_measures` reads."""
+    return {"lacks": [*lacks]}
+
+
+def lacking_measures(version: ViewVersion) -> list[int]:
+    """The measures of a recorded backfill that have no rows of its history yet; empty if all wait for them alike."""
+    lacks: list[int] = version.noted.get("lacks", [])
+    return lacks

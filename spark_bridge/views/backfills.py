@@ -12,8 +12,8 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
-from spark_bridge.views.backfill import Backfill
-from spark_bridge.views.view import View
+from spark_bridge.views.backfill import Backfill, ExtendedBackfill, lacking_measures
+from spark_bridge.views.view import GroupedView, View
 from state.clock import Clock
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name, next_name
@@ -26,6 +26,11 @@ _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger(actor="materializer")
 
 
+def no_groups(plan: ViewPlan) -> GroupedView:
+    """For views of which none is declared with groups to begin with."""
+    raise AssertionError(f"view {plan.name!r} begins without groups")
+
+
 class Backfills:
     """Creates the backfills, gives them rows and history, and hands over the complete ones.
 
@@ -36,6 +41,7 @@ class Backfills:
         open_history: see `OpenHistory`.
         take_rows: hands a piece over to Spark: (epoch, piece) -> its rows.
         clock: measures the duration of a piece.
+        make_grouped: makes the maintenance of a view that begins with the groups of another one.
     """
 
     def __init__(
@@ -44,8 +50,10 @@ class Backfills:
         open_history: OpenHistory,
         take_rows: Callable[[int, HistoryPiece], EpochRows],
         clock: Clock,
+        make_grouped: Callable[[ViewPlan], GroupedView] = no_groups,
     ) -> None:
-        self._make_view, self._open_history, self._take_rows, self._clock = make_view, open_history, take_rows, clock
+        self._make_view, self._make_grouped = make_view, make_grouped
+        self._open_history, self._take_rows, self._clock = open_history, take_rows, clock
         self._backfills: dict[str, Backfill] = {}
         self._restarted: set[str] = set()
         self._rows_came_s = float("-inf")
@@ -79,6 +87,7 @@ class Backfills:
         definitions: Mapping[str, ViewDefinition],
         plans: Mapping[str, ViewPlan],
         versions: Mapping[str, ViewVersion],
+        groups: Mapping[str, tuple[ViewPlan, ViewVersion]],
     ) -> None:
         """Replaces the set of backfills.
 
@@ -86,6 +95,7 @@ class Backfills:
             definitions: name → definition, of all declared views.
             plans: name → plan, of each backfill.
             versions: the versions of backfills that the last epoch records; a backfill continues from there.
+            groups: name → plan and last version of the view that a backfill replaces, if it begins with its groups.
         """
         for name in [name for name in self._backfills if name not in plans]:
             self.drop(name)
@@ -98,10 +108,25 @@ class Backfills:
                 continues = begun.version is not None and begun.plan.identity == plan.identity
                 recorded = begun.recorded() if continues else None
                 begun.close()
-            view = self._make_view(plan)
-            if recorded is not None:
-                view.open(recorded)
-            self._backfills[name] = Backfill(definitions[declared_name(name)], plan, view, recorded)
+            self._backfills[name] = self._opened(definitions[declared_name(name)], plan, recorded, groups.get(name))
+
+    def _opened(
+        self,
+        definition: ViewDefinition,
+        plan: ViewPlan,
+        recorded: ViewVersion | None,
+        before: tuple[ViewPlan, ViewVersion] | None,
+    ) -> Backfill:
+        if recorded is None and before is not None:
+            return ExtendedBackfill(definition, plan, self._make_grouped(plan), None, before)
+        if recorded is not None and lacking_measures(recorded):
+            grouped = self._make_grouped(plan)
+            grouped.open(recorded)
+            return ExtendedBackfill(definition, plan, grouped, recorded)
+        view = self._make_view(plan)
+        if recorded is not None:
+            view.open(recorded)
+        return Backfill(definition, plan, view, recorded)
 
     def drop(self, name: str) -> None:
         """Forgets a backfill; its dataset is left to the vacuum."""
@@ -182,7 +207,7 @@ class Backfills:
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
             return backfill.is_complete
-        version = backfill.view.apply(self._take_rows(backfill.pinned_epoch, piece))
+        version = backfill.take(self._take_rows(backfill.pinned_epoch, piece))
         backfill.on_piece(piece, version, self._clock.monotonic() - started)
         return True
 
@@ -203,7 +228,7 @@ class Backfills:
     @staticmethod
     def _apply(backfill: Backfill, epoch: int, rows: EpochRows) -> ViewVersion:
         if backfill.version is None:
-            backfill.on_created(epoch, backfill.view.create(epoch, rows))
+            backfill.on_created(epoch, backfill.create(epoch, rows))
         else:
             backfill.on_version(backfill.view.apply(rows))
         return backfill.recorded()

@@ -8,7 +8,7 @@ then are kept, and follow in the epoch that shows the view.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
@@ -17,7 +17,9 @@ from typing import Any, Protocol
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.backfill import lacking_measures, noted_lacks
 from spark_bridge.views.shared_views import SharedViews
+from spark_bridge.views.view import GroupedView
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import base_name, is_stored_rows, next_name
 
@@ -62,16 +64,20 @@ class RowsOfParents(Protocol):
 
 
 class _Unshown:
-    """A view that lacks the rows of its parents.
+    """A view that lacks the rows of its parents, in all or in some of its measures.
 
     Args:
         plan: of the view.
         view: the maintenance of the view.
-        version: of its dataset, which has no rows; None without a dataset.
+        version: of its dataset, which has no rows, or groups that lack measures; None without a dataset.
+        lacks: the numbers of these measures.
     """
 
-    def __init__(self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None) -> None:
-        self.plan, self.view, self.version = plan, view, version
+    def __init__(
+        self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None, lacks: Sequence[int] = ()
+    ) -> None:
+        self.plan, self.view, self.version, self.lacks = plan, view, version, lacks
+        self.work: Callable[[], ViewVersion] | None = None
         self.computed: Future[ViewVersion] | None = None
         self.begun: dict[str, ViewVersion] = {}
         self.begun_us = 0
@@ -80,6 +86,16 @@ class _Unshown:
     @property
     def is_computed(self) -> bool:
         return self.computed is not None and self.computed.done()
+
+    def begin(self, rows: RowsOfParents, parents: Mapping[str, Parent], work: Callable[[], ViewVersion]) -> None:
+        """Begins to keep the changes of its parents; the work on their rows before that may follow in the thread."""
+        self.begun = {name: parents[name].version for name in self.plan.parents}
+        self.begun_us, self.work = rows.time_us, work
+
+    @property
+    def noted(self) -> str | None:
+        """The record that tells groups which lack measures from a dataset without rows."""
+        return json.dumps(noted_lacks(self.lacks)) if self.lacks else None
 
     def keep(self, parents: Mapping[str, Parent]) -> None:
         """Adds the changes of an epoch to those since the computation began."""
@@ -157,6 +173,10 @@ class DerivedViews:
                     unshown[name] = self._unshown[name]
                     continue
                 view, version = self._make(plan), begun.get(next_name(name))
+                if version is not None and lacking_measures(version):
+                    # The changes of the epochs since its groups were taken over are lost.
+                    version = None
+                    self._ended.add(next_name(name))
                 if version is not None:
                     view.open(version)
                 unshown[name] = _Unshown(plan, view, version)
@@ -174,6 +194,32 @@ class DerivedViews:
         """Adds a view that has the rows of its parents before this epoch."""
         self._plans[plan.name], self._shown[plan.name] = plan, view
         view.changes.is_kept = plan.name in self._read
+
+    def complete(
+        self, epoch: int, plan: ViewPlan, view: GroupedView, parents: Mapping[str, Parent]
+    ) -> ViewVersion | None:
+        """Computes the measures that the groups of a view lack, if its parents have few rows.
+
+        Args:
+            epoch: the last epoch, of which the groups are.
+            plan: of the view.
+            view: the maintenance of the view.
+            parents: name → parent, of all views that are maintained, as they are before the rows of the next epoch.
+
+        Returns:
+            The version with these measures; None if `begin` must compute them.
+        """
+        rows = self._rows(epoch, parents)
+        return view.complete(_all_earlier(rows, plan, view)) if rows.count(plan) <= _AT_ONCE_ROWS else None
+
+    def begin(
+        self, epoch: int, plan: ViewPlan, view: GroupedView, version: ViewVersion, parents: Mapping[str, Parent]
+    ) -> None:
+        """Has them computed beside the epochs; arguments as of `complete`, with the version of the groups."""
+        rows, unshown = self._rows(epoch, parents), _Unshown(plan, view, version, view.lacks)
+        self._plans[plan.name], self._unshown[plan.name] = plan, unshown
+        view.changes.is_kept = plan.name in self._read
+        unshown.begin(rows, parents, lambda: view.complete(_all_earlier(rows, plan, view)))
 
     def log(self, name: str) -> ChangeLog | None:
         """The changes of a view that readers see; None if it is none of these."""
@@ -245,12 +291,11 @@ class DerivedViews:
     def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
         """Begins to compute the views whose parents are maintained, from the versions of this epoch."""
         for name, each in self._unshown.items():
-            if each.version is not None and each.computed is None and self._is_ready(each, parents):
+            if each.version is not None and each.work is None and self._is_ready(each, parents):
                 rows = self._rows(epoch, parents)
-                work = partial(_apply_all, each, rows)
-                each.begun = {parent: parents[parent].version for parent in each.plan.parents}
-                each.begun_us = rows.time_us
-                each.computed = self._thread.submit(self._compute, name, work)
+                each.begin(rows, parents, partial(_apply_all, each, rows))
+            if each.work is not None and each.computed is None:
+                each.computed = self._thread.submit(self._compute, name, each.work)
 
     def are_due(self, epoch: int, parents: Mapping[str, Parent], versions: Mapping[str, ViewVersion]) -> bool:
         """Whether an epoch that is made now takes rows out of one of them, or lets some in, as time has passed.
@@ -269,7 +314,7 @@ class DerivedViews:
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:
         """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
         return {
-            next_name(name): replace(each.version, name=next_name(name), pinned_epoch=epoch)
+            next_name(name): replace(each.version, name=next_name(name), pinned_epoch=epoch, progress=each.noted)
             for name, each in self._unshown.items()
             if each.version is not None
         }
@@ -300,14 +345,14 @@ class DerivedViews:
             return
         unshown = self._unshown[name]
         if not self._is_ready(unshown, parents):
-            if unshown.computed is not None:
+            if unshown.work is not None:
                 self._restart(name)
         elif unshown.version is None:
             if rows.count(plan) <= _AT_ONCE_ROWS:
                 yield name, partial(_create, unshown.view, epoch, rows, plan)
             else:
                 yield next_name(name), partial(unshown.view.create, epoch, rows.none())
-        elif unshown.computed is not None:
+        elif unshown.work is not None:
             unshown.keep(parents)
             if unshown.is_computed:
                 changed = self._rows(epoch, unshown.since(parents))
@@ -349,6 +394,11 @@ def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) 
 
 def _apply_all(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
     return unshown.view.apply(rows.all(unshown.plan))
+
+
+def _all_earlier(rows: RowsOfParents, plan: ViewPlan, view: GroupedView) -> EpochRows:
+    """All rows of the parents, with the columns that `GroupedView.complete` needs."""
+    return rows.all(replace(plan, columns=view.earlier_columns))
 
 
 def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:

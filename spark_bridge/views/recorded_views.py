@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.declaration import Declaration
@@ -19,7 +19,7 @@ from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.shared_views import SharedViews
-from spark_bridge.views.view import ShownView, View, seconds_behind
+from spark_bridge.views.view import GroupedView, ShownView, View, seconds_behind
 from state.clock import Clock
 from state.epoch import next_epoch
 from state.errors import ViewFailedError
@@ -38,12 +38,6 @@ Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
-
-
-class Regrouping(View, Protocol):
-    """The datasets of one view that is made of the groups of the one that it replaces."""
-
-    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion: ...
 
 
 @dataclass(frozen=True)
@@ -165,7 +159,12 @@ class RecordedViews:
         self._dropped.update(declaration.abandoned)
         # A backfill of another query, or of a dropped view, does not continue.
         begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
-        self._backfills.declare(definitions, backfills, begun)
+        groups = {
+            name: (before.plan, self.versions[name])
+            for name in declaration.extended
+            if name in backfills and (before := planned[name].before) is not None
+        }
+        self._backfills.declare(definitions, backfills, begun, groups)
         self._full.declare(full, fresh, begun, self.versions)
         self._derived.declare(derived, fresh, begun, self.versions, self.shared)
         self._begun = {}
@@ -352,7 +351,7 @@ class RecordedViews:
             for source in plan.sources
         }
 
-    def regroup(self, epoch: int, make: Callable[[ViewPlan], Regrouping], run: RunWork) -> list[CatalogView]:
+    def regroup(self, epoch: int, make: Callable[[ViewPlan], GroupedView], run: RunWork) -> list[CatalogView]:
         """Makes the views that take over the groups of those that they replace; they follow from this epoch on.
 
         Args:
@@ -365,18 +364,33 @@ class RecordedViews:
         """
         regrouped, self._regrouped = self._regrouped, {}
         views = {name: make(each.plan) for name, each in regrouped.items()}
+        parents = self._parents({})
         work = {
-            name: partial(views[name].take_over, epoch, each.before, self.versions[name])
+            name: partial(self._take_over, epoch, each.plan, each.before.plan, views[name], parents)
             for name, each in regrouped.items()
             if each.before is not None
         }
         versions = run(work)
-        for name in versions:
+        for name, version in versions.items():
             plan = regrouped[name].plan
+            if version.name != name:
+                self._derived.begin(self._epoch, plan, views[name], version, parents)
+                self._rebuilt.add(name)
+                continue
             (self._derived.add if plan.parents else self._adopt)(plan, views[name])
             self._maintained.add(name)
-        self.versions.update(versions)
-        return [regrouped[name].catalog_view(name, epoch) for name in versions]
+            self.versions[name] = version
+        return [regrouped[name].catalog_view(version.name, epoch) for name, version in versions.items()]
+
+    def _take_over(
+        self, epoch: int, plan: ViewPlan, before: ViewPlan, view: GroupedView, parents: Mapping[str, Parent]
+    ) -> ViewVersion:
+        """Makes a view of the groups of another one; its version has the name of a backfill if it lacks measures."""
+        version = view.take_over(epoch, before, self.versions[plan.name])
+        if not view.lacks:
+            return version
+        completed = self._derived.complete(self._epoch, plan, view, parents)
+        return completed or replace(version, name=next_name(plan.name))
 
     @property
     def regrouped(self) -> list[ViewPlan]:

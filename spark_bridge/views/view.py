@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -10,6 +11,7 @@ from state.epoch import epoch_time
 from state.tables.records import ViewClass, ViewVersion
 
 if TYPE_CHECKING:
+    from spark_bridge.analysis.view_plan import ViewPlan
     from spark_bridge.changes.change_set import ChangeLog
     from spark_bridge.changes.corrections import CorrectedRows
 
@@ -62,6 +64,33 @@ class View(Protocol):
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
+
+
+class GroupedView(View, Protocol):
+    """The datasets of one view that is made of the groups of the one that it replaces.
+
+    Attributes:
+        lacks: the numbers of the measures, hidden ones among them, that have no rows from before that; set it after
+            `open`, if there are some.
+    """
+
+    lacks: Sequence[int]
+
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
+        """Makes the view of the groups of another one.
+
+        Args:
+            epoch: the epoch in which the view takes the place of the other one.
+            before: the plan of the other view.
+            version: of the other view.
+        """
+
+    @property
+    def earlier_columns(self) -> Mapping[str, frozenset[str]]:
+        """Source → the columns that `complete` needs of its rows."""
+
+    def complete(self, rows: EpochRows) -> ViewVersion:
+        """Merges rows from before that into the measures that lack them."""
 
 
 def seconds_behind(version: ViewVersion, rows_epoch: int) -> float:

@@ -45,6 +45,7 @@ _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
 _REGROUPED = "tests/spark_bridge/views/test_regrouped_views.py"
+_ADDED = "tests/spark_bridge/views/test_added_measures.py"
 _SAME_GROUPS, _CHANGE = (
     "spark_bridge/analysis/aggregate_calls.py",
     "tests/slackwater/planning/test_definition_change.py",
@@ -834,19 +835,19 @@ VIEW_MUTANTS = (
     Mutant(
         "groups by another key are taken over",
         _SAME_GROUPS,
-        (("return groups == wanted_groups and {*wanted}", "return {*wanted}"),),
+        (("groups != wanted_groups or ", ""),),
         shown_by=f"{_ANEW}[only a key]",
     ),
     Mutant(
         "groups without a new measure are taken over",
-        _SAME_GROUPS,
-        (("{*wanted} <= {*known} and", "True and"),),
-        shown_by=f"{_ANEW}[a new measure]",
+        "spark_bridge/analysis/view_planner.py",
+        (("has_all = not lacking.shown", "has_all = True"),),
+        shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
         "values of DISTINCT are taken over under other numbers",
         _SAME_GROUPS,
-        ((" and distinct == wanted_distinct", ""),),
+        ((" or distinct != wanted_distinct", ""),),
         shown_by=f"{_ANEW}[a value less]",
     ),
     Mutant(
@@ -870,8 +871,43 @@ VIEW_MUTANTS = (
     Mutant(
         "buffers are taken over in the order of the stored view",
         "spark_bridge/aggregation/aggregate_plan.py",
-        (("for text in wanted for", "for text in reversed(wanted) for"),),
+        (("in zip(self._call_texts, self", "in zip(sorted(self._call_texts), self"),),
         shown_by=f"{_TAKEN_OVER}[other columns]",
+    ),
+    Mutant(
+        "earlier rows reach measures whose groups were taken over",
+        "spark_bridge/views/backfill.py",
+        (("return self._grouped.complete(rows)", "return self._grouped.apply(rows)"),),
+        shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
+    ),
+    Mutant(
+        "the measures that lack the history are forgotten by a crash",
+        "spark_bridge/views/backfill.py",
+        (("        return noted_lacks(self._grouped.lacks)\n", "        return {}\n"),),
+        shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
+    ),
+    Mutant(
+        "a backfill that begins anew after a correction computes the added measures alone",
+        "spark_bridge/views/backfills.py",
+        (
+            (
+                "= Backfill(begun.definition, begun.plan, self._make_view(begun.plan))",
+                "= begun; begun.version = None",
+            ),
+        ),
+        shown_by=f"{_ADDED}::test_a_correction_in_the_middle_builds_all_measures_anew[later]",
+    ),
+    Mutant(
+        "groups that lack measures are taken for a dataset without rows",
+        "spark_bridge/views/derived_views.py",
+        (("if version is not None and lacking_measures(version):", "if False:"),),
+        shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[an attempt ends]",
+    ),
+    Mutant(
+        "the changes of the epoch that takes groups over are lost",
+        "spark_bridge/views/derived_views.py",
+        (("        elif unshown.work is not None:\n", "        elif unshown.computed is not None:\n"),),
+        shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[it goes on]",
     ),
     Mutant(
         "a view that took groups over is none that others can follow",

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from actors.protocol.reports import SourceProgress
 from spark_bridge.analysis.declaration import Declaration
+from spark_bridge.analysis.planned_view import stored_groups
 from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -111,17 +112,22 @@ def _planned(
     try:
         plan = graph.view(name).plan
         plans = {each: planned.plan for each, planned in graph.views.items()}
-        same_groups = [each for each, planned in graph.views.items() if planned.before is not None]
-        declaration = Declaration.of(definitions, _up_to(name, plans), known.views, known.ingested, (), same_groups)
+        groups = stored_groups(graph.views)
+        declaration = Declaration.of(definitions, _up_to(name, plans), known.views, known.ingested, (), groups)
     except SourceWithoutSchemaError:
         return PlannedView(name, "unknown", "waits", "one of its sources has neither a schema nor a file yet")
     except (ViewError, DefinitionChangedError) as error:
         return PlannedView(name, "refused", "is refused", str(error))
     text = planner.explain(plan).partition("\n")[2]
-    if name in declaration.backfills:
-        return PlannedView(name, plan.view_class, "catches up", f"{_catching_up(plan, materialized, known)}\n{text}")
-    if name in declaration.regrouped:
+    is_of_groups = name in (*declaration.regrouped, *declaration.extended)
+    lacks = groups[name].lacks if is_of_groups else ()
+    if is_of_groups and not lacks:
         return PlannedView(name, plan.view_class, "takes over", f"{_TAKES_OVER}\n{text}")
+    if name in declaration.backfills or lacks:
+        catching_up = _catching_up(plan, materialized, known)
+        if lacks:
+            catching_up += f", for {' and '.join(lacks)} alone: the rest is in the groups of the stored view"
+        return PlannedView(name, plan.view_class, "catches up", f"{catching_up}\n{text}")
     if name in declaration.failed:
         failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` builds it anew"
         return PlannedView(name, plan.view_class, "stays", f"{failed}\n{text}")

@@ -23,7 +23,14 @@ JOIN = "SELECT a.g, count(*) AS n, sum(b.i) AS s FROM t a JOIN t b ON a.k = b.k 
 GROUPS = "SELECT k, sum(i) AS s FROM t GROUP BY k"
 CHANGES = {
     "a filter": (GROUPS, f"{GROUPS} HAVING sum(i) > 0", {"v": "taken over"}),
-    "a measure": (GROUPS, "SELECT k, sum(i) AS s, min(i) AS lo FROM t GROUP BY k", {"v": "computed"}),
+    "a measure": (GROUPS, "SELECT k, sum(i) AS s, min(i) AS lo FROM t GROUP BY k", {"v": "extended"}),
+    "a hidden measure": (GROUPS, "SELECT k, sum(i) AS s, count(*) AS n FROM t GROUP BY k", {"v": "taken over"}),
+    "a count beside distinct values": (
+        "SELECT k, count(DISTINCT i) AS d FROM t GROUP BY k",
+        "SELECT k, count(DISTINCT i) AS d, count(*) AS n FROM t GROUP BY k",
+        {"v": "extended"},
+    ),
+    "only other measures": (GROUPS, "SELECT k, min(i) AS lo FROM t GROUP BY k", {"v": "computed"}),
     "a word": (GROUPS, "select k, sum(i) as s from t group by k", {"v": "kept"}),
     "a filter over a join": (
         JOIN,
@@ -33,6 +40,11 @@ CHANGES = {
     "a measure over a join": (
         JOIN,
         JOIN.replace("sum(b.i)", "max(b.i)"),
+        {"v.1": "kept", "v.2": "kept", "v": "extended"},
+    ),
+    "only other measures over a join": (
+        JOIN.replace("count(*) AS n, ", ""),
+        JOIN.replace("count(*) AS n, sum(b.i)", "max(b.i)"),
         {"v.1": "kept", "v.2": "kept", "v": "computed"},
     ),
     "other rows of a side": (
@@ -75,13 +87,16 @@ def test_a_change_does_what_its_explanation_says(local_spark: SparkSession, tmp_
     assert ("replace=True" in change.refusal) == (not change.is_same)
     old = dict(graph.views)
     graph.declare([ViewDefinition("v", after, replace=True)])
-    assert ("v" in graph.materializer.backfilling) == ("computed" in steps.values())
+    becomes, backfilling = {*steps.values()}, graph.materializer.backfilling
+    assert "v" in backfilling if "computed" in becomes else not backfilling or {*steps} == {"v"}
     graph.settle()
     graph.check()
     # What is kept has its dataset; what is dropped was there, and no name has it any longer.
     kept = {each for each, view in graph.views.items() if each in old and view.path == old[each].path}
     assert kept - {"t.rows"} == {each for each, becomes in steps.items() if becomes == "kept"}
     assert {each.name for each in change.dropped} == {*filter(is_hidden_view, old), "v"} - kept
+    if "extended" in becomes:
+        assert "is made of" in change.text and f"and only {change.steps[-1].measures[0]} is computed" in change.text
     for each in change.steps:
         for read in each.reads:
             if read.of == "stored rows":
