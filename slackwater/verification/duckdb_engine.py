@@ -128,9 +128,9 @@ class DuckDbEngine:
         """The lazy answer to the query of a view, over the views that it reads."""
         for name in view.views:
             # Each again: another view may know fewer columns of its sources.
-            with self._in_time(self._views[name]) as late:
+            with self._in_time(self._views[name]) as lacks_rows:
                 answer = self._answer(self._views[name])
-                if late:
+                if lacks_rows:
                     self._duckdb.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
                     answer.create(name)
                 else:
@@ -138,20 +138,27 @@ class DuckDbEngine:
         return self._selected(view)
 
     @contextmanager
-    def _in_time(self, view: CatalogView) -> Iterator[Mapping[str, pa.Table]]:
-        """Leaves the late rows of a view out of its sources; yields them.  Its answer is computed inside."""
-        late = self._followed.get(view.name, Followed()).late
-        for source, rows in late.items():
+    def _in_time(self, view: CatalogView) -> Iterator[bool]:
+        """Leaves the rows that do not count for a view out of its sources; yields whether some may lack rows.
+
+        Its answer is computed inside.
+        """
+        followed = self._followed.get(view.name, Followed())
+        sources = [*followed.late, *followed.least_us]
+        for source in sources:
             every, name = quoted(_ALL_ROWS + source), quoted(source)
-            self._create(_LATE_ROWS, rows)
-            self._duckdb.execute(
-                f"ALTER TABLE {name} RENAME TO {every}; CREATE TABLE {name} AS SELECT * FROM {every} "
-                f"ANTI JOIN {_LATE_ROWS} USING ({quoted(PATH)}, {quoted(ROW)}); DROP TABLE {_LATE_ROWS}"
-            )
+            self._duckdb.execute(f"ALTER TABLE {name} RENAME TO {every}")
+            if source in followed.late:
+                self._create(_LATE_ROWS, followed.late[source])
+                rows = f"{every} ANTI JOIN {_LATE_ROWS} USING ({quoted(PATH)}, {quoted(ROW)})"
+            else:
+                time = f"epoch_us(CAST({quoted(followed.event_times[source])} AS TIMESTAMP))"
+                rows = f"{every} WHERE {time} >= {followed.least_us[source]}"
+            self._duckdb.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows}; DROP TABLE IF EXISTS {_LATE_ROWS}")
         try:
-            yield late
+            yield bool(sources)
         finally:
-            for source in late:
+            for source in sources:
                 every, name = quoted(_ALL_ROWS + source), quoted(source)
                 self._duckdb.execute(f"DROP TABLE {name}; ALTER TABLE {every} RENAME TO {name}")
 

@@ -16,8 +16,9 @@ from actors.sources.event_time import microseconds
 from actors.sources.source import event_columns
 from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.engine import CannotComputeError
-from spark_bridge.analysis.view_definition import BY_WATERMARK, EXPIRING, ON_CLOSE
+from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EXPIRING, ON_CLOSE
 from spark_bridge.views.closing_view import closed_until
+from spark_bridge.views.derived_views import aged_to
 from spark_bridge.views.recomputation import MISSED, Followed
 from state.errors import SettingsError
 from state.store.store import StateStore
@@ -26,7 +27,7 @@ from state.tables.stored_rows import declared_name
 from state.upkeep.quarantine import late_rows, missed_watermark
 
 _PLACES = pa.schema([(PATH, pa.string()), (ROW, pa.int64()), (MISSED, pa.int64())])
-_TTL = re.compile(rf"^-- ttl (.+)\n{re.escape(BY_WATERMARK)}\Z", re.MULTILINE)
+_TTL = re.compile(rf"^{BY_TTL}(.+)(\n{BY_WATERMARK})?\Z", re.MULTILINE)
 
 
 class FollowedWatermarks:
@@ -69,6 +70,8 @@ class FollowedWatermarks:
                     followed[name] = self._closing(view)
                 elif view.definition.endswith(BY_WATERMARK):
                     followed[name] = self._expiring(view)
+                elif (ttl_us := _ttl_us(view)) is not None:
+                    followed[name] = self._aging(view, ttl_us)
             except CannotComputeError as error:
                 unknown[name] = str(error)
         return followed, unknown
@@ -98,8 +101,16 @@ class FollowedWatermarks:
             if found.num_rows:
                 self._require_no_other_rows(view, source)
                 late[source] = found
-        columns = event_columns(each.definition for each in self._sources.values())
-        return Followed(late, ttl_us=_ttl_us(view), event_times=columns)
+        return Followed(late, ttl_us=_ttl_us(view), event_times=self._event_times)
+
+    def _aging(self, view: CatalogView, ttl_us: int) -> Followed:
+        at = aged_to(view.name, self._record.views)
+        least = {} if at is None else dict.fromkeys(view.sources, at - ttl_us)
+        return Followed(event_times=self._event_times, least_us=least)
+
+    @property
+    def _event_times(self) -> dict[str, str]:
+        return event_columns(each.definition for each in self._sources.values())
 
     def _require_no_other_rows(self, view: CatalogView, source: str) -> None:
         """Refuses a view in which late rows of a source count in another place of its query."""

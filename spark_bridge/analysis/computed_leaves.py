@@ -75,10 +75,12 @@ class Expiry:
         time: the event time of the side.
         needed: source and microseconds: a row is needed until the watermark of the source is more than so many after
             its time; it leaves when that is true of all of these.
+        ages: whether a row leaves all that is made of it too, by a time to live.  Then no row is late.
     """
 
     time: EventTime
     needed: frozenset[tuple[str, int]]
+    ages: bool = False
 
     @property
     def sources(self) -> set[str]:
@@ -385,12 +387,14 @@ class TimedPlan(_OverRows):
         bounds: its conditions; a row fulfils all of them.
         text: its conditions, for people.
         identity: a text, equal for filters that keep the same.
+        clock: the source whose watermark is the time; None for the time of the epoch.
     """
 
     names: list[str]
     bounds: tuple[TimeBound, ...]
     text: str
     identity: str
+    clock: str | None = None
 
     @property
     def touched(self) -> str:

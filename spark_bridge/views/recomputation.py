@@ -46,6 +46,7 @@ class Followed:
         num_late: the number of its late rows, one for each window; to be found among those of `late`.
         ttl_us: rows of a join are partners only if their event times are at most so far apart.
         event_times: source → the column with its event time.
+        least_us: source → the event time before which its rows do not count, by a time to live.
     """
 
     late: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -54,6 +55,7 @@ class Followed:
     num_late: int = 0
     ttl_us: int | None = None
     event_times: Mapping[str, str] = field(default_factory=dict)
+    least_us: Mapping[str, int] = field(default_factory=dict)
 
 
 def recompute(
@@ -149,6 +151,7 @@ def _plan(
             tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
     if own is not None and not own.closes:
         tables.update({name: _in_time(spark, frames[name], late) for name, late in own.late.items()})
+        tables.update({name: _young(frames[name], own, name) for name in own.least_us})
     for name, frame in tables.items():
         frame.createOrReplaceTempView(name)
         stack.callback(spark.catalog.dropTempView, name)
@@ -167,6 +170,12 @@ def _plan(
 def _in_time(spark: SparkSession, rows: DataFrame, late: pa.Table) -> DataFrame:
     """The rows of a source without its late ones."""
     return rows.join(frame_of_table(spark, late.select([PATH, ROW])), [PATH, ROW], "left_anti")
+
+
+def _young(rows: DataFrame, followed: Followed, source: str) -> DataFrame:
+    """The rows of a source that count by a time to live."""
+    time = F.col(quoted_name(followed.event_times[source])).cast("timestamp")
+    return rows.where(F.unix_micros(time) >= followed.least_us[source])
 
 
 def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Followed) -> Plan:

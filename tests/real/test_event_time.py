@@ -116,7 +116,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
     assert sum(row["path"].endswith("newer.parquet") for row in store.quarantine().to_pylist()) == 1
-    assert store.verify(pipeline=_made(tmp_path)).all_equal, "the late rows of before are in the view that was built anew"
+    assert store.verify(pipeline=_made(tmp_path)).all_equal, "the view that was built anew has the late rows of before"
 
 
 def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Path) -> None:
