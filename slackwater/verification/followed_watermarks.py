@@ -66,11 +66,13 @@ class FollowedWatermarks:
             view = self._views[name]
             ahead += view.views
             try:
+                if name not in self._record.views:
+                    raise CannotComputeError(f"epoch {self._record.epoch} does not have it")
                 if view.definition.endswith(ON_CLOSE):
                     followed[name] = self._closing(view)
                 elif view.definition.endswith(BY_WATERMARK):
                     followed[name] = self._expiring(view)
-                elif (ttl_us := _ttl_us(view)) is not None:
+                elif BY_TTL in view.identity and (ttl_us := _ttl_us(view)) is not None:
                     followed[name] = self._aging(view, ttl_us)
             except CannotComputeError as error:
                 unknown[name] = str(error)

@@ -146,14 +146,15 @@ class _Analysis:
         inner: dict[str, ViewPlan] = {}
         outer = dict(self._leaves)
         closing: Closing | None = None
+        aging: EventTime | None = None
+        expires = self._definition.expires
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
-            aging: EventTime | None = None
             if (ttl_us := self._definition.ttl_us) is not None:
                 if has_join(self._catalyst, plan):
                     plan = with_bounds(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
                 else:
-                    aging = self._aging(plan, views)
+                    aging, expires = self._aging(plan, views), False
                     plan = with_ages(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
             single = SingleRows(self._catalyst, self._single_leaves(parents))
             if (
@@ -164,17 +165,14 @@ class _Analysis:
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
-            expires = self._definition.expires and aging is None
             times = self._event_times if expires else {}
             cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
             before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
-            expiries = self._expiries(parents) if expires else {}
-            if aging is not None:
-                expiries = self._ages(aging)
-            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expiries else ""
+            expiries = self._expiries(parents) if expires else {} if aging is None else self._ages(aging)
+            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expires else ""
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
                 if each.name in expiries:
@@ -311,6 +309,7 @@ class _Analysis:
         if has_single_values(self._catalyst, plan):
             advice = "declare a view with a ttl for the rows, and let another view compare them"
             raise self._cannot_expire("it compares rows with the value of a subquery", advice)
+        self._require_own_leaves(plan)
         if EpochTimestamps(self._catalyst).are_in(plan):
             advice = "leave one of the two out: a ttl follows the watermark, and now() the clock"
             raise self._cannot_expire("it uses the time of the epoch", advice)
@@ -364,10 +363,10 @@ class _Analysis:
             raise self._cannot_expire(f"source {source} has no {PATH} and {ROW}", advice)
 
     def _expiring(self, plan: ViewPlan, expiry: Expiry, whole: str) -> ViewPlan:
-        """The plan of a side whose rows leave: it belongs to one query, since another one would miss them."""
+        """The plan of rows that leave; a side of a join belongs to one query, since another one would miss them."""
         needed = ", ".join(f"{source} {us}" for source, us in sorted(expiry.needed))
         if expiry.ages:
-            identity = f"{plan.identity}\n{expiry.time.column} by {BY_TTL}{needed}\nof {whole}"
+            identity = f"{plan.identity}\n{expiry.time.column} by {BY_TTL}{needed}"
             return replace(plan, identity=identity, content=None, expiry=expiry)
         columns = {source: used | {PATH, ROW} for source, used in plan.columns.items()}
         identity = f"{plan.identity}\n{EXPIRING} {expiry.time.column} {needed}\nof {whole}"

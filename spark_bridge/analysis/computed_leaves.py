@@ -35,6 +35,20 @@ OF_ALL_ROWS = frozenset({"whole", "values"})
 AFTER = "__sw_after"
 """The prefix of a value as it is, where it stands beside the value as it was."""
 
+BEFORE_ALL_US = -(1 << 60)
+"""A time before all rows: that of filters by a watermark, until there is one."""
+
+
+def watermark_time(source: str, watermarks: Mapping[str, int], begun_us: int | None) -> int:
+    """The time of filters by a watermark, in microseconds since 1970; it never goes back.
+
+    Args:
+        source: with the watermark.
+        watermarks: source → its watermark.
+        begun_us: the time before; None for a view that has none yet.
+    """
+    return max(watermarks.get(source, BEFORE_ALL_US), BEFORE_ALL_US if begun_us is None else begun_us)
+
 
 @dataclass(frozen=True)
 class EventTime:

@@ -12,7 +12,15 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, TimedPlan, WholePlan
+from spark_bridge.analysis.computed_leaves import (
+    BesidePlan,
+    ComputedLeaf,
+    JoinPlan,
+    LimitPlan,
+    TimedPlan,
+    WholePlan,
+    watermark_time,
+)
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.beside_rows import BesideRows
@@ -20,7 +28,7 @@ from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Pa
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.limited_rows import LimitedRows
 from spark_bridge.changes.parents import Parents
-from spark_bridge.changes.timed_rows import TimedRows, watermark_time
+from spark_bridge.changes.timed_rows import TimedRows
 from spark_bridge.changes.touched_rows import TouchedRows
 from spark_bridge.changes.whole_rows import WholeRows
 from spark_bridge.hand_over.dataset_frame import WantedRows

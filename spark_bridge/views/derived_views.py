@@ -15,9 +15,9 @@ from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, Protocol
 
+from spark_bridge.analysis.computed_leaves import BEFORE_ALL_US, watermark_time
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.changes.timed_rows import BEFORE_ALL_US, watermark_time
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.shared_views import SharedViews
 from state.tables.records import ViewVersion
