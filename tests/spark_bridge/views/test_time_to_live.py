@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,7 @@ from actors.sources.event_time import duration_text, event_times_us, microsecond
 from actors.sources.row_key import RowKey
 from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.materializer import Materializer
 from spark_bridge.views.derived_views import aged_to
@@ -29,6 +31,7 @@ from state.store.restored_views import restored_views
 from state.tables.stored_rows import is_hidden_view
 from tests.spark_bridge.corrected_view import CorrectedView, Files
 from tests.spark_bridge.followed_view import FollowedView, blocks
+from tests.spark_bridge.views.test_closing_views import History
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _TIMES = {"zoned": pa.timestamp("us", tz="UTC"), "plain": pa.timestamp("us"), "days": pa.date32()}
@@ -73,24 +76,57 @@ class Aged(CorrectedView):
 
     Args:
         is_corrected: whether its source is materialized, so that files can be replaced and forgotten.
+        is_late: whether it is declared after another view, by `declare`.
     """
 
     def __init__(
-        self, spark: SparkSession, root: Path, query: str, *, kind: str = "zoned", ttl: timedelta = _TTL,
+        self,
+        spark: SparkSession,
+        root: Path,
+        query: str,
+        *,
+        kind: str = "zoned",
+        ttl: timedelta = _TTL,
         is_corrected: bool = False,
-    ) -> None:  # fmt: skip
+        is_late: bool = False,
+    ) -> None:
         self._is_corrected, self._ttl_us = is_corrected, ttl // timedelta(microseconds=1)
         self.watermark: int | None = None
         self._term = 1
-        super().__init__(spark, root, ViewDefinition("v", query, ttl=ttl), ["t"], _schema(kind))
+        self._ingested: dict[int, pa.Table] = {}
+        definition = ViewDefinition("v", query, ttl=ttl)
+        early = ViewDefinition("early", "SELECT count(*) AS n FROM t")
+        self._declared = [early] if is_late else [definition]
+        super().__init__(spark, root, definition, ["t"], _schema(kind))
 
     def new_materializer(self) -> Materializer:
         stored = ["t"] if self._is_corrected else []
-        made = Materializer(self.spark, self.root, materialized=stored, replacing=stored, event_times={"t": "at"})
+        made = Materializer(
+            self.spark,
+            self.root,
+            materialized=stored,
+            replacing=stored,
+            open_history=self._history,
+            event_times={"t": "at"},
+        )
         if self.epoch:
             made.open(self.views, self.epoch, {"t"})
-        self.plan = made.declare([self.definition], self.schemas, getattr(self, "catalog", {})).plans["v"]
+        self._declare(made)
         return made
+
+    def _declare(self, materializer: Materializer) -> None:
+        plans = materializer.declare(self._declared, self.schemas, getattr(self, "catalog", {})).plans
+        if "v" in plans:
+            self.plan = plans["v"]
+
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History:
+        columns = [name for name in self.schemas["t"].names if name in plan.columns["t"]]
+        return History(self._ingested[epoch].select(columns), json.loads(progress) if progress else 0)
+
+    def declare(self) -> None:
+        """Declares the view, which lacks the rows so far."""
+        self._declared.append(self.definition)
+        self._declare(self.materializer)
 
     def reopen(self) -> None:
         """Ends the attempt; the next one continues from the last epoch."""
@@ -118,12 +154,13 @@ class Aged(CorrectedView):
             self.epoch += 1
             given = {} if new is None else {"t": blocks(new, 2, self.materializer.columns()["t"])}
             self.rows["t"] = pa.concat_tables([self.rows["t"], *([] if new is None else [new])])
+            self._ingested[self.epoch] = self.rows["t"]
             done = self.materializer.run_epoch(self.epoch, given, (), watermarks)
             self.views = done.views
             self.catalog = done.catalog(self.catalog)
         if minute is not None:
             self.watermark = max(_us(minute), self.watermark or _us(minute))
-        assert aged_to("v", self.views) == self.watermark
+        assert "v" not in self.views or aged_to("v", self.views) == self.watermark
 
     def young(self, watermark: int | None) -> pa.Table:
         """The rows that count at a watermark."""
@@ -216,6 +253,32 @@ def test_files_are_replaced_and_forgotten_below_a_time_to_live(
     view.check()
     view.step(None, 1_001)
     assert view.num_kept == 0
+    view.materializer.close()
+
+
+@pytest.mark.more
+def test_a_view_that_is_declared_late_counts_the_young_rows_of_its_history(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(4)
+    view = Aged(local_spark, tmp_path, _GROUPS, is_late=True)
+    for epoch in range(4):
+        view.step(_rows(chance, 12, range(10 * epoch, 10 * epoch + 20)), 10 * epoch)
+    view.declare()
+    for epoch in range(4, 60):
+        if "v" in view.views:
+            break
+        if epoch == 6:
+            view.reopen()
+        if not view.materializer.backfill():
+            view.step(_rows(chance, 3, range(60)), 5 * epoch + 20)
+    view.check()
+    assert 0 < view.young(view.watermark).num_rows < view.rows["t"].num_rows
+    for minute in (200, 205, 210):
+        view.step(_rows(chance, 9, range(150, 200)), minute)
+        view.check()
+    assert view.watermark is not None
+    assert view.num_kept == view.num_young(_us(205))
     view.materializer.close()
 
 
