@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +20,6 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from spark_bridge.views.expiring_rows import followed_watermarks
@@ -31,6 +29,7 @@ from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, is_hidden_view
+from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -112,24 +111,6 @@ def _rows(chance: random.Random, path: str, count: int, minutes: range) -> pa.Ta
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-class _History:
-    """The rows of a source that were ingested before, in pieces of twenty."""
-
-    missing: Sequence[str] = ()
-    fraction = 0.5
-
-    def __init__(self, source: str, rows: pa.Table, begin: int) -> None:
-        self._source, self._rows, self._at = source, rows, begin
-
-    def take(self, nbytes: int) -> HistoryPiece | None:
-        piece = self._rows.slice(self._at, 20)
-        self._at += piece.num_rows
-        return HistoryPiece({self._source: piece}, piece.nbytes, json.dumps(self._at)) if piece.num_rows else None
-
-    def close(self) -> None:
-        pass
-
-
 class Joined:
     """A view whose joins expire, one that groups its rows, and what both must show.
 
@@ -164,10 +145,10 @@ class Joined:
         made.declare(self._definitions, self._schemas, self._known)
         return made
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> _History:
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
         [source] = plan.columns
         columns = [name for name in _SCHEMA.names if name in plan.columns[source]]
-        return _History(source, self._ingested[epoch][source].select(columns), json.loads(progress) if progress else 0)
+        return EarlierRows(source, self._ingested[epoch][source].select(columns), progress, 20)
 
     def build_anew(self) -> None:
         """Builds the views anew from all rows, late ones too; they show what they showed until then."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -30,8 +29,8 @@ from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.stored_rows import is_hidden_view
 from tests.spark_bridge.corrected_view import CorrectedView, Files
+from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
-from tests.spark_bridge.views.test_closing_views import History
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _TIMES = {"zoned": pa.timestamp("us", tz="UTC"), "plain": pa.timestamp("us"), "days": pa.date32()}
@@ -119,9 +118,9 @@ class Aged(CorrectedView):
         if "v" in plans:
             self.plan = plans["v"]
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History:
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
         columns = [name for name in self.schemas["t"].names if name in plan.columns["t"]]
-        return History(self._ingested[epoch].select(columns), json.loads(progress) if progress else 0)
+        return EarlierRows("t", self._ingested[epoch].select(columns), progress)
 
     def declare(self) -> None:
         """Declares the view, which lacks the rows so far."""
