@@ -270,7 +270,7 @@ def test_a_view_that_is_declared_late_counts_the_young_rows_of_its_history(
         if epoch == 6:
             view.reopen()
         if not view.materializer.backfill():
-            view.step(_rows(chance, 3, range(60)), 5 * epoch + 20)
+            view.step(_rows(chance, 3, range(60)), 50)
     view.check()
     assert 0 < view.young(view.watermark).num_rows < view.rows["t"].num_rows
     for minute in (200, 205, 210):
