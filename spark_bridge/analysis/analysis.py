@@ -367,7 +367,7 @@ class _Analysis:
         needed = ", ".join(f"{source} {us}" for source, us in sorted(expiry.needed))
         if expiry.ages:
             identity = f"{plan.identity}\n{expiry.time.column} by {BY_TTL}{needed}"
-            return replace(plan, identity=identity, content=None, expiry=expiry)
+            return replace(plan, content=None, identity=identity, expiry=expiry)
         columns = {source: used | {PATH, ROW} for source, used in plan.columns.items()}
         identity = f"{plan.identity}\n{EXPIRING} {expiry.time.column} {needed}\nof {whole}"
         return replace(plan, columns=columns, identity=identity, content=None, expiry=expiry)

@@ -39,6 +39,7 @@ _CLOSING = (
 )
 _EXPIRING = "tests/spark_bridge/views/test_expiring_joins.py"
 _EXPIRES = f"{_EXPIRING}::test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time"
+_OF_OWN_EPOCH = "        bound = self._expiry.bound({**self._watermarks, **rows.watermarks})"
 _AGES = (
     "tests/spark_bridge/views/test_time_to_live.py::test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough"
 )
@@ -802,7 +803,7 @@ VIEW_MUTANTS = (
     Mutant(
         "rows expire by the watermark of their own epoch",
         "spark_bridge/views/expiring_rows.py",
-        (("self._expiry.bound(self._watermarks)", "self._expiry.bound({**self._watermarks, **rows.watermarks})"),),
+        (("        bound = self._expiry.bound(self._watermarks)", _OF_OWN_EPOCH),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
@@ -820,13 +821,13 @@ VIEW_MUTANTS = (
     Mutant(
         "an attempt begins without the watermarks that its sides follow",
         "spark_bridge/views/expiring_rows.py",
-        (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
+        (("followed_watermarks(version)\n        self._num_late", "{}\n        self._num_late"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
         "no row of a side expires",
         "spark_bridge/views/expiring_rows.py",
-        (("            self._table.delete_where(", "            str("),),
+        (('self._table.delete_where(f"`{column}` < {time_in_sql(bound, kind)}")', "pass"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
