@@ -337,7 +337,8 @@ class Pipeline:
                 shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
                 window of event time once, when the watermark has passed its end; `expire="by_watermark"` lets the
                 rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
-                `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did.
+                `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did; in a view
+                without a join, rows more than 7 days before the watermark do not count, and leave.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.

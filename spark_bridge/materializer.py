@@ -123,7 +123,8 @@ class Materializer:
             self._incremental.make, open_history, self._rows.piece, self._clock, self._grouped_view
         )
         self._full = FullViews(self._full_view, self._compute)
-        self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute)
+        self._watermarks: dict[str, int] = {}
+        self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute, watermarks=self._watermarks)
         self._recorded = RecordedViews(
             self._backfills, self._full, self._derived, self._incremental.add, self._create_empty, self._clock
         )
@@ -212,6 +213,7 @@ class Materializer:
         """
         times = WorkTimes(self._clock)
         self._tier.begin_epoch()
+        self._watermarks.update(watermarks)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
         done = self._recorded.run_epoch(
@@ -398,7 +400,8 @@ class Materializer:
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
         of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries, self._first)
-        return ParentRows(of_epoch, self._timed, self._rows.parallelism, time_us)
+        watermarks = dict(self._watermarks)
+        return ParentRows(of_epoch, self._timed, self._rows.parallelism, time_us, watermarks=watermarks)
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)

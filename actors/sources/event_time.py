@@ -89,6 +89,14 @@ def event_times_us(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.multiply(pc.min_element_wise(pc.max_element_wise(days, -_MOST_DAYS), _MOST_DAYS), _DAY_US)
 
 
+def duration_text(us: int) -> str:
+    """A number of microseconds above 0 as users write a duration, in the largest unit that divides it: "7 days"."""
+    length = timedelta(microseconds=us)
+    unit = next((each for each in ("day", "hour", "minute", "second") if not length % _UNITS[each]), "millisecond")
+    count = length / _UNITS[unit]
+    return f"{count:g} {unit}" if count == 1 else f"{count:.15g} {unit}s"
+
+
 def microseconds(option: str, given: Duration) -> int:
     """A duration in microseconds.
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
 from actors.formats.salvage import row_as_json
 from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.hand_over.epoch_rows import LateRows
 from state.tables.delta import Delta, DeltaBuilder
-from state.upkeep.quarantine import late_row_key
+from state.upkeep.quarantine import late_reason, late_row_key
 from state.vnode import vnode_of
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) -> Delta:
@@ -29,8 +26,7 @@ def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) ->
     """
     delta = DeltaBuilder()
     for each in late:
-        closed = _EPOCH + timedelta(microseconds=each.closed)
-        reason = f"view {each.view}: {each.what}, by the watermark {closed:%Y-%m-%d %H:%M:%S.%f} UTC"
+        reason = late_reason(each.view, each.what, each.closed)
         paths, rows = (each.rows.column(name).to_pylist() for name in (PATH, ROW))
         shown = each.rows.drop_columns([PATH, ROW])
         for at, (url, row) in enumerate(zip(paths, rows, strict=True)):

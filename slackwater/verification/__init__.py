@@ -19,6 +19,10 @@ may have another meaning, so Spark decides.  `verifier` goes through the views; 
 The stored rows of a source are compared with the ledger alone (`stored_rows`): from each version of each file as many
 rows as were ingested, each position once, none of them quarantined.
 
+By the watermarks of its sources a view may show something else than its query: closed windows, rows without the late
+ones, or rows that are young enough.  `followed_watermarks` finds what it has followed, in the record of the epoch and
+in the quarantine.
+
 Invariants:
 
 * Replaced and forgotten files are left out.

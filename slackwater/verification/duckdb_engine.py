@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.types as kinds
 
 from actors.objects.object_file import ObjectFile
+from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.path_columns import path_values
 from actors.sources.row_key import NUMBER, RowKey
 from actors.telemetry.text import first_line
@@ -20,11 +22,13 @@ from slackwater.verification.duckdb_files import DuckDbFiles, quoted
 from slackwater.verification.engine import CannotComputeError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
+from spark_bridge.views.recomputation import Followed
 from state.tables.records import CatalogView
 
 _COPY_BYTES = 1 << 20
 _HEAD_BYTES = 4
 _ALL_ROWS = "__sw_all_"
+_LATE_ROWS = "__sw_late"
 
 
 class DuckDbEngine:
@@ -34,6 +38,7 @@ class DuckDbEngine:
         scratch: a directory for its tables and for copies of the files.
         queries: view → the query to run in place of its own text.
         views: the views of the catalog, by name.
+        followed: view → what it has followed, of those that follow watermarks.
 
     Raises:
         CannotComputeError: DuckDB is not installed.
@@ -42,13 +47,17 @@ class DuckDbEngine:
     name = "duckdb"
 
     def __init__(
-        self, scratch: Path, queries: Mapping[str, str], views: Mapping[str, CatalogView] = MappingProxyType({})
+        self,
+        scratch: Path,
+        queries: Mapping[str, str],
+        views: Mapping[str, CatalogView] = MappingProxyType({}),
+        followed: Mapping[str, Followed] = MappingProxyType({}),
     ) -> None:
         try:
             import duckdb
         except ModuleNotFoundError:
             raise CannotComputeError("it is not installed; pip install 'slackwater[verify]'") from None
-        self._queries, self._views = queries, views
+        self._queries, self._views, self._followed = queries, views, followed
         self._error: type[Exception] = duckdb.Error
         self._duckdb: Any = duckdb.connect(str(scratch / "tables.duckdb"))
         place = str(scratch).replace("'", "''")
@@ -73,6 +82,11 @@ class DuckDbEngine:
             )
         if filters_by_time(view.identity):
             raise CannotComputeError("it filters by the time of its epoch, which is not in its query")
+        followed = self._followed.get(view.name, Followed())
+        if followed.closes:
+            raise CannotComputeError("it shows groups when their windows close, which its query does not tell")
+        if followed.ttl_us is not None and view.name not in self._queries:
+            raise CannotComputeError("it has a time to live, which its query does not tell")
         self._query(view)
         require_parents(self, view, self._views)
 
@@ -90,7 +104,8 @@ class DuckDbEngine:
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
         try:
-            answer = self._answer(view).to_arrow_table()
+            with self._in_time(view):
+                answer = self._answer(view).to_arrow_table()
         except self._error as error:
             raise CannotComputeError(first_line(error)) from error
         return _in_types_of(schema, answer)
@@ -113,8 +128,39 @@ class DuckDbEngine:
         """The lazy answer to the query of a view, over the views that it reads."""
         for name in view.views:
             # Each again: another view may know fewer columns of its sources.
-            self._answer(self._views[name]).create_view(name, replace=True)
+            with self._in_time(self._views[name]) as lacks_rows:
+                answer = self._answer(self._views[name])
+                if lacks_rows:
+                    self._duckdb.execute(f"DROP TABLE IF EXISTS {quoted(name)}")
+                    answer.create(name)
+                else:
+                    answer.create_view(name, replace=True)
         return self._selected(view)
+
+    @contextmanager
+    def _in_time(self, view: CatalogView) -> Iterator[bool]:
+        """Leaves the rows that do not count for a view out of its sources; yields whether some may lack rows.
+
+        Its answer is computed inside.
+        """
+        followed = self._followed.get(view.name, Followed())
+        sources = [*followed.late, *followed.least_us]
+        for source in sources:
+            every, name = quoted(_ALL_ROWS + source), quoted(source)
+            self._duckdb.execute(f"ALTER TABLE {name} RENAME TO {every}")
+            if source in followed.late:
+                self._create(_LATE_ROWS, followed.late[source])
+                rows = f"{every} ANTI JOIN {_LATE_ROWS} USING ({quoted(PATH)}, {quoted(ROW)})"
+            else:
+                time = f"epoch_us(CAST({quoted(followed.event_times[source])} AS TIMESTAMP))"
+                rows = f"{every} WHERE {time} >= {followed.least_us[source]}"
+            self._duckdb.execute(f"CREATE TABLE {name} AS SELECT * FROM {rows}; DROP TABLE IF EXISTS {_LATE_ROWS}")
+        try:
+            yield bool(sources)
+        finally:
+            for source in sources:
+                every, name = quoted(_ALL_ROWS + source), quoted(source)
+                self._duckdb.execute(f"DROP TABLE {name}; ALTER TABLE {every} RENAME TO {name}")
 
     def _selected(self, view: CatalogView) -> Any:
         """The lazy answer to the user's query, or to the text of the root, once that is one SELECT over its sources."""

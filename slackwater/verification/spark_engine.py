@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from actors.rows import Offset
 from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
 from actors.sources.row_key import RowKey
-from actors.sources.source import SourceDefinition, row_keys
+from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
@@ -35,7 +35,7 @@ from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.session.borrowed_session import confined_session
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
-from spark_bridge.views.recomputation import recompute
+from spark_bridge.views.recomputation import Followed, recompute
 from state.errors import SchemaError, ViewError
 from state.tables.records import CatalogView
 
@@ -58,6 +58,7 @@ class SparkEngine:
         settings: the settings of reading, as in a run.
         spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
         time_us: the time in filters by it, in microseconds since 1970; None without a view with one.
+        followed: view → what it has followed, of those that follow watermarks.
     """
 
     name = "spark"
@@ -70,14 +71,16 @@ class SparkEngine:
         settings: FetchSettings,
         spark: SparkSession | None,
         time_us: int | None = None,
+        followed: Mapping[str, Followed] = MappingProxyType({}),
     ) -> None:
-        self._time_us = time_us
+        self._time_us, self._followed = time_us, followed
         self._ansi, self._functions, self._views, self._settings = ansi, functions, views, settings
         self._spark = spark
         self._confined_session: SparkSession | None = None
         self._resources = ExitStack()
         self._schemas: dict[str, pa.Schema] = {}
         self._keys: dict[str, RowKey] = {}
+        self._event_times: dict[str, str] = {}
         self._directories: dict[str, Path] = {}
 
     def __enter__(self) -> SparkEngine:
@@ -116,6 +119,7 @@ class SparkEngine:
             pq.write_table(pa.concat_tables(part), scratch / f"{number}.parquet")
         self._schemas[source.name], self._directories[source.name] = source.schema, scratch
         self._keys |= row_keys([source.definition])
+        self._event_times |= event_columns([source.definition])
 
     def answer(self, view: CatalogView, schema: pa.Schema) -> pa.Table:
         try:
@@ -130,6 +134,7 @@ class SparkEngine:
                 planned.views,
                 self._keys,
                 self._time_us,
+                self._followed,
             )
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
@@ -163,7 +168,8 @@ class SparkEngine:
             plan = analyse(self._confined(), definition, schemas, materialized=schemas, views=views, keys=self._keys)
             return PlannedView(definition, plan, schemas, views)
         definition = self._functions[view.name]
-        plan = analyse(self._session(), definition, schemas, views=views, keys=self._keys)
+        times = self._event_times
+        plan = analyse(self._session(), definition, schemas, views=views, keys=self._keys, event_times=times)
         if plan.identity != view.identity:
             raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")
         return PlannedView(definition, plan, schemas, views)

@@ -23,15 +23,17 @@ from slackwater.verification.comparison import Differences, differences
 from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, WrongLedgerError
+from slackwater.verification.followed_watermarks import FollowedWatermarks
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
 from slackwater.verification.kept_tables import with_kept_rows
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
-from spark_bridge.analysis.view_definition import EMITTED, EXPIRING, ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time
 from spark_bridge.views.derived_views import filter_time_us
+from spark_bridge.views.recomputation import Followed
 from state.errors import StorageError, UsageError
 from state.location import Location
 from state.store.store import StateStore
@@ -143,9 +145,11 @@ class Verifier:
         definitions = [self._recorded(name) for name in dict.fromkeys(name for view in views for name in view.sources)]
         sources = recorded_sources(definitions, self._store, record.state_version)
         problems = {name: self._problems(source) for name, source in sources.items()}
-        start_spark = partial(self._start_spark, filter_time_us(record.views.values()))
+        names = [view.name for view in views]
+        followed, unknown = FollowedWatermarks(self._store, record, self._catalog.views, sources).of(names)
+        start_spark = partial(self._start_spark, filter_time_us(record.views.values()), followed)
         starts: Mapping[str, Callable[[Path], Engine]] = {
-            DuckDbEngine.name: self._start_duckdb,
+            DuckDbEngine.name: partial(self._start_duckdb, followed),
             SparkEngine.name: start_spark,
         }
         with ExitStack() as stack:
@@ -166,11 +170,9 @@ class Verifier:
                 if estimate := _ESTIMATES.search(view.identity):
                     reason = f"{estimate.group(1)} estimates: its result depends on the epochs of the rows"
                     checks.append(self._not_checkable(view, record.epoch, reason))
-                elif EMITTED in view.identity:
-                    reason = "it shows groups when their windows close: its result depends on the epochs of the rows"
-                    checks.append(self._not_checkable(view, record.epoch, reason))
-                elif EXPIRING in view.identity:
-                    reason = "rows of its joins expire: its result depends on the epochs of late rows"
+                elif lost := self._behind(view).intersection(unknown):
+                    name = min(lost, key=lambda each: (each != view.name, each))
+                    reason = unknown[name] if name == view.name else f"view {name}, which it reads: {unknown[name]}"
                     checks.append(self._not_checkable(view, record.epoch, reason))
                 elif found:
                     files = tuple(file for each in found for file in _files(each))
@@ -179,6 +181,11 @@ class Verifier:
                 else:
                     checks.append(self._check(view, record.epoch, computations))
             return [replace(check, by_parents=self._by_parents(check, record.epoch)) for check in checks]
+
+    def _behind(self, view: CatalogView) -> set[str]:
+        """A view and those that it reads, by way of others too."""
+        read = (self._behind(self._catalog.views[name]) for name in view.views if name in self._catalog.views)
+        return {view.name}.union(*read)
 
     def _by_parents(self, check: ViewCheck, epoch: int) -> Outcome | None:
         """See `ViewCheck.by_parents`; None if a view that it reads has rows of another epoch."""
@@ -194,7 +201,10 @@ class Verifier:
         self._on_step(Step(f"{name}: duckdb computes it from {' and '.join(view.views)}"))
         stored = self._view(view).to_arrow()
         parents = {each: self._view(self._catalog.views[each]).to_arrow() for each in view.views}
-        with TemporaryDirectory(prefix="slackwater-verify-") as scratch, self._start_duckdb(Path(scratch)) as engine:
+        with (
+            TemporaryDirectory(prefix="slackwater-verify-") as scratch,
+            self._start_duckdb({}, Path(scratch)) as engine,
+        ):
             try:
                 expected = engine.answer_over(view, stored.schema, parents)
             except CannotComputeError:
@@ -266,13 +276,13 @@ class Verifier:
             collects=_COLLECTS.search(view.identity) is not None,
         )
 
-    def _start_duckdb(self, scratch: Path) -> DuckDbEngine:
-        return DuckDbEngine(scratch, self._queries, self._catalog.views)
+    def _start_duckdb(self, followed: Mapping[str, Followed], scratch: Path) -> DuckDbEngine:
+        return DuckDbEngine(scratch, self._queries, self._catalog.views, followed)
 
-    def _start_spark(self, time_us: int | None, scratch: Path) -> Engine:
+    def _start_spark(self, time_us: int | None, followed: Mapping[str, Followed], scratch: Path) -> Engine:
         assert self._catalog.pipeline is not None, "a root with a view has the pipeline in its catalog"
         pipeline, views = self._catalog.pipeline, self._catalog.views
-        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark, time_us)
+        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark, time_us, followed)
 
     def _view(self, view: CatalogView) -> View:
         return View(self._root, self._record.views[view.name], view.key, self._record.epoch)

@@ -15,7 +15,15 @@ from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, EventTime, Expiry, JoinPlan, WholePlan
+from spark_bridge.analysis.computed_leaves import (
+    BesidePlan,
+    ComputedLeaf,
+    EventTime,
+    Expiry,
+    JoinPlan,
+    TimedPlan,
+    WholePlan,
+)
 from spark_bridge.analysis.full_analysis import (
     full_refusal,
     named_leaves,
@@ -28,7 +36,7 @@ from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, has_pyt
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
-from spark_bridge.analysis.view_definition import BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
+from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
@@ -51,7 +59,7 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
-from spark_bridge.catalyst.time_bounds import with_bounds
+from spark_bridge.catalyst.time_bounds import with_ages, with_bounds
 from spark_bridge.catalyst.time_windows import has_grouping_sets, window_positions, window_time
 from spark_bridge.catalyst.timed_conditions import has_timed_filter
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
@@ -138,10 +146,16 @@ class _Analysis:
         inner: dict[str, ViewPlan] = {}
         outer = dict(self._leaves)
         closing: Closing | None = None
+        aging: EventTime | None = None
+        expires = self._definition.expires
         try:
             plan = self._with_total_orders(self._with_plain_values(plan, stored))
-            if self._definition.ttl_us is not None:
-                plan = with_bounds(self._catalyst, plan, self._leaves, self._event_times, self._definition.ttl_us)
+            if (ttl_us := self._definition.ttl_us) is not None:
+                if has_join(self._catalyst, plan):
+                    plan = with_bounds(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
+                else:
+                    aging, expires = self._aging(plan, views), False
+                    plan = with_ages(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
             single = SingleRows(self._catalyst, self._single_leaves(parents))
             if (
                 has_join(self._catalyst, plan)
@@ -151,14 +165,14 @@ class _Analysis:
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
-            times = self._event_times if self._definition.expires else {}
+            times = self._event_times if expires else {}
             cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
             before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
             self._require_no_schedule()
-            expiries = self._expiries(parents) if self._definition.expires else {}
-            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expiries else ""
+            expiries = self._expiries(parents) if expires else {} if aging is None else self._ages(aging)
+            whole = identity_text(self._catalyst, before, self._leaves, format_schema(schema), []) if expires else ""
             for each in cut.views:
                 inner[each.name] = self._inner_plan(each, parents | inner)
                 if each.name in expiries:
@@ -169,10 +183,15 @@ class _Analysis:
                 closing = self._closing(plan, view_class, {**parents, **inner})
                 reason += f", and shows a group when the watermark of {closing.source} has passed its window"
             reason += _inner_text(cut.views)
-            if expiries:
+            if aging is not None:
+                reason += (
+                    f"; rows whose {aging.column} is more than {self._definition.ttl_text} before the watermark of "
+                    f"{aging.source} do not count, and leave, by ttl"
+                )
+            elif expiries:
                 reason += f"; rows of {' and '.join(expiries)} leave when the watermarks tell that no partner comes"
                 if self._definition.ttl is not None:
-                    reason += f"; rows more than {self._definition.ttl} apart are no partners, by ttl"
+                    reason += f"; rows more than {self._definition.ttl_text} apart are no partners, by ttl"
             reason += "".join(f"; of {name} it sees {self._keys[name].text}" for name in used if name in self._keys)
             if unordered is not analysed_plan:
                 reason += "; a view has no order, so its ORDER BY is left out"
@@ -185,13 +204,14 @@ class _Analysis:
         identities = [f"reads view {name}, which is\n{each.plan.identity}" for name, each in views.items()]
         if closing is not None:
             identities.append(EMITTED)
-        if self._definition.expires:
+        if expires:
             identities.append(EXPIRING)
         planned = self._plan_of(self._name, plan, view_class, reason, schema, parents | inner, identities)
-        if self._definition.expires:
+        if self._definition.ttl is not None:
+            planned = replace(planned, definition=f"{planned.definition}\n{BY_TTL}{self._definition.ttl_text}")
+        if expires:
             self._require_kept_groups([*inner.values(), planned])
-            ttl = "" if self._definition.ttl is None else f"\n-- ttl {self._definition.ttl}"
-            planned = replace(planned, definition=f"{planned.definition}{ttl}\n{BY_WATERMARK}")
+            planned = replace(planned, definition=f"{planned.definition}\n{BY_WATERMARK}")
         if closing is not None:
             used_too = {**planned.columns, closing.source: planned.columns[closing.source] | {PATH, ROW}}
             definition = f"{planned.definition}\n{ON_CLOSE}"
@@ -263,6 +283,51 @@ class _Analysis:
                 raise self._cannot_expire("rows that it joins with bounds are joined without bounds as well", advice)
         return expiries
 
+    def _aging(self, plan: Plan, views: Collection[str]) -> EventTime:
+        """The event time by which rows leave a view without a join, by a time to live.
+
+        Raises:
+            ViewError: it has none, or it is not that of all rows; with what to write instead.
+        """
+        if self._definition.emit is not None:
+            raise self._cannot_expire('emit="on_close" lets groups leave already', "leave one of the two out")
+        if self._definition.expire is not None:
+            raise self._cannot_expire('it has expire="by_watermark" and no join', "leave expire out")
+        if views:
+            raise self._cannot_expire(f"it reads view {' and '.join(views)}", "declare it over the source")
+        sources = dict.fromkeys(self._named)
+        if len(sources) > 1:
+            advice = "declare a view with a ttl over each, and let another view put them together"
+            raise self._cannot_expire(f"it reads {' and '.join(sources)}", advice)
+        [source] = sources
+        if source in self._keys:
+            raise self._cannot_expire(
+                f"source {source} has a key", "leave ttl out: its rows are replaced by later ones"
+            )
+        if source not in self._event_times:
+            raise self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
+        if has_single_values(self._catalyst, plan):
+            advice = "declare a view with a ttl for the rows, and let another view compare them"
+            raise self._cannot_expire("it compares rows with the value of a subquery", advice)
+        self._require_own_leaves(plan)
+        if EpochTimestamps(self._catalyst).are_in(plan):
+            advice = "leave one of the two out: a ttl follows the watermark, and now() the clock"
+            raise self._cannot_expire("it uses the time of the epoch", advice)
+        return EventTime(source, self._event_times[source])
+
+    def _ages(self, aging: EventTime) -> dict[str, Expiry]:
+        """Hidden view → when its rows leave by a time to live; notes that the filters over them follow a watermark."""
+        ttl_us, expiries = self._definition.ttl_us, dict[str, Expiry]()
+        assert ttl_us is not None
+        for name, leaf in self._computed.items():
+            if isinstance(leaf, TimedPlan):
+                text = f"the rows with {aging.column} at most {self._definition.ttl_text} before the watermark"
+                identity = f"{leaf.bounds[0].column} by {BY_TTL}{ttl_us} us of {aging.source}"
+                self._computed[name] = replace(leaf, clock=aging.source, text=text, identity=identity)
+                column = EventTime(aging.source, leaf.bounds[0].column)
+                expiries[leaf.rows] = Expiry(column, frozenset({(aging.source, ttl_us)}), ages=True)
+        return expiries
+
     def _without_bounds(self, joins: Sequence[JoinPlan]) -> ViewError:
         if not joins:
             return self._cannot_expire("it joins no rows", f"leave {self._expire_option} out")
@@ -272,6 +337,10 @@ class _Analysis:
                 return self._cannot_expire(f"source {source} has a key", advice)
             if source not in self._event_times:
                 return self._cannot_expire(f"source {source} has no event time", 'declare it with event_time="at"')
+            kind = (self._schemas[source] or pa.schema([])).field(self._event_times[source]).type
+            if not pa.types.is_timestamp(kind):
+                advice = "declare a schema in which it is a timestamp"
+                return self._cannot_expire(f"the event time of source {source} is a date", advice)
         if self._definition.ttl is not None:
             what = "no join has a timestamp that is an event time on either side"
             return self._cannot_expire(
@@ -294,8 +363,11 @@ class _Analysis:
             raise self._cannot_expire(f"source {source} has no {PATH} and {ROW}", advice)
 
     def _expiring(self, plan: ViewPlan, expiry: Expiry, whole: str) -> ViewPlan:
-        """The plan of a side whose rows leave: it belongs to one query, since another one would miss them."""
+        """The plan of rows that leave; a side of a join belongs to one query, since another one would miss them."""
         needed = ", ".join(f"{source} {us}" for source, us in sorted(expiry.needed))
+        if expiry.ages:
+            identity = f"{plan.identity}\n{expiry.time.column} by {BY_TTL}{needed}"
+            return replace(plan, content=None, identity=identity, expiry=expiry)
         columns = {source: used | {PATH, ROW} for source, used in plan.columns.items()}
         identity = f"{plan.identity}\n{EXPIRING} {expiry.time.column} {needed}\nof {whole}"
         return replace(plan, columns=columns, identity=identity, content=None, expiry=expiry)
@@ -321,7 +393,7 @@ class _Analysis:
 
     @property
     def _expire_option(self) -> str:
-        return 'expire="by_watermark"' if self._definition.ttl is None else f"ttl={self._definition.ttl!r}"
+        return 'expire="by_watermark"' if self._definition.ttl is None else f'ttl="{self._definition.ttl_text}"'
 
     def _cannot_close(self, what: str, advice: str) -> ViewError:
         return ViewError(f'view {self._name!r} cannot have emit="on_close", as {what}: {advice}')
@@ -493,6 +565,7 @@ class _Analysis:
             timestamps=timestamps,
             leaves={number: each for number, each in self._leaves.items() if each in used},
             computed=computed,
+            clock=next((leaf.clock for leaf in computed.values() if isinstance(leaf, TimedPlan)), None),
         )
 
     def _used(self, plan: Plan) -> tuple[str, ...]:

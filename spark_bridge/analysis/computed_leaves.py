@@ -35,6 +35,20 @@ OF_ALL_ROWS = frozenset({"whole", "values"})
 AFTER = "__sw_after"
 """The prefix of a value as it is, where it stands beside the value as it was."""
 
+BEFORE_ALL_US = -(1 << 60)
+"""A time before all rows: that of filters by a watermark, until there is one."""
+
+
+def watermark_time(source: str, watermarks: Mapping[str, int], begun_us: int | None) -> int:
+    """The time of filters by a watermark, in microseconds since 1970; it never goes back.
+
+    Args:
+        source: with the watermark.
+        watermarks: source → its watermark.
+        begun_us: the time before; None for a view that has none yet.
+    """
+    return max(watermarks.get(source, BEFORE_ALL_US), BEFORE_ALL_US if begun_us is None else begun_us)
+
 
 @dataclass(frozen=True)
 class EventTime:
@@ -75,10 +89,12 @@ class Expiry:
         time: the event time of the side.
         needed: source and microseconds: a row is needed until the watermark of the source is more than so many after
             its time; it leaves when that is true of all of these.
+        ages: whether a row leaves all that is made of it too, by a time to live.  Then no row is late.
     """
 
     time: EventTime
     needed: frozenset[tuple[str, int]]
+    ages: bool = False
 
     @property
     def sources(self) -> set[str]:
@@ -385,12 +401,14 @@ class TimedPlan(_OverRows):
         bounds: its conditions; a row fulfils all of them.
         text: its conditions, for people.
         identity: a text, equal for filters that keep the same.
+        clock: the source whose watermark is the time; None for the time of the epoch.
     """
 
     names: list[str]
     bounds: tuple[TimeBound, ...]
     text: str
     identity: str
+    clock: str | None = None
 
     @property
     def touched(self) -> str:

@@ -17,6 +17,8 @@ def removal_text(catalyst: Catalyst, view: ViewPlan) -> str:
         catalyst: of the session in which it was planned.
         view: the plan of the view.
     """
+    if view.expiry is not None and view.expiry.ages:
+        return "one epoch after the watermark has taken them out of the view"
     if view.expiry is not None:
         return "when the watermarks tell that no partner comes; what has been made of them stays"
     if not view.is_changing:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
-from actors.sources.event_time import Duration, microseconds
+from actors.sources.event_time import Duration, duration_text, microseconds
 from state.errors import SettingsError, ViewError
 
 _WORD = re.compile(r"\w+")
@@ -34,6 +34,9 @@ EXPIRING = "expire by watermark"
 
 BY_WATERMARK = f"-- {EXPIRING}"
 """The last line of the recorded definition of such a view."""
+
+BY_TTL = "-- ttl "
+"""The beginning of the line with its time to live in the recorded definition of a view with one."""
 
 Policy = Literal["refuse", "allow"]
 """The answer to a case that needs the user's consent."""
@@ -72,7 +75,8 @@ class ViewDefinition:
             never changes it.
         expire: `"by_watermark"` lets rows of a join leave its state when the watermark tells that no partner comes.
         ttl: a duration: rows of a join are partners only if their event times are at most so far apart, and leave as
-            with `expire`.
+            with `expire`.  Without a join, rows whose event time is further before the watermark do not count, and
+            leave.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -154,8 +158,15 @@ class ViewDefinition:
             raise ViewError(f"view {self.name!r}: {error}") from None
 
     @property
+    def ttl_text(self) -> str:
+        """`ttl` as the user wrote it, or as it could be written; empty without."""
+        if isinstance(self.ttl, str):
+            return self.ttl.strip()
+        return "" if self.ttl_us is None else duration_text(self.ttl_us)
+
+    @property
     def expires(self) -> bool:
-        """Whether rows of its joins leave its state by the watermarks."""
+        """Whether rows leave its state by the watermarks."""
         return self.expire is not None or self.ttl is not None
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from actors.sources.event_time import duration_text
 from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
@@ -62,7 +62,8 @@ class ViewPlan:
         inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
             below its windows and limits, and single values and the rows beside them; each after those that it reads.
         closing: its windows, if it shows a group when its window closes.
-        expiry: of a hidden view whose rows leave when no partner can come.
+        expiry: of a hidden view whose rows leave when no partner can come, or by a time to live.
+        clock: the source whose watermark is the time of its filters, by a time to live; None for the time of the epoch.
     """
 
     name: str
@@ -85,6 +86,7 @@ class ViewPlan:
     content: str | None = field(default=None, repr=False)
     closing: Closing | None = None
     expiry: Expiry | None = None
+    clock: str | None = None
 
     @property
     def is_read_as_stored(self) -> bool:
@@ -195,6 +197,9 @@ class ViewPlan:
 def _until(expiry: Expiry) -> str:
     """When rows expire, for people."""
     time, source = expiry.time.column, expiry.time.source
+    if expiry.ages:
+        [(_, us)] = expiry.needed
+        return f"each until the watermark of {source} {_passed(us)}, by its {time}"
     passed = " and ".join(f"that of {name} {_passed(us)}" for name, us in sorted(expiry.needed))
     return (
         f"each until the watermarks have passed its {time}: {passed}; a row whose {time} is before the watermark of "
@@ -203,5 +208,5 @@ def _until(expiry: Expiry) -> str:
 
 
 def _passed(us: int) -> str:
-    length = timedelta(microseconds=abs(us))
+    length = duration_text(abs(us)) if us else "0 seconds"
     return f"is less than {length} before it" if us < 0 else f"is more than {length} after it"

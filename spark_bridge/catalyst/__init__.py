@@ -11,7 +11,7 @@
     epoch_timestamps  puts the time of an epoch into a plan
     timed_conditions  makes boundaries in time, which reach the values of rows, of conditions on it
     time_windows      finds the windows of time in a grouping
-    time_bounds       finds the bounds of a condition for the difference of two times
+    time_bounds       finds bounds of the difference of two times in conditions, and puts them there
     session_windows   makes windows by key of the sessions in a grouping
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames

@@ -84,7 +84,7 @@ def with_bounds(
     def times_of(side: Plan) -> list[Expression]:
         def is_time(column: Expression) -> bool:
             origin = column_origin(catalyst, side, attribute_id(column), leaves)
-            return origin is not None and event_times.get(origin[0]) == origin[1]
+            return origin is not None and event_times.get(origin[0]) == origin[1] and _type(column) in _TYPES
 
         return [each for each in catalyst.items(side.output()) if is_time(each)]
 
@@ -105,10 +105,40 @@ def with_bounds(
     return bounded(plan)
 
 
+def with_ages(
+    catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], event_times: Mapping[str, str], most_us: int
+) -> Plan:
+    """A plan over those rows of its leaves whose event time is at most so far before the time of the epoch.
+
+    Args:
+        catalyst: of the session.
+        plan: analysed, without names of relations.
+        leaves: id of a leaf's first attribute → the name of the leaf.
+        event_times: leaf → the column with its event time; all leaves.
+        most_us: the greatest age, in microseconds.
+    """
+    children = catalyst.items(plan.children())
+    if children:
+        below = [with_ages(catalyst, each, leaves, event_times, most_us) for each in children]
+        return catalyst.with_children(plan, below)
+    output = catalyst.items(plan.output())
+    column = event_times[leaves[attribute_id(output[0])]]
+    [time] = [each for each in output if str(each.name()) == column]
+    value = "time" if _type(time) == "TimestampType" else "CAST(time AS TIMESTAMP)"
+    condition = f"{value} >= now() - {_interval(most_us)}"
+    leaf = catalyst.local_relation(catalyst.seq([time.withName("time")]))
+    is_young = catalyst.analyse(catalyst.filter(catalyst.expression(F.expr(condition)), leaf)).condition()
+    return catalyst.filter(is_young, plan)
+
+
+def _interval(us: int) -> str:
+    return f"INTERVAL '{us / 1_000_000:.6f}' SECOND"
+
+
 def _within(catalyst: Catalyst, time: Expression, other: Expression, most_us: int) -> Expression:
     """Whether two times are at most so far apart; null if one of them is null."""
     leaf = catalyst.local_relation(catalyst.seq([time.withName("time"), other.withName("other")]))
-    most = f"INTERVAL '{most_us / 1_000_000:.6f}' SECOND"
+    most = _interval(most_us)
     within = catalyst.expression(F.expr(f"time BETWEEN other - {most} AND other + {most}"))
     return catalyst.analyse(catalyst.filter(within, leaf)).condition()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,7 +12,15 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, TimedPlan, WholePlan
+from spark_bridge.analysis.computed_leaves import (
+    BesidePlan,
+    ComputedLeaf,
+    JoinPlan,
+    LimitPlan,
+    TimedPlan,
+    WholePlan,
+    watermark_time,
+)
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.beside_rows import BesideRows
@@ -38,20 +47,27 @@ class ParentRows:
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
         begun_us: the time at which the rows of a view were right before the changes; that of the epoch by default.
+        watermarks: source → its watermark, which is the time of filters by a time to live.
     """
 
     def __init__(
-        self, parents: Parents, timed: TimedRows, parallelism: int, time_us: int, begun_us: int | None = None
+        self,
+        parents: Parents,
+        timed: TimedRows,
+        parallelism: int,
+        time_us: int,
+        begun_us: int | None = None,
+        watermarks: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
         self._parents, self._timed = parents, timed
         self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
         self._whole, self._beside = WholeRows(parents), BesideRows(parents)
         self._parallelism, self.time_us = parallelism, time_us
-        self._begun_us = time_us if begun_us is None else begun_us
+        self._begun_us, self._watermarks = begun_us, watermarks
 
     def since(self, begun_us: int | None) -> ParentRows:
         """The same, for a view whose rows were right at another time."""
-        return ParentRows(self._parents, self._timed, self._parallelism, self.time_us, begun_us)
+        return ParentRows(self._parents, self._timed, self._parallelism, self.time_us, begun_us, self._watermarks)
 
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
@@ -112,7 +128,12 @@ class ParentRows:
         """Whether the time reaches a row of a filter by it."""
         if not isinstance(leaf, TimedPlan):
             return False
-        return self._timed.are_due(self._parents, leaf, self._begun_us, self.time_us)
+        return self._timed.are_due(self._parents, leaf, *self._times(leaf))
+
+    def _times(self, leaf: TimedPlan) -> tuple[int, int]:
+        """The time at which the rows of a filter were right before the changes, and its time in the epoch."""
+        time_us = self.time_us if leaf.clock is None else watermark_time(leaf.clock, self._watermarks, self._begun_us)
+        return time_us if self._begun_us is None else self._begun_us, time_us
 
     def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> tuple[LeafRows, int]:
         """The rows of a computed leaf that leave and those that come, with their weights at the end, and a size."""
@@ -126,7 +147,7 @@ class ParentRows:
             case LimitPlan():
                 rows = self._limited.changed(leaf, columns)
             case TimedPlan():
-                rows = self._timed.changed(self._parents, leaf, columns, self._begun_us, self.time_us)
+                rows = self._timed.changed(self._parents, leaf, columns, *self._times(leaf))
             case _:
                 rows = self._touched.changed(leaf, columns)
         return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
@@ -148,7 +169,7 @@ class ParentRows:
             case BesidePlan():
                 return self._beside.all(leaf, columns, values)
             case TimedPlan():
-                return self._timed.all(self._parents, leaf, columns, values, self.time_us)
+                return self._timed.all(self._parents, leaf, columns, values, self._times(leaf)[1])
             case _:
                 return self._touched.all(leaf, columns, values)
 

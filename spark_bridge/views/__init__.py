@@ -3,7 +3,7 @@
     recorded_views                                    the views that each epoch creates, shows and ends
     incremental_views  append_view, aggregate_view    each epoch's rows and corrections
                        closing_view                   groups that are shown when their window closes
-                       expiring_rows                  sides of joins whose rows leave by the watermarks
+                       expiring_rows                  rows that leave by watermarks: sides of joins, time to live
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, aggregate_view   the changes of other views
                        weighted_rows                  the changes of joins, windows, limits and filters by time

@@ -12,8 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, Protocol
 
+from spark_bridge.analysis.computed_leaves import BEFORE_ALL_US, watermark_time
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
@@ -21,7 +23,7 @@ from spark_bridge.views.backfill import lacking_measures, noted_lacks
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import GroupedView
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import base_name, is_stored_rows, next_name
+from state.tables.stored_rows import base_name, declared_name, is_stored_rows, next_name
 
 _AT_ONCE_ROWS = 200_000
 """Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
@@ -87,10 +89,10 @@ class _Unshown:
     def is_computed(self) -> bool:
         return self.computed is not None and self.computed.done()
 
-    def begin(self, rows: RowsOfParents, parents: Mapping[str, Parent], work: Callable[[], ViewVersion]) -> None:
+    def begin(self, begun_us: int, parents: Mapping[str, Parent], work: Callable[[], ViewVersion]) -> None:
         """Begins to keep the changes of its parents; the work on their rows before that may follow in the thread."""
         self.begun = {name: parents[name].version for name in self.plan.parents}
-        self.begun_us, self.work = rows.time_us, work
+        self.begun_us, self.work = begun_us, work
 
     @property
     def noted(self) -> str | None:
@@ -117,6 +119,7 @@ class DerivedViews:
         rows: the rows of parents: (epoch, name → parent) -> rows.
         compute: runs a computation and translates its errors: (view, work) -> its version.
         thread: computes views beside the epochs; None for a thread of its own.
+        watermarks: source → its last watermark; the mapping follows them.
     """
 
     def __init__(
@@ -125,8 +128,9 @@ class DerivedViews:
         rows: Callable[[int, Mapping[str, Parent]], RowsOfParents],
         compute: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
         thread: Executor | None = None,
+        watermarks: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self._make, self._rows, self._compute = make, rows, compute
+        self._make, self._rows, self._compute, self._watermarks = make, rows, compute, watermarks
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="derived-view")
         self._plans: dict[str, ViewPlan] = {}
         self._shown: dict[str, DerivedView] = {}
@@ -219,7 +223,8 @@ class DerivedViews:
         rows, unshown = self._rows(epoch, parents), _Unshown(plan, view, version, view.lacks)
         self._plans[plan.name], self._unshown[plan.name] = plan, unshown
         view.changes.is_kept = plan.name in self._read
-        unshown.begin(rows, parents, lambda: view.complete(_all_earlier(rows, plan, view)))
+        begun_us = self._time(plan, None, rows.time_us)
+        unshown.begin(begun_us, parents, lambda: view.complete(_all_earlier(rows, plan, view)))
 
     def log(self, name: str) -> ChangeLog | None:
         """The changes of a view that readers see; None if it is none of these."""
@@ -264,8 +269,9 @@ class DerivedViews:
         rows = self._rows(epoch, parents)
         for level in _levels(self._plans, self._shared):
             work: dict[str, Callable[[], ViewVersion]] = {}
+            times = {name: _time_of(versions.get(name)) for name in level}
             for name in level:
-                since = rows.since(_time_of(versions.get(name)))
+                since = rows.since(times[name])
                 work.update(self._work(epoch, name, parents, since))
             for recorded, version in run(work).items():
                 name = base_name(recorded)
@@ -282,7 +288,7 @@ class DerivedViews:
                 versions[name] = replace(version, name=name)
             for name in level:
                 if name in self._shown and self._plans[name].is_timed:
-                    versions[name] = _right_at(versions[name], rows.time_us)
+                    versions[name] = self._right(self._plans[name], versions[name], times[name], rows.time_us)
                 if name in self._shown:
                     parent = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
                     parents.update(dict.fromkeys(self._shared.names(name), parent))
@@ -293,7 +299,7 @@ class DerivedViews:
         for name, each in self._unshown.items():
             if each.version is not None and each.work is None and self._is_ready(each, parents):
                 rows = self._rows(epoch, parents)
-                each.begin(rows, parents, partial(_apply_all, each, rows))
+                each.begin(self._time(each.plan, None, rows.time_us), parents, partial(_apply_all, each, rows))
             if each.work is not None and each.computed is None:
                 each.computed = self._thread.submit(self._compute, name, each.work)
 
@@ -305,7 +311,11 @@ class DerivedViews:
             parents: name → parent, of all views that are maintained.
             versions: name → version of each view that readers see.
         """
-        timed = [name for name in self._shown if name in versions and self._plans[name].is_timed]
+        timed = [
+            name
+            for name in self._shown
+            if name in versions and self._plans[name].is_timed and self._plans[name].clock is None
+        ]
         rows = self._rows(epoch, parents) if timed else None
         return rows is not None and any(
             rows.since(_time_of(versions[name])).are_changed(self._plans[name]) for name in timed
@@ -331,6 +341,16 @@ class DerivedViews:
     def close(self) -> None:
         """Waits for the running computation."""
         self._thread.shutdown()
+
+    def _time(self, plan: ViewPlan, begun_us: int | None, time_us: int) -> int:
+        """The time of the filters of a view: that of the epoch, or a watermark."""
+        return time_us if plan.clock is None else watermark_time(plan.clock, self._watermarks, begun_us)
+
+    def _right(self, plan: ViewPlan, version: ViewVersion, begun_us: int | None, time_us: int) -> ViewVersion:
+        """A version of a view over filters by the time, whose rows are right at the time of an epoch."""
+        at = self._time(plan, begun_us, time_us)
+        noted = {"time_us": at} if plan.clock is None else {"aged_to": at if at > BEFORE_ALL_US else None}
+        return replace(version, progress=json.dumps(noted))
 
     def _work(
         self, epoch: int, name: str, parents: Mapping[str, Parent], rows: RowsOfParents
@@ -368,14 +388,23 @@ class DerivedViews:
         return all(parent in maintained for parent in unshown.plan.parents)
 
 
-def _right_at(version: ViewVersion, time_us: int) -> ViewVersion:
-    """A version of a view over filters by the time, whose rows are right at a time."""
-    return replace(version, progress=json.dumps({"time_us": time_us}))
-
-
 def _time_of(version: ViewVersion | None) -> int | None:
     """The time at which the rows of a view over filters by the time are right; None for other views."""
-    return None if version is None else version.noted.get("time_us")
+    noted = {} if version is None else version.noted
+    if "aged_to" not in noted:
+        return noted.get("time_us")
+    return BEFORE_ALL_US if noted["aged_to"] is None else int(noted["aged_to"])
+
+
+def aged_to(view: str, versions: Mapping[str, ViewVersion]) -> int | None:
+    """The watermark that a view with a time to live follows, in microseconds since 1970; None before the first.
+
+    Args:
+        view: the declared view; one of its hidden views may note the watermark.
+        versions: those of the views of one epoch, by name.
+    """
+    own = (version.noted for name, version in versions.items() if declared_name(name) == view)
+    return max((at for noted in own if (at := noted.get("aged_to")) is not None), default=None)
 
 
 def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
@@ -385,7 +414,7 @@ def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
         versions: those of the views of one epoch.
     """
     views = [each for each in versions if not is_stored_rows(each.name)]
-    return max((time_us for each in views if (time_us := _time_of(each)) is not None), default=None)
+    return max((each.noted["time_us"] for each in views if "time_us" in each.noted), default=None)
 
 
 def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:

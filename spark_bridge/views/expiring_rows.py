@@ -1,4 +1,6 @@
-"""The rows of a side of a join that leave when the watermarks tell that no partner can come.
+"""Hidden views whose rows leave by watermarks: the sides of joins, and the rows below a time to live.
+
+The rows of a side of a join leave when the watermarks tell that no partner can come.
 
 The watermarks that an epoch follows are those of the epoch before, which the version of the view records: the rows of
 an epoch are in time if they are not below them, and meet all rows that were there before the epoch::
@@ -6,6 +8,9 @@ an epoch are in time if they are not below them, and meet all rows that were the
     late rows  ──→ handed out, to be kept with their file
     new rows   ──→ appended, and told to the join
     old rows   ──→ deleted, and not told: the join has made of them what it makes
+
+The rows below a time to live leave one epoch after they have left the view, which takes them out itself: see
+`spark_bridge.changes.timed_rows`.  None of them is late.
 """
 
 from __future__ import annotations
@@ -25,6 +30,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import time_in_sql
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.location import Location
@@ -121,6 +127,47 @@ class ExpiringRows(RowView):
     def _version(self) -> ViewVersion:
         progress = {"watermarks": dict(self._watermarks), "late": self._num_late}
         return replace(super()._version(), progress=json.dumps(progress))
+
+
+class AgingRows(AppendView):
+    """Maintains the rows below a time to live.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+        plan: of the view.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        super().__init__(catalyst, root, plan)
+        assert plan.expiry is not None, "its rows leave"
+        self._expiry = plan.expiry
+        self._watermarks: Mapping[str, int] = {}
+
+    def open(self, version: ViewVersion) -> None:
+        """Continues from a recorded version; that of a backfill follows no watermark yet."""
+        super().open(version)
+        self._watermarks = followed_watermarks(version)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Appends the rows of an epoch, and deletes those that were too old at the watermark of the epoch before.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        version = super().apply(rows)
+        source = self._expiry.time.source
+        watermark = rows.watermarks.get(source)
+        if watermark is None or watermark <= self._watermarks.get(source, watermark - 1):
+            return version
+        if (bound := self._expiry.bound(self._watermarks)) is not None:
+            column = self._expiry.time.column
+            self._table.delete_where(f"`{column}` < {time_in_sql(bound, self._plan.schema.field(column).type)}")
+        self._watermarks = {source: watermark}
+        return self._version()
+
+    def _version(self) -> ViewVersion:
+        return replace(super()._version(), progress=json.dumps({"watermarks": dict(self._watermarks)}))
 
 
 def followed_watermarks(version: ViewVersion) -> dict[str, int]:

@@ -17,7 +17,7 @@ from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
 from spark_bridge.views.closing_view import ClosingView, closed_until
-from spark_bridge.views.expiring_rows import ExpiringRows, followed_watermarks
+from spark_bridge.views.expiring_rows import AgingRows, ExpiringRows, followed_watermarks
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
@@ -51,7 +51,7 @@ class IncrementalViews:
     def make(self, plan: ViewPlan) -> View:
         """The maintenance of an append or aggregate view, neither created nor open."""
         if plan.expiry is not None:
-            return ExpiringRows(self._catalyst, self._root, plan)
+            return (AgingRows if plan.expiry.ages else ExpiringRows)(self._catalyst, self._root, plan)
         if plan.closing is not None:
             return ClosingView(self._catalyst, self._root, plan)
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
@@ -11,18 +12,50 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
+from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import spark_schema, table_of_frame
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed
+from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema, table_of_frame
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.catalyst.epoch_timestamps import with_time
+from spark_bridge.catalyst.joined_form import with_joins, without_order
 from spark_bridge.catalyst.session_windows import with_all_sessions
+from spark_bridge.catalyst.time_bounds import with_bounds
+from spark_bridge.catalyst.time_windows import window_positions
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
+
+MISSED = "__sw_missed"
+"""The watermark by which a row was late, in microseconds since 1970, beside its place in `_path` and `_row`."""
+
+
+@dataclass(frozen=True)
+class Followed:
+    """What a view has followed by the watermarks of its sources, and its query does not tell.
+
+    Args:
+        late: source → `_path`, `_row` and `MISSED` of the rows that came too late for the view.
+        closes: whether it shows a group when its window closes.  Then a late row counts in the windows that end after
+            the watermark that it missed; else it does not count.
+        closed_us: the watermark up to which its windows are closed, in microseconds since 1970; None before the first.
+        num_late: the number of its late rows, one for each window; to be found among those of `late`.
+        ttl_us: rows of a join are partners only if their event times are at most so far apart.
+        event_times: source → the column with its event time.
+        least_us: source → the event time before which its rows do not count, by a time to live.
+    """
+
+    late: Mapping[str, pa.Table] = field(default_factory=dict)
+    closes: bool = False
+    closed_us: int | None = None
+    num_late: int = 0
+    ttl_us: int | None = None
+    event_times: Mapping[str, str] = field(default_factory=dict)
+    least_us: Mapping[str, int] = field(default_factory=dict)
 
 
 def recompute(
@@ -34,6 +67,7 @@ def recompute(
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
     time_us: int | None = None,
+    followed: Mapping[str, Followed] = MappingProxyType({}),
 ) -> pa.Table:
     """All rows of a view, computed from the rows of sources alone.
 
@@ -46,14 +80,15 @@ def recompute(
         views: name → view, of those that it reads; they are computed too.
         keys: the sources of which views see the last row of each key.
         time_us: the time in filters by it, in microseconds since 1970; None for that of the computation.
+        followed: view → what it has followed, of those that follow watermarks.
 
     Raises:
-        ViewError: the query is invalid, or its result has another schema.
+        ViewError: the query is invalid, or its result has another schema, or late rows are missing.
         RunFailedError: Spark failed.
     """
     frames = {name: _frame(spark, schemas[name], directories[name]) for name in schemas}
     try:
-        with computed(spark, definition, frames, views, keys, time_us) as result:
+        with computed(spark, definition, frames, views, keys, time_us, followed) as result:
             return table_of_frame(result, schema)
     except (pa.ArrowInvalid, ValueError) as error:
         raise ViewError(f"view {definition.name!r} has another result than the stored one: {error}") from error
@@ -73,6 +108,7 @@ def computed(
     views: Mapping[str, PlannedView] = MappingProxyType({}),
     keys: RowKeys = MappingProxyType({}),
     time_us: int | None = None,
+    followed: Mapping[str, Followed] = MappingProxyType({}),
 ) -> Iterator[DataFrame]:
     """A view over all rows of its leaves, as a lazy frame, with total orders and the sessions that an epoch computes.
 
@@ -85,11 +121,12 @@ def computed(
         views: name → view, of those that it reads; without a frame, the view is computed too.
         keys: the sources of which views see the last row of each key.
         time_us: see `recompute`.
+        followed: see `recompute`.
     """
     frames = {name: current_rows(frame, keys[name]) if name in keys else frame for name, frame in frames.items()}
     with ExitStack() as stack:
         catalyst = Catalyst(spark)
-        plan = _plan(spark, definition, frames, views, stack, time_us)
+        plan = _plan(spark, definition, frames, views, stack, time_us, followed)
         yield catalyst.frame(TotalOrder(catalyst, definition.name).of(with_all_sessions(catalyst, plan)))
 
 
@@ -100,17 +137,21 @@ def _plan(
     views: Mapping[str, PlannedView],
     stack: ExitStack,
     time_us: int | None,
+    followed: Mapping[str, Followed],
 ) -> Plan:
     """The analysed plan of a view.  The stack drops the temporary views."""
-    catalyst = Catalyst(spark)
+    catalyst, own = Catalyst(spark), followed.get(definition.name)
     tables = dict(frames)
     for name, view in views.items():
         if name not in frames:
             seen = {
                 each: frame.select(*map(quoted_name, _columns(view, each, frame))) for each, frame in frames.items()
             }
-            plan = _plan(spark, view.definition, seen, view.views, stack, time_us)
+            plan = _plan(spark, view.definition, seen, view.views, stack, time_us, followed)
             tables[name] = catalyst.frame(TotalOrder(catalyst, name).of(with_all_sessions(catalyst, plan)))
+    if own is not None and not own.closes:
+        tables.update({name: _in_time(spark, frames[name], late) for name, late in own.late.items()})
+        tables.update({name: _young(frames[name], own, name) for name in own.least_us})
     for name, frame in tables.items():
         frame.createOrReplaceTempView(name)
         stack.callback(spark.catalog.dropTempView, name)
@@ -118,7 +159,80 @@ def _plan(
         frame = spark.sql(definition.query or "")
     else:
         frame = definition.function(**{name: tables[name] for name in definition.parameters})
-    return analysed(frame) if time_us is None else with_time(catalyst, analysed(frame), time_us)
+    plan = analysed(frame) if time_us is None else with_time(catalyst, analysed(frame), time_us)
+    if own is None:
+        return plan
+    if own.closes:
+        return _of_closed_windows(catalyst, definition.name, plan, own)
+    return plan if own.ttl_us is None else _within_ttl(catalyst, plan, own.event_times, own.ttl_us)
+
+
+def _in_time(spark: SparkSession, rows: DataFrame, late: pa.Table) -> DataFrame:
+    """The rows of a source without its late ones."""
+    return rows.join(frame_of_table(spark, late.select([PATH, ROW])), [PATH, ROW], "left_anti")
+
+
+def _young(rows: DataFrame, followed: Followed, source: str) -> DataFrame:
+    """The rows of a source that count by a time to live."""
+    time = F.col(quoted_name(followed.event_times[source])).cast("timestamp")
+    return rows.where(F.unix_micros(time) >= followed.least_us[source])
+
+
+def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Followed) -> Plan:
+    """The plan over the rows of closed windows alone, without those that were late for their window.
+
+    Raises:
+        ViewError: late rows are missing.
+    """
+    children = catalyst.items(plan.children())
+    if simple_name(plan) != "Aggregate":
+        below = [_of_closed_windows(catalyst, name, each, followed) for each in children]
+        return catalyst.with_children(plan, below) if children else plan
+    window = plan.groupingExpressions().apply(window_positions(catalyst, plan)[0])
+    end = F.unix_micros(catalyst.column(window).getField("end").cast("timestamp"))
+    rows = catalyst.frame(children[0])
+    if followed.num_late:
+        columns = {str(each.name()): catalyst.column(each) for each in catalyst.items(children[0].output())}
+        late = frame_of_table(catalyst.spark, pa.concat_tables(followed.late.values()))
+        late = late.toDF(*(f"__sw_late{each}" for each in late.columns))
+        place, of_late = (columns[PATH], columns[ROW]), [F.col(each) for each in late.columns]
+        is_late = (place[0] == of_late[0]) & (place[1] == of_late[1]) & (end <= of_late[2])
+        found = rows.join(late, is_late, "left_semi").count()
+        if found != followed.num_late:
+            raise ViewError(
+                f"view {name!r} has {followed.num_late:,} late rows, of which {found:,} are among those of its files "
+                "that the quarantine keeps"
+            )
+        rows = rows.join(late, is_late, "left_anti")
+    closed = F.lit(False) if followed.closed_us is None else end <= followed.closed_us
+    return catalyst.with_children(plan, [analysed(rows.where(closed))])
+
+
+def _within_ttl(catalyst: Catalyst, plan: Plan, event_times: Mapping[str, str], ttl_us: int) -> Plan:
+    """The plan in which rows of a join are partners only if their event times are so close, see `with_bounds`."""
+    leaves: dict[int, str] = {}
+    rows: dict[int, Plan] = {}
+
+    def without_rows(part: Plan) -> Plan:
+        if simple_name(part) == "View" and part.isTempView():
+            number, name = attribute_id(part.output().apply(0)), str(part.desc().identifier().table())
+            leaves[number], rows[number] = name, part
+            return catalyst.local_relation(part.output())
+        return over(part, without_rows)
+
+    def with_rows(part: Plan) -> Plan:
+        if simple_name(part) == "LocalRelation" and part.output().size():
+            return rows.get(attribute_id(part.output().apply(0)), part)
+        return over(part, with_rows)
+
+    def over(part: Plan, change: Callable[[Plan], Plan]) -> Plan:
+        children = catalyst.items(part.children())
+        if simple_name(part) == "SubqueryAlias":
+            return change(children[0])
+        return catalyst.with_children(part, map(change, children)) if children else part
+
+    joined = without_rows(with_joins(catalyst, without_order(catalyst, plan)))
+    return with_rows(with_bounds(catalyst, joined, leaves, event_times, ttl_us))
 
 
 def _columns(view: PlannedView, name: str, frame: DataFrame) -> list[str]:

@@ -46,6 +46,7 @@ class ViewVersion:
 
         backfill                   its progress through the earlier rows
         filter by the time         the time to which the rows are right
+        time to live               the watermark to which the rows are right
         closed windows, expiry     the watermarks that it follows, and the number of late rows
         """
         noted: Mapping[str, Any] = json.loads(self.progress) if self.progress and self.reflects_epoch is None else {}

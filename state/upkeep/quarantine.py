@@ -12,7 +12,9 @@ deletes it completely.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +27,8 @@ _AFTER_EVERY_PART = b"\xff"
 _URL = "http"
 _NO_VERSION = b""
 _POSITION = ("source", "path", "version", "row")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MISSED = re.compile(r", by the watermark (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}) UTC$")
 
 
 def bad_records(
@@ -69,6 +73,26 @@ def late_row_key(source: str, path: str, row: int, view: str, epoch: int, conten
         content: tells it from the row of another version of the file in the same epoch.
     """
     return encode_key(source, path, _NO_VERSION, row, view, epoch, content)
+
+
+def late_reason(view: str, what: str, missed_us: int) -> str:
+    """The reason of a late row.
+
+    Args:
+        view: the view that it is late for.
+        what: the state that was closed, for people.
+        missed_us: the watermark by which it is late, in microseconds since 1970.
+    """
+    missed = (_EPOCH + timedelta(microseconds=missed_us)).replace(tzinfo=None).isoformat(" ", "microseconds")
+    return f"view {view}: {what}, by the watermark {missed} UTC"
+
+
+def missed_watermark(reason: str) -> int | None:
+    """The watermark in the reason of a late row, in microseconds since 1970; None for another reason."""
+    found = _MISSED.search(reason)
+    if found is None:
+        return None
+    return (datetime.fromisoformat(found[1]).replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def late_rows(

@@ -40,6 +40,11 @@ _CLOSING = (
 )
 _EXPIRING = "tests/spark_bridge/views/test_expiring_joins.py"
 _EXPIRES = f"{_EXPIRING}::test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time"
+_OF_OWN_EPOCH = "        bound = self._expiry.bound({**self._watermarks, **rows.watermarks})"
+_AGES = (
+    "tests/spark_bridge/views/test_time_to_live.py::test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough"
+)
+_VERIFIED = "tests/slackwater/verification/test_watermarks.py"
 _KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
 _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
@@ -368,8 +373,50 @@ VIEW_MUTANTS = (
     Mutant(
         "the time to which a view is right is that of the epoch",
         "spark_bridge/views/derived_views.py",
-        (("since = rows.since(_time_of(versions.get(name)))", "since = rows.since(None)"),),
+        (("since = rows.since(times[name])", "since = rows.since(None)"),),
         shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "rows below a time to live are kept",
+        "spark_bridge/views/expiring_rows.py",
+        (("if (bound := self._expiry.bound(self._watermarks)) is not None:", "if (bound := None):"),),
+        shown_by=f"{_AGES}[groups]",
+    ),
+    Mutant(
+        "rows below a time to live leave before they are taken out of the groups",
+        "spark_bridge/views/expiring_rows.py",
+        (("(bound := self._expiry.bound(self._watermarks))", "(bound := self._expiry.bound(rows.watermarks))"),),
+        shown_by=f"{_AGES}[groups]",
+    ),
+    Mutant(
+        "a time to live follows the time of the epoch",
+        "spark_bridge/changes/parent_rows.py",
+        (("self.time_us if leaf.clock is None else", "self.time_us if leaf.name else"),),
+        shown_by=f"{_AGES}[groups]",
+    ),
+    Mutant(
+        "a late row counts in a window that was closed before it came",
+        "spark_bridge/views/recomputation.py",
+        (('rows = rows.join(late, is_late, "left_anti")', "pass"),),
+        shown_by=f"{_VERIFIED}::test_closed_windows_are_equal_at_every_epoch",
+    ),
+    Mutant(
+        "verify closes windows that are open",
+        "spark_bridge/views/recomputation.py",
+        (("else end <= followed.closed_us", "else F.lit(True)"),),
+        shown_by=f"{_VERIFIED}::test_closed_windows_are_equal_at_every_epoch",
+    ),
+    Mutant(
+        "verify counts late rows of a join that expires, by DuckDB",
+        "slackwater/verification/duckdb_engine.py",
+        (("sources = [*followed.late, *followed.least_us]", "sources = [*followed.least_us]"),),
+        shown_by=f"{_VERIFIED}::test_joins_whose_rows_expire_are_equal_at_every_epoch[auto]",
+    ),
+    Mutant(
+        "verify does not miss late rows that were cleared",
+        "slackwater/verification/followed_watermarks.py",
+        (("(late.num_rows == 0) != (num_late == 0)", "False"),),
+        shown_by=f"{_VERIFIED}::test_late_rows_that_were_cleared_are_named_as_the_reason",
     ),
     Mutant(
         "a row that comes later wakes no epoch",
@@ -764,7 +811,7 @@ VIEW_MUTANTS = (
     Mutant(
         "rows expire by the watermark of their own epoch",
         "spark_bridge/views/expiring_rows.py",
-        (("self._expiry.bound(self._watermarks)", "self._expiry.bound({**self._watermarks, **rows.watermarks})"),),
+        (("        bound = self._expiry.bound(self._watermarks)", _OF_OWN_EPOCH),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
@@ -782,13 +829,13 @@ VIEW_MUTANTS = (
     Mutant(
         "an attempt begins without the watermarks that its sides follow",
         "spark_bridge/views/expiring_rows.py",
-        (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
+        (("followed_watermarks(version)\n        self._num_late", "{}\n        self._num_late"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
         "no row of a side expires",
         "spark_bridge/views/expiring_rows.py",
-        (("            self._table.delete_where(", "            str("),),
+        (('self._table.delete_where(f"`{column}` < {time_in_sql(bound, kind)}")', "pass"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(

@@ -43,6 +43,7 @@ def _made(place: Path, lateness: timedelta = _LATENESS, idle: timedelta | None =
     )  # fmt: skip
     pipeline.view("counted", "SELECT count(*) AS n FROM events")
     pipeline.view("per_hour", _PER_HOUR, emit="on_close")
+    pipeline.view("young", "SELECT count(*) AS n FROM events", ttl="10 hours")
     return pipeline
 
 
@@ -68,6 +69,11 @@ def _hours(place: Path) -> dict[int, int]:
     return {(row["since"] - _START) // timedelta(hours=1): row["n"] for row in rows}
 
 
+def _young(place: Path) -> int:
+    """The rows of the last ten hours before the watermark, as the view of these rows shows them."""
+    return int(sw.open(place / "root").snapshot().view("young").to_arrow()["n"][0].as_py())
+
+
 def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for hour in range(_FILES):
@@ -85,6 +91,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         assert status.watermark == end - _LATENESS
         assert status.watermark_lag_s is not None and status.watermark_lag_s > 0
         assert _hours(tmp_path) == closed
+        assert _young(tmp_path) == 2 * 11, "those of the hours 49 to 59"
         bad = {row["row"]: row["reason"] for row in sw.open(tmp_path / "root").quarantine().to_pylist()}
         assert bad[1] == "column at is null, and the event time of the source needs it"
         assert bad[2].endswith("the limit max_ahead of the source")
@@ -97,12 +104,13 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         _file(tmp_path / "in", "0-newer", _FILES)
         eventually(lambda: _watermark(tmp_path) == end + timedelta(hours=1) - _LATENESS)
         eventually(lambda: _hours(tmp_path) == closed | {_FILES - 2: 3})
+        assert _young(tmp_path) == 2 * 10 + 2, "two of the hour 49 have left, and one each of 58 and 60 has come"
     store = sw.open(tmp_path / "root")
     assert store.snapshot().view("counted").to_arrow().to_pylist() == [{"n": 2 * _FILES + 4}]
     (late,) = [row for row in store.quarantine().to_pylist() if row["path"].endswith("0-late.parquet")]
     assert late["row"] == 1 and late["reason"].startswith("view per_hour: its window was closed, by the watermark")
     checks = {check.view: check.outcome.value for check in store.verify(pipeline=_made(tmp_path)).views}
-    assert checks == {"counted": "equal", "per_hour": "not checkable"}
+    assert checks == {"counted": "equal", "per_hour": "equal", "young": "equal"}
     # The next run goes on from there, with a greater lateness too.
     with _made(tmp_path, timedelta(days=9)).start() as run:
         run.wait(until="caught_up")
@@ -116,6 +124,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
     assert sum(row["path"].endswith("newer.parquet") for row in store.quarantine().to_pylist()) == 1
+    assert store.verify(pipeline=_made(tmp_path)).all_equal, "the view that was built anew has the late rows of before"
 
 
 def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -24,7 +25,13 @@ Files = Mapping[tuple[str, str], pa.Table]
 
 
 class CorrectedView(FollowedView):
-    """One view over materialized sources; its rows must be those of `files`."""
+    """One view over materialized sources; its rows must be those of `files`.
+
+    Attributes:
+        watermarks: source → its watermark in the next epoch, in microseconds since 1970.
+    """
+
+    watermarks: Mapping[str, int] = MappingProxyType({})
 
     def __init__(
         self,
@@ -52,7 +59,7 @@ class CorrectedView(FollowedView):
         for (source, path), rows in new.items():
             blocks.setdefault(source, []).append(self._block(source, path, rows))
         corrections = [self._correction(*file, rows) for file, rows in replaced.items()]
-        done = self.materializer.run_epoch(self.epoch, blocks, corrections)
+        done = self.materializer.run_epoch(self.epoch, blocks, corrections, self.watermarks)
         self.views = done.views
         self.catalog |= {each.name: each for each in done.created}
         self.files = {**self.files, **new}

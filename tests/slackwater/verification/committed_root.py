@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any
 
 import lance
@@ -18,9 +18,13 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion
 from actors.formats.registry import Format, reader_for
 from actors.objects.object_store import ObjectStore
+from actors.reading.file_columns import FileColumns
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.conform import Timestamps
+from actors.schemas.metadata_columns import metadata_fields
+from actors.sources.event_time import EventTime
 from actors.sources.source import SourceDefinition
+from slackwater.running.late_rows import late_delta
 from slackwater.verification.verification import Verification
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.materializer import Materializer
@@ -31,7 +35,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_view
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, ViewVersion
@@ -42,7 +46,7 @@ _PIECE_BYTES = 64  # so small that every piece ends where a test may want it to
 
 
 class CommittedRoot:
-    """One source `t` and some views; each call of `ingest` is one epoch."""
+    """One source `t`, or a second one `u`, and some views; each call of `ingest` is one epoch."""
 
     def __init__(self, spark: SparkSession, root: Location, raw: Location) -> None:
         self.spark, self.root, self.raw = spark, root, raw
@@ -50,10 +54,11 @@ class CommittedRoot:
         self._store = LanceStateStore.create(root, self._clock)
         self._store.take_over()
         self._materializer = Materializer(spark, root, self._clock)
-        self._delta = DeltaBuilder()
+        self._delta, self._late = DeltaBuilder(), Delta()
+        self._sources: dict[str, SourceDefinition] = {}
         self._views: dict[str, ViewVersion] = {}
         self._catalog: dict[str, CatalogView] = {}
-        self._read: dict[str, int] = {}
+        self._read: dict[tuple[str, str], int] = {}
         self.epochs: list[int] = []
 
     def __enter__(self) -> CommittedRoot:
@@ -68,33 +73,73 @@ class CommittedRoot:
         self, format: Format, schema: pa.Schema, *views: ViewDefinition, timestamps: Timestamps = "exact"
     ) -> None:
         """What the pipeline is."""
-        self._source = SourceDefinition(
-            name="t", location=self.raw, format=format, schema=schema, timestamps=timestamps
+        source = SourceDefinition(name="t", location=self.raw, format=format, schema=schema, timestamps=timestamps)
+        self._declare([source], views)
+
+    def declare_timed(self, format: Format, schema: pa.Schema, event_time: str, *views: ViewDefinition) -> None:
+        """Two sources with an event time, whose rows have their places."""
+        time, places = EventTime(event_time), ("path", "row")
+        complete = pa.schema([*schema, *metadata_fields(places)])
+        self._materializer.close()
+        self._materializer = Materializer(
+            self.spark, self.root, self._clock, event_times=dict.fromkeys("tu", event_time)
         )
+        locations = {"t": self.raw, "u": self.raw.child("of_u")}
+        self._declare(
+            [
+                SourceDefinition(
+                    name=name, location=place, format=format, schema=complete, metadata=places, event_time=time
+                )
+                for name, place in locations.items()
+            ],
+            views,
+        )
+
+    def _declare(self, sources: Sequence[SourceDefinition], views: Sequence[ViewDefinition]) -> None:
+        self._sources = {source.name: source for source in sources}
+        self._source = sources[0]
         put_pipeline(self._delta, CatalogPipeline("p", ansi=False))
-        put_source(self._delta, CatalogSource("t", self._source.to_json(), schema.serialize().to_pybytes()))
-        self._materializer.declare(views, {"t": schema}, {})
+        for source in sources:
+            assert source.schema is not None
+            schema = source.schema.serialize().to_pybytes()
+            put_source(self._delta, CatalogSource(source.name, source.to_json(), schema))
+        self._materializer.declare(views, {source.name: source.schema for source in sources}, {})
 
     def put(self, path: str, body: bytes) -> None:
-        """Writes a file of the source."""
+        """Writes a file of the source `t`; those below `of_u` are of `u`."""
         obstore.put(object_client(self.raw), path, body)
 
     def remove(self, path: str) -> None:
         obstore.delete(object_client(self.raw), path)
 
-    def ingest(self, rows: Mapping[str, int], status: str = "done") -> None:
-        """One epoch that reads so many records of each file, as far as they were not read before."""
+    def ingest(
+        self,
+        rows: Mapping[str, int],
+        status: str = "done",
+        *,
+        source: str = "t",
+        watermarks: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """One epoch that reads so many records of each file, as far as they were not read before.
+
+        Args:
+            rows: file → the number of its records.
+            status: of the files.
+            source: of the files.
+            watermarks: source → its watermark from this epoch on, in microseconds since 1970.
+        """
+        self._source = self._sources[source]
         tables = [self._source.schema.empty_table()] if self._source.schema else []
         for path, count in rows.items():
-            bad = []
+            bad, read = [], self._read.get((source, path), 0)
             for piece in self._pieces(path, count):
-                new = piece.between(self._read.get(path, 0), count)
+                new = piece.between(read, count)
                 tables.append(new.table)
                 bad += [record.row for record in piece.bad]
                 self._keep(path, new.bad)
-            self._read[path] = count
+            self._read[source, path] = count
             self._finish(path, count, status, rows_bad=len(bad))
-        self._bring_up_to_date(pa.concat_tables(tables))
+        self._bring_up_to_date(pa.concat_tables(tables), watermarks)
 
     def freeze(self, view: str) -> None:
         """The view is not declared any more; the next epochs have nothing for it."""
@@ -159,11 +204,13 @@ class CommittedRoot:
 
     def _pieces(self, path: str, count: int) -> Iterator[Rows]:
         """Yields the first records of a file."""
-        content = ObjectStore(self.raw).open(self._version(path))
+        file = self._version(path)
+        content = ObjectStore(self._source.location).open(file)
         assert self._source.schema is not None
+        columns = FileColumns(self._source, self._source.schema, file)
         reader = reader_for(self._source.format, timestamps=self._source.timestamps)
-        for piece in reader.read(content, self._source.schema, Offset(), _PIECE_BYTES):
-            yield piece.between(0, count)
+        for piece in reader.read(content, columns.content, Offset(), _PIECE_BYTES):
+            yield columns.complete(piece).between(0, count)
             if piece.end_row >= count:
                 break
 
@@ -173,10 +220,12 @@ class CommittedRoot:
             self._delta.put("quarantine", file.quarantine_key(bad), 1, **file.quarantine_row(bad))
 
     def _version(self, path: str) -> FileVersion:
-        for page in ObjectStore(self.raw).list_pages():
+        for page in ObjectStore(self._source.location).list_pages():
             for found, etag, size, modified in page.objects():
                 if found == path:
-                    return FileVersion("t", path, version_fingerprint(etag, size, modified), etag, size, modified)
+                    return FileVersion(
+                        self._source.name, path, version_fingerprint(etag, size, modified), etag, size, modified
+                    )
         raise AssertionError(f"{path} is not there")
 
     def _finish(self, path: str, rows: int, status: str, rows_bad: int = 0) -> None:
@@ -184,7 +233,7 @@ class CommittedRoot:
         epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
         self._delta.put(
             "ledger",
-            encode_key("t", path, file.version),
+            encode_key(file.source, path, file.version),
             1,
             **vars(file),
             status=status,
@@ -194,10 +243,13 @@ class CommittedRoot:
             done_epoch=epoch,
         )
 
-    def _bring_up_to_date(self, rows: pa.Table) -> None:
+    def _bring_up_to_date(self, rows: pa.Table, watermarks: Mapping[str, int]) -> None:
         epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
         frozen = {name for name, view in self._catalog.items() if view.frozen_epoch is not None}
-        written = self._materializer.run_epoch(epoch, {"t": blocks(rows)} if rows.num_rows else {})
+        new = {self._source.name: blocks(rows)} if rows.num_rows else {}
+        written = self._materializer.run_epoch(epoch, new, (), watermarks)
+        urls = {source.name: source.location.url for source in self._sources.values()}
+        self._late = late_delta(written.late, urls, epoch)
         for view in written.created:
             self._catalog[view.name] = view
             put_view(self._delta, view)
@@ -207,7 +259,12 @@ class CommittedRoot:
     def _commit(self) -> None:
         epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
         self._store.commit(
-            epoch=epoch, delta=self._delta.build(), views=self._views, counts=EpochCounts(), seconds=EpochSeconds()
+            epoch=epoch,
+            delta=Delta.merge([self._delta.build(), self._late]),
+            views=self._views,
+            counts=EpochCounts(),
+            seconds=EpochSeconds(),
         )
+        self._late = Delta()
         self.epochs.append(epoch)
         self._clock.advance(1)

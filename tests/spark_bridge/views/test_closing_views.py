@@ -5,10 +5,9 @@ The expected groups are counted in Python, from the rows and the watermark of ea
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +20,6 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from spark_bridge.views.closing_view import closed_until
 from state.errors import ViewError
@@ -29,6 +27,7 @@ from state.lance.view_dataset import restore
 from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
+from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -67,24 +66,6 @@ def _windows(query: str, at: datetime) -> list[tuple[datetime, datetime]]:
     first = _START + (at - _START) // timedelta(minutes=slide) * timedelta(minutes=slide)
     starts = [first - timedelta(minutes=each) for each in range(0, size, slide)]
     return [(start, start + timedelta(minutes=size)) for start in starts]
-
-
-class History:
-    """The rows that were ingested before, in pieces of seven."""
-
-    missing: Sequence[str] = ()
-    fraction = 0.5
-
-    def __init__(self, rows: pa.Table, begin: int) -> None:
-        self._rows, self._at = rows, begin
-
-    def take(self, nbytes: int) -> HistoryPiece | None:
-        piece = self._rows.slice(self._at, 7)
-        self._at += piece.num_rows
-        return HistoryPiece({"t": piece}, piece.nbytes, json.dumps(self._at)) if piece.num_rows else None
-
-    def close(self) -> None:
-        pass
 
 
 class Followed:
@@ -126,9 +107,9 @@ class Followed:
         made.declare(self._definitions, {"t": _SCHEMA}, self._known)
         return made
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History:
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
         columns = [name for name in _SCHEMA.names if name in plan.columns["t"]]
-        return History(self._ingested[epoch].select(columns), json.loads(progress) if progress else 0)
+        return EarlierRows("t", self._ingested[epoch].select(columns), progress)
 
     def reopen(self) -> None:
         """Ends the attempt; the next one continues from the last epoch."""

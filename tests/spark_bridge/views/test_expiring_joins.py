@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +20,6 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from spark_bridge.views.expiring_rows import followed_watermarks
@@ -31,6 +29,7 @@ from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, is_hidden_view
+from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
 
 _START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -112,24 +111,6 @@ def _rows(chance: random.Random, path: str, count: int, minutes: range) -> pa.Ta
     return pa.Table.from_pylist(rows, _SCHEMA)
 
 
-class _History:
-    """The rows of a source that were ingested before, in pieces of twenty."""
-
-    missing: Sequence[str] = ()
-    fraction = 0.5
-
-    def __init__(self, source: str, rows: pa.Table, begin: int) -> None:
-        self._source, self._rows, self._at = source, rows, begin
-
-    def take(self, nbytes: int) -> HistoryPiece | None:
-        piece = self._rows.slice(self._at, 20)
-        self._at += piece.num_rows
-        return HistoryPiece({self._source: piece}, piece.nbytes, json.dumps(self._at)) if piece.num_rows else None
-
-    def close(self) -> None:
-        pass
-
-
 class Joined:
     """A view whose joins expire, one that groups its rows, and what both must show.
 
@@ -164,10 +145,10 @@ class Joined:
         made.declare(self._definitions, self._schemas, self._known)
         return made
 
-    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> _History:
+    def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> EarlierRows:
         [source] = plan.columns
         columns = [name for name in _SCHEMA.names if name in plan.columns[source]]
-        return _History(source, self._ingested[epoch][source].select(columns), json.loads(progress) if progress else 0)
+        return EarlierRows(source, self._ingested[epoch][source].select(columns), progress, 20)
 
     def build_anew(self) -> None:
         """Builds the views anew from all rows, late ones too; they show what they showed until then."""
@@ -401,7 +382,7 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
     assert len({plan.identity for plan in sides}) == len(sides) == 6, "another query would miss rows that have left"
     assert plans["kept"].identity != plans["v"].identity
     text = plans["v.1"].explain()
-    assert "that of u is more than 1:00:00 after it" in text and "is late, and is left out" in text
+    assert "that of u is more than 1 hour after it" in text and "is late, and is left out" in text
     assert removal_text(Catalyst(local_spark), plans["v.1"]).startswith("when the watermarks tell that no partner")
     assert removal_text(Catalyst(local_spark), plans["kept.1"]).startswith("never")
 
@@ -480,18 +461,22 @@ def test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave(
 @pytest.mark.parametrize(
     ("query", "what"),
     [
-        ("SELECT at, k FROM t", "it joins no rows: leave ttl='7 days' out"),
         ("SELECT k FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.k = t.k)", "no join has a timestamp that is an event"),
         ("SELECT t.k FROM t JOIN n ON t.k = n.k", "source n has no event time"),
         ("SELECT t.k, count(u.x) AS n FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k", "it groups the rows of a join"),
+        ("SELECT t.k FROM t JOIN days d ON t.k = d.k", "the event time of source days is a date: declare a schema in"),
     ],
 )
 def test_a_view_that_cannot_have_a_time_to_live_is_refused(
     local_spark: SparkSession, tmp_path: Path, query: str, what: str
 ) -> None:
-    materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=dict.fromkeys("tu", "at"))
-    with pytest.raises(ViewError, match=f"view 'v' cannot have ttl='7 days', as {what}"):
-        materializer.declare([ViewDefinition("v", query, ttl="7 days")], dict.fromkeys("tun", _SCHEMA), {})
+    event_times = dict.fromkeys(("t", "u", "days"), "at")
+    materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=event_times)
+    days = _SCHEMA.set(0, pa.field("at", pa.date32()))
+    with pytest.raises(ViewError, match=f"view 'v' cannot have ttl=\"7 days\", as {what}"):
+        materializer.declare(
+            [ViewDefinition("v", query, ttl="7 days")], {**dict.fromkeys("tun", _SCHEMA), "days": days}, {}
+        )
     materializer.close()
 
 
