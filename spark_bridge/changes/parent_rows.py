@@ -148,7 +148,8 @@ class ParentRows:
             case BesidePlan():
                 return self._beside.all(leaf, columns, values)
             case TimedPlan():
-                return self._timed.all(self._parents, leaf, columns, values, self.time_us)
+                kept = self._timed.kept(leaf, self.time_us)
+                return self._parents.all(leaf.rows, columns, WantedRows(values=values, also=kept))
             case _:
                 return self._touched.all(leaf, columns, values)
 

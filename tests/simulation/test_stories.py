@@ -15,6 +15,7 @@ from slackwater.commands.operations import (
     StopCommand,
     VacuumCommand,
 )
+from slackwater.testing.simulation.model_views.model_view import TimeFilter
 from slackwater.testing.simulation.simulation import Outcome, simulate
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
@@ -601,3 +602,26 @@ def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatev
 def test_a_view_with_closed_windows_that_is_built_anew_has_the_late_rows(told: Told) -> None:
     story = [*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, file("e"), file("f"), CAUGHT_UP]
     told(*story, ASK(RetryViewCommand(view="closed")), EVENTS(30), file("g"), KILL, START, **_CLOSING, seeds=16)
+
+
+@pytest.mark.parametrize("kind", get_args(TimeFilter))
+def test_rows_come_and_leave_as_time_passes_whatever_dies_and_changes(told: Told, kind: TimeFilter) -> None:
+    told(
+        file("a", rows=8),
+        CAUGHT_UP,
+        SECONDS(20),
+        CRASH("materializer"),
+        file("a", rows=5),
+        file("b", rows=8),
+        SECONDS(10),
+        AT("after view", KILL),
+        SECONDS(10),
+        START,
+        SECONDS(30),
+        vanish("b"),
+        AT("before commit", CRASH("coordinator")),
+        SECONDS(60),
+        seeds=16,
+        on_change="replace",
+        time_filter=kind,
+    )

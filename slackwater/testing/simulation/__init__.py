@@ -8,7 +8,7 @@
     files, 503   RecoveryPolicy     one coordinator     messages out of order         lost, late, unanswered │
                                                                                       Promises ◄─────────────┘
 
-Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`hosting/model_materializer.py`), the bucket, the disk, the
+Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`model_views/model_materializer.py`), the bucket, the disk, the
 clock, and the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge,
 recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop,
 backfills, and commands with their loop.

@@ -14,16 +14,17 @@ from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
-from slackwater.testing.simulation.promises.backlog import Backlog
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
     CopiedGroups,
     EveryRow,
     GroupedRows,
     JoinOfSources,
     ModelView,
+    TimedRows,
     hidden_in,
 )
+from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
@@ -136,6 +137,8 @@ class World:
         left, right = scenario.sources[0], scenario.sources[-1]
         if scenario.join is not None:
             self.views = (*self.views, JoinOfSources("pairs", scenario.join, left, right))
+        if scenario.time_filter is not None:
+            self.views = (*self.views, TimedRows("timed", frozenset({left}), scenario.time_filter))
         if scenario.closing:
             self.views = (*self.views, ClosedWindows("closed", frozenset({left})))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
@@ -201,6 +204,11 @@ class World:
         self.processes.sort(key=lambda each: self.ownerships.checker.owners.index(each.name))
         if self.inbox.unanswered:
             process.poll_commands()
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether rows of a view come and leave as time passes."""
+        return any(isinstance(view, TimedRows) for view in self._added.values())
 
     def views_to_declare(self) -> tuple[ModelView, ...]:
         """The views that the user declares with the next process."""

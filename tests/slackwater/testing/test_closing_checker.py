@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
+from slackwater.testing.simulation.model_views.model_view import ClosedWindows, Groups, window_end_us
 from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
-from slackwater.testing.simulation.promises.model_view import ClosedWindows, Groups, window_end_us
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from state.clock import ManualClock

@@ -6,12 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 
 from actors.files import FileKey
+from slackwater.testing.simulation.model_views.model_view import ClosedWindows, Groups, ModelView, window_end_us
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import ClosedWindows, Groups, ModelView, window_end_us
 from slackwater.testing.simulation.world.bucket import Bucket
-from slackwater.testing.simulation.world.file_rows import event_time_us
+from slackwater.testing.simulation.world.file_rows import RowsByFile, event_time_us
 from state.memory.memory_disk import MemoryDataset
 from state.tables.keys import decode_key
 from state.tables.records import ViewVersion

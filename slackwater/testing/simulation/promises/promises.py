@@ -8,13 +8,13 @@ from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
 from slackwater.commands.operations import AllowRemovalsCommand
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
 from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
-from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
 from slackwater.testing.simulation.promises.reading_order_checker import ReadingOrderChecker
 from slackwater.testing.simulation.promises.removal_checker import RemovalChecker
@@ -147,6 +147,11 @@ class Promises:
         maintained = [view for name, view in latest.items() if name not in frozen]
         self._views.check_caught_up(maintained, files)
         self._runs.check_caught_up(objects, tables, self._commands.retried_since_mark, is_settled=is_settled)
+
+    def is_current(self, time_us: int) -> bool:
+        """Whether the views with filters by the time have the rows of a time, in microseconds since 1970."""
+        latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
+        return self._views.is_current([view for name, view in latest.items() if name not in frozen], time_us)
 
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.

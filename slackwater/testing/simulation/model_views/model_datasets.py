@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from actors.files import PathKey
-from slackwater.testing.simulation.hosting.model_derived_view import group_changes
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_derived_view import group_changes
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.changes.change_set import ChangeLog

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 from actors.files import FileKey
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.world.file_rows import Span, event_time_us
+from slackwater.testing.simulation.world.file_rows import RowsByFile, Span, event_time_us
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 
@@ -19,6 +18,12 @@ Groups: TypeAlias = Mapping[int, tuple[int, int]]
 _GROUPS = 3
 _KEYS = 7
 _WINDOW_US = 500
+_SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
+_START_US = 1_577_836_800 * _SECOND_US
+"""The time at which every simulation begins."""
+
+TimeFilter = Literal["while", "minute"]
+"""A filter by the time: each row is there for a while, or in the first seconds of each minute."""
 
 
 class ModelView(Protocol):
@@ -247,6 +252,92 @@ class JoinOfSources:
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
 
 
+@dataclass(frozen=True)
+class RowsBelow(EveryRow):
+    """`SELECT *, first, last FROM source`, as the hidden view with the rows below a filter by the time."""
+
+    filter: TimeFilter = "while"
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """`SELECT * FROM source WHERE first <= now() AND last > now()`, or `... AND last > now() % 1 minute`.
+
+    Args:
+        name: of the view.
+        sources: its source.
+        filter: its filter.
+        time_us: the time at which its rows are looked at, in microseconds since 1970; None for no rows.
+    """
+
+    name: str
+    sources: frozenset[str]
+    filter: TimeFilter
+    time_us: int | None = None
+    has_state: bool = False
+    is_full: bool = False
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return (inner_name(self.name, 1),)
+
+    def at(self, time_us: int | None) -> TimedRows:
+        """The same view, at a time."""
+        return replace(self, time_us=time_us)
+
+    def after(self, stored: object, spans: Iterable[Span]) -> Pairs:
+        assert stored is None and not [*spans], "it reads rows below it"
+        return Pairs()
+
+    def result(self, stored: object) -> object:
+        return stored
+
+    def rows(self, ingested: RowsByFile) -> Pairs:
+        """Its rows, of those that were ingested."""
+        found = [row for file, rows in ingested.items() if file[0] in self.sources for row in timed_rows(file, rows)]
+        return Pairs(in_order(Pair(row.at, None) for row in found if self._keeps(row)))
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        expected = self.rows(ingested)
+        return None if stored == expected else f"at {self.time_us}, its rows are {stored}, and should be {expected}"
+
+    def _keeps(self, row: TimedRow) -> bool:
+        if self.time_us is None or row.first_us > self.time_us:
+            return False
+        return last_of(self.filter, row) > boundary_us(self.filter, self.time_us)
+
+
+class TimedRow(NamedTuple):
+    """A row below a filter by the time: the place of the row, and the times between which it is there."""
+
+    at: str
+    first_us: int
+    last_us: int
+
+
+def last_of(kind: TimeFilter, row: TimedRow) -> int:
+    """The value at which a row leaves."""
+    return row.last_us if kind == "while" else row.last_us % _MINUTE_US
+
+
+def boundary_us(kind: TimeFilter, time_us: int) -> int:
+    """The boundary in time that is compared with it; that of a minute goes back."""
+    return time_us if kind == "while" else time_us % _MINUTE_US
+
+
+@lru_cache(maxsize=4096)
+def timed_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[TimedRow, ...]:
+    """The rows below a filter by the time, of some rows of a file."""
+    source, path, version = file
+    found = []
+    for row in rows:
+        chance = crc32(f"{path}#{row}".encode())
+        first_us = _START_US + (chance % 60 - 10) * _SECOND_US
+        last_us = first_us + (4, 15, 30, 90)[chance // 60 % 4] * _SECOND_US
+        found.append(TimedRow(f"{source}/{path}@{version.hex()}#{row}", first_us, last_us))
+    return tuple(found)
+
+
 def joined(kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow]) -> tuple[Pair, ...]:
     """The rows of a join of rows, in their order."""
     ours, theirs = _by_key(left), _by_key(right)
@@ -287,7 +378,9 @@ def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[str]]:
 
 
 def hidden_in(view: ModelView) -> list[ModelView]:
-    """The models of the hidden views of a view: groupings whose rows it reads, or the sides of its join."""
+    """The models of the hidden views of a view: groupings, the sides of its join, or the rows below its filter."""
+    if isinstance(view, TimedRows):
+        return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):
         return [SideOfJoin(name, frozenset({source})) for name, source in view.sides.items()]
     return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]

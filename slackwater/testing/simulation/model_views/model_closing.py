@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
-from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
-from slackwater.testing.simulation.promises.model_view import ModelView, window_end_us
+from slackwater.testing.simulation.model_views.model_datasets import Fails, ModelDatasets
+from slackwater.testing.simulation.model_views.model_view import ModelView, window_end_us
 from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan

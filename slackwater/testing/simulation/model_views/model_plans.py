@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
     JoinOfSources,
     ModelView,
+    RowsBelow,
     SideOfJoin,
+    TimedRows,
+    TimeFilter,
+    boundary_us,
     hidden_in,
 )
 from slackwater.testing.simulation.world.file_rows import SCHEMA
-from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
+from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, ComputedLeaf, JoinPlan, TimeBound, TimedPlan
 from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, is_view
@@ -24,7 +29,10 @@ AT, KEY = "at", "key"
 SIDE = pa.schema([(AT, pa.string()), (KEY, pa.int64()), JOIN_FIELD])
 """The rows of a side of a join."""
 LEFT_AT, LEFT_KEY, RIGHT_AT, RIGHT_KEY, EXISTS = "left_at", "left_key", "right_at", "right_key", "exists"
-_JOIN = "join"
+FIRST, LAST = "first", "last"
+BELOW = pa.schema([(AT, pa.string()), (FIRST, pa.int64()), (LAST, pa.int64())])
+"""The rows below a filter by the time."""
+_LEAF = "leaf"
 
 
 def definition_of(view: ModelView) -> ViewDefinition:
@@ -40,11 +48,11 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         materialized: the sources whose rows are stored.
     """
     nothing: Any = None
-    is_join, is_side = isinstance(view, JoinOfSources), isinstance(view, SideOfJoin)
-    columns = {name: frozenset[str]() for name in view.parents or view.sources}
-    if is_side and view.sources <= {*materialized}:
+    computed, columns = _computed(view), {name: frozenset[str]() for name in view.parents or view.sources}
+    if isinstance(view, SideOfJoin | RowsBelow) and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
-    content = f"{'rows' if is_side else 'groups'} of {', '.join(sorted(view.sources))}"
+    what = f"rows below {view.filter}" if isinstance(view, RowsBelow) else "groups"
+    content = f"{'rows' if isinstance(view, SideOfJoin) else what} of {', '.join(sorted(view.sources))}"
     closing = Closing(min(view.sources), 0) if isinstance(view, ClosedWindows) else None
     return ViewPlan(
         name=view.name,
@@ -52,8 +60,8 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         sources=tuple(sorted(view.sources)),
         views=tuple(filter(is_view, view.parents)),
         parents=view.parents,
-        columns={_JOIN: frozenset()} if is_join else columns,
-        schema=SIDE if is_side else SCHEMA,
+        columns={_LEAF: frozenset()} if computed else columns,
+        schema=SIDE if isinstance(view, SideOfJoin) else BELOW if isinstance(view, RowsBelow) else SCHEMA,
         key=(),
         is_changing=False,
         identity=view.name,
@@ -62,11 +70,33 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         plan=nothing,
         timestamps=nothing,
         leaves={},
-        computed={_JOIN: _join_plan(view)} if isinstance(view, JoinOfSources) else {},
+        computed=computed,
         content=None if is_view(view.name) else content,
         closing=closing,
         inner=tuple(plan_of(each, materialized) for each in hidden_in(view)),
     )
+
+
+def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
+    if isinstance(view, JoinOfSources):
+        return {_LEAF: _join_plan(view)}
+    return {_LEAF: _timed_plan(view)} if isinstance(view, TimedRows) else {}
+
+
+@dataclass(frozen=True)
+class _Boundary:
+    """See `spark_bridge.catalyst.timed_conditions.Boundary`."""
+
+    filter: TimeFilter
+
+    def at(self, time_us: int) -> int:
+        return boundary_us(self.filter, time_us)
+
+
+def _timed_plan(view: TimedRows) -> TimedPlan:
+    first = TimeBound(FIRST, pa.int64(), leaves=False, at_equal=True, boundary=_Boundary("while"))
+    last = TimeBound(LAST, pa.int64(), leaves=True, at_equal=True, boundary=_Boundary(view.filter))
+    return TimedPlan(_LEAF, view.parents[0], names=[AT], bounds=(first, last), text=view.filter, identity=view.filter)
 
 
 def _join_plan(view: JoinOfSources) -> JoinPlan:
@@ -78,7 +108,7 @@ def _join_plan(view: JoinOfSources) -> JoinPlan:
     if view.kind == "existence":
         columns.append((EXISTS, LEFT, None))
     return JoinPlan(
-        name=_JOIN,
+        name=_LEAF,
         kind=view.kind,
         left=parents[view.left],
         right=parents[view.right],

@@ -1,7 +1,7 @@
-"""The joins of a materializer: their sides and their rows, on the simulated root.
+"""The computed leaves of a materializer: joins, and filters by the time, with the rows that they are computed of.
 
-What changes in an epoch, the look-ups of partners, and the rows in memory are those of production; the condition of a
-join, and the rows of a view without changes, are modelled.
+What changes in an epoch, the look-ups of partners, the rows in memory, and the rows that the time reaches are those of
+production; the condition of a join, a boundary in time, and the rows of a join without changes, are modelled.
 """
 
 from __future__ import annotations
@@ -15,32 +15,45 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import PathKey
-from slackwater.testing.simulation.hosting.model_datasets import CorrectedSpans, Fails, computed
-from slackwater.testing.simulation.hosting.model_plans import EXISTS, LEFT_AT, LEFT_KEY, RIGHT_AT, RIGHT_KEY, SIDE
-from slackwater.testing.simulation.hosting.model_rows import ModelRows
-from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_datasets import CorrectedSpans, Fails, computed
+from slackwater.testing.simulation.model_views.model_plans import (
+    AT,
+    BELOW,
+    EXISTS,
+    LEFT_AT,
+    LEFT_KEY,
+    RIGHT_AT,
+    RIGHT_KEY,
+    SIDE,
+)
+from slackwater.testing.simulation.model_views.model_rows import ModelRows
+from slackwater.testing.simulation.model_views.model_view import (
     ModelView,
     Pair,
     Pairs,
+    RowsBelow,
     SideRow,
     in_order,
     joined,
+    last_of,
     side_rows,
+    timed_rows,
 )
+from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from spark_bridge.analysis.computed_leaves import JoinPlan
+from spark_bridge.analysis.computed_leaves import JoinPlan, TimedPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.joined_changes import changed_rows
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
+from spark_bridge.changes.timed_rows import TimedRows as TimedLeaves
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD
+from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD, base_name
 
 _KEYS_A_HASH = 2
 """Different keys with one hash: the condition of the join tells them apart."""
@@ -57,8 +70,8 @@ class _EqualKeys:
         return pa.table([pc.equal(*rows.columns)], schema=schema)
 
 
-class ModelJoins:
-    """Makes the views that joins need.
+class ModelLeaves:
+    """Makes the views over such leaves, and those with the rows that these are computed of.
 
     Args:
         root: by the materializer's way.
@@ -67,6 +80,7 @@ class ModelJoins:
         thread: reads the rows that are kept in memory.
         memory_bytes: see `MemoryTier`.
         are_many: whether a computation over all rows is done beside the epochs.
+        models: name → model of each view.
     """
 
     def __init__(
@@ -77,18 +91,20 @@ class ModelJoins:
         thread: Executor,
         memory_bytes: int,
         are_many: Callable[[], bool],
+        models: Mapping[str, ModelView],
     ) -> None:
-        self._root, self._fails, self._are_many = root, fails, are_many
+        self._root, self._fails, self._are_many, self._models = root, fails, are_many, models
         self._tier = MemoryTier(memory_bytes, thread)
         self._before = RowsBefore(self._opened, log, self._tier)
+        self._timed = TimedLeaves()
 
     def side(self, model: ModelView, plan: ViewPlan) -> ModelSide:
         """The maintenance of a hidden view, neither created nor open."""
         return ModelSide(model, plan, self._root, self._fails)
 
-    def view(self, model: ModelView, plan: ViewPlan) -> ModelJoinedView:
-        """The maintenance of a view over a join, neither created nor open."""
-        return ModelJoinedView(model, plan, self._root)
+    def view(self, model: ModelView, plan: ViewPlan) -> ModelComputedView:
+        """The maintenance of a view over such a leaf, neither created nor open."""
+        return ModelComputedView(model, plan, self._root)
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
@@ -99,19 +115,22 @@ class ModelJoins:
         """See `MemoryTier`."""
         self._tier.begin_epoch()
 
-    def rows(self, parents: Mapping[str, Parent]) -> JoinedParents:
-        """The rows of joins in an epoch."""
-        return JoinedParents(self._root, parents, Sides(self._before), self._are_many)
+    def rows(self, parents: Mapping[str, Parent], begun_us: int, time_us: int) -> ComputedParents:
+        """The rows of leaves in an epoch, see `ComputedParents`."""
+        return ComputedParents(
+            self._root, parents, self._before, self._opened, self._timed, self._are_many, begun_us, time_us
+        )
 
     def _opened(self, version: ViewVersion) -> Any:
-        return _Snapshot(self._root, version.path, version.version, has_files=True)
+        model = self._models[base_name(version.name)]
+        return _Snapshot(self._root, model, version.path, version.version, has_files=True)
 
 
 class _Snapshot:
-    """The rows of a side at a version, as a `lance.LanceDataset` gives them."""
+    """The rows of a hidden view at a version, as a `lance.LanceDataset` gives them."""
 
-    def __init__(self, root: SimulatedRoot, path: str, version: int, *, has_files: bool) -> None:
-        self._root, self._path, self._version, self._has_files = root, path, version, has_files
+    def __init__(self, root: SimulatedRoot, model: ModelView, path: str, version: int, *, has_files: bool) -> None:
+        self._root, self._model, self._path, self._version, self._has_files = root, model, path, version, has_files
         self._read: pa.Table | None = None
 
     @property
@@ -131,15 +150,19 @@ class _Snapshot:
         rows = self._rows if filter is None else self._rows.filter(filter)
         return rows.select(columns)[:limit]
 
+    def scanner(self, columns: list[str], filter: pc.Expression) -> pa.Table:
+        """A table: it has `to_batches`, too."""
+        return self.to_table(columns, filter)
+
     @property
     def _rows(self) -> pa.Table:
         if self._read is None:
-            self._read = _table(self._root.view_rows(self._path, self._version), has_files=self._has_files)
+            self._read = _table(self._model, self._root.view_rows(self._path, self._version), has_files=self._has_files)
         return self._read
 
 
 class ModelSide(ModelRows):
-    """The dataset with the rows of a side of a join; see `spark_bridge.views.append_view.AppendView`.
+    """The rows of a side of a join, or below a filter; see `spark_bridge.views.append_view.AppendView`.
 
     Args:
         model: the hidden view.
@@ -183,60 +206,104 @@ class ModelSide(ModelRows):
         version = self._commit((*kept, *spans))
         if self.changes.is_kept:
             keys = pa.array([path_fingerprint(*file) for file in sorted(files)], FILE_FIELD.type)
-            self.changes.note(ChangeSet(keys, None, _table(spans, has_files=self._has_files), before, begun))
+            self.changes.note(
+                ChangeSet(keys, None, _table(self._model, spans, has_files=self._has_files), before, begun)
+            )
         return version
 
     def _snapshot(self) -> Any:
-        return _Snapshot(self._root, self._path, self._last, has_files=self._has_files)
+        return _Snapshot(self._root, self._model, self._path, self._last, has_files=self._has_files)
 
 
-class JoinedParents:
-    """The rows of joins in an epoch, see `spark_bridge.views.derived_views.RowsOfParents`.
+class ComputedParents:
+    """The rows of leaves in an epoch, see `spark_bridge.views.derived_views.RowsOfParents`.
 
     Args:
         root: by the materializer's way.
-        parents: name → parent, of all views that are read.
-        sides: of the joins.
-        are_many: see `ModelJoins`.
+        by_name: name → parent, of all views that are read.
+        before: finds their rows before the changes.
+        opened: opens their rows at a version.
+        timed: makes the rows of filters by the time.
+        are_many: see `ModelLeaves`.
+        begun_us: the time at which the rows of a view were right before the changes, in microseconds since 1970.
+        time_us: the time of the epoch.
     """
 
     def __init__(
-        self, root: SimulatedRoot, parents: Mapping[str, Parent], sides: Sides, are_many: Callable[[], bool]
+        self,
+        root: SimulatedRoot,
+        by_name: Mapping[str, Parent],
+        before: RowsBefore,
+        opened: Callable[[ViewVersion], Any],
+        timed: TimedLeaves,
+        are_many: Callable[[], bool],
+        begun_us: int,
+        time_us: int,
     ) -> None:
-        self._root, self._parents, self._sides, self._are_many = root, parents, sides, are_many
+        self._root, self.by_name, self._before, self._opened = root, by_name, before, opened
+        self._timed, self._are_many = timed, are_many
+        self._begun_us, self._time_us = begun_us, time_us
+        self._sides = Sides(before)
+
+    def gone(self, name: str) -> pa.Table:
+        """The rows of a parent that leave."""
+        return self._before.gone(self.by_name[name])
+
+    def dataset(self, name: str) -> Any:
+        """The stored rows of a parent."""
+        return self._opened(self.by_name[name].version)
 
     def all(self, plan: ViewPlan) -> EpochRows:
-        [(name, join)] = plan.computed.items()
-        assert isinstance(join, JoinPlan), "it reads a join"
-        frames: Any = {name: joined(join.kind, self._rows(join.left), self._rows(join.right))}
+        [(name, leaf)] = plan.computed.items()
+        if isinstance(leaf, TimedPlan):
+            rows = self.dataset(leaf.rows).to_table([AT], self._timed.kept(leaf, self._time_us))
+            pairs = in_order(Pair(at, None) for at in rows.column(AT).to_pylist())
+        else:
+            assert isinstance(leaf, JoinPlan), "other leaves are not simulated"
+            pairs = joined(leaf.kind, self._rows(leaf.left), self._rows(leaf.right))
+        frames: Any = {name: pairs}
         return EpochRows(frames, 0, 1, 0)
 
     def count(self, plan: ViewPlan) -> int:
-        return _MANY if self._are_many() else sum(len(self._rows(name)) for name in plan.parents)
+        return _MANY if self._are_many() else sum(self.dataset(name).count_rows() for name in plan.parents)
+
+    def are_due(self, plan: ViewPlan) -> bool:
+        """Whether the time reaches a row of a filter by it."""
+        [leaf] = plan.computed.values()
+        assert isinstance(leaf, TimedPlan), "it is one"
+        return self._timed.are_due(self, leaf, self._begun_us, self._time_us)
 
     def changed(self, plan: ViewPlan) -> list[tuple[Pair, int]]:
         """The rows that leave and those that come, each with its weight, -1 or 1."""
-        [join] = plan.computed.values()
-        assert isinstance(join, JoinPlan), "it reads a join"
-        left, right = (self._sides.of(self._parents[name]) for name in join.sides)
-        rows = changed_rows(join, join.names, left, right, _EqualKeys())
-        if join.kind == "inner":
-            rows = rows.filter(pc.equal(rows.column(LEFT_KEY), rows.column(RIGHT_KEY)))
-        ours, nothing = rows.column(LEFT_AT).to_pylist(), [None] * rows.num_rows
-        other = EXISTS if join.kind == "existence" else RIGHT_AT
-        theirs = rows.column(other).to_pylist() if other in join.names else nothing
-        pairs = [
-            Pair(row, str(partner) if partner is not None else None) for row, partner in zip(ours, theirs, strict=True)
-        ]
+        [leaf] = plan.computed.values()
+        if isinstance(leaf, TimedPlan):
+            rows = self._timed.changed(self, leaf, [AT], self._begun_us, self._time_us)
+            pairs = [Pair(at, None) for at in rows.column(AT).to_pylist()]
+        else:
+            assert isinstance(leaf, JoinPlan), "other leaves are not simulated"
+            rows = self._joined(leaf)
+            pairs = _pairs_of(leaf, rows)
         return [*zip(pairs, rows.column(WEIGHT_FIELD.name).to_pylist(), strict=True)]
 
+    def _joined(self, join: JoinPlan) -> pa.Table:
+        left, right = (self._sides.of(self.by_name[name]) for name in join.sides)
+        rows = changed_rows(join, join.names, left, right, _EqualKeys())
+        return rows.filter(pc.equal(rows.column(LEFT_KEY), rows.column(RIGHT_KEY))) if join.kind == "inner" else rows
+
     def _rows(self, name: str) -> list[SideRow]:
-        version = self._parents[name].version
+        version = self.by_name[name].version
         return _rows_of(self._root.view_rows(version.path, version.version))
 
 
-class ModelJoinedView(ModelRows):
-    """The dataset of a view over a join, see `spark_bridge.views.weighted_rows.WeightedRows`.
+def _pairs_of(join: JoinPlan, rows: pa.Table) -> list[Pair]:
+    ours, nothing = rows.column(LEFT_AT).to_pylist(), [None] * rows.num_rows
+    other = EXISTS if join.kind == "existence" else RIGHT_AT
+    theirs = rows.column(other).to_pylist() if other in join.names else nothing
+    return [Pair(row, str(partner) if partner is not None else None) for row, partner in zip(ours, theirs, strict=True)]
+
+
+class ModelComputedView(ModelRows):
+    """The dataset of a view over a computed leaf, see `spark_bridge.views.weighted_rows.WeightedRows`.
 
     Args:
         model: the view.
@@ -258,12 +325,12 @@ class ModelJoinedView(ModelRows):
         """Takes out the rows that leave, and adds those that come.
 
         Args:
-            rows: see `JoinedParents`.
+            rows: see `ComputedParents`.
 
         Raises:
             PromiseBroken: a row that leaves is not there.
         """
-        stored, changed = Counter[Pair](self._rows.rows), rows.joined.changed(self._plan)
+        stored, changed = Counter[Pair](self._rows.rows), rows.computed.changed(self._plan)
         for weight in (-1, 1):
             for pair, each in changed:
                 if each == weight:
@@ -284,14 +351,24 @@ def _rows_of(spans: Iterable[Span]) -> list[SideRow]:
     return [row for span in spans for row in side_rows(span.file, tuple(range(span.start, span.end)))]
 
 
-def _table(spans: Iterable[Span], *, has_files: bool) -> pa.Table:
-    """Rows of a side; the file, by which rows leave, comes first."""
+def _table(model: ModelView, spans: Iterable[Span], *, has_files: bool) -> pa.Table:
+    """Rows of a hidden view; the file, by which rows leave, comes first."""
     spans = [*spans]
-    rows = _rows_of(spans)
-    hashes = [None if row.key is None else row.key // _KEYS_A_HASH for row in rows]
-    columns = [pa.array([row.at for row in rows], pa.string()), pa.array([row.key for row in rows], pa.int64())]
-    table = pa.table([*columns, pa.array(hashes, pa.int64())], schema=SIDE)
+    table = _rows_below(model, spans) if isinstance(model, RowsBelow) else _side(spans)
     if not has_files:
         return table
     files = [path_fingerprint(*span.file[:2]) for span in spans for _ in range(span.start, span.end)]
     return table.add_column(0, FILE_FIELD, pa.array(files, FILE_FIELD.type))
+
+
+def _rows_below(model: RowsBelow, spans: Iterable[Span]) -> pa.Table:
+    rows = [row for span in spans for row in timed_rows(span.file, tuple(range(span.start, span.end)))]
+    columns = [[row.at for row in rows], [row.first_us for row in rows], [last_of(model.filter, row) for row in rows]]
+    return pa.table([pa.array(each, field.type) for each, field in zip(columns, BELOW, strict=True)], schema=BELOW)
+
+
+def _side(spans: Iterable[Span]) -> pa.Table:
+    rows = _rows_of(spans)
+    hashes = [None if row.key is None else row.key // _KEYS_A_HASH for row in rows]
+    columns = [pa.array([row.at for row in rows], pa.string()), pa.array([row.key for row in rows], pa.int64())]
+    return pa.table([*columns, pa.array(hashes, pa.int64())], schema=SIDE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.tables.records import ViewVersion
 
