@@ -767,7 +767,7 @@ VIEW_MUTANTS = (
     Mutant(
         "windows close only in epochs with rows",
         "spark_bridge/views/incremental_views.py",
-        (("if is_touched or _is_behind(plan, version, given.watermarks):", "if is_touched:"),),
+        (("if is_touched or is_behind(plan, version, given.watermarks):", "if is_touched:"),),
         shown_by=_CLOSING,
     ),
     Mutant(
@@ -793,14 +793,46 @@ VIEW_MUTANTS = (
     Mutant(
         "rows expire by the watermark of their own epoch",
         "spark_bridge/views/expiring_rows.py",
-        (("self._expiry.bound(self._watermarks)", "self._expiry.bound({**self._watermarks, **rows.watermarks})"),),
+        (
+            (
+                "        bound = self._followed.next_bound()\n",
+                "        self._followed.advance(rows.watermarks)\n        bound = self._followed.next_bound()\n",
+            ),
+        ),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
+        "a row leaves by the higher one of the watermarks",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (
+            (
+                "bound = self._expiry.bound(self._watermarks)",
+                "bound = self._expiry.bound(self._watermarks) and max(self._watermarks.values())",
+            ),
+        ),
+        among="scenario.expiring",
+        start=925,
+    ),
+    Mutant(
+        "a row at the watermark is late",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (("is_late = pc.less(", "is_late = pc.less_equal("),),
+        among="scenario.expiring",
+        start=3139,
+    ),
+    Mutant(
+        "the late rows of a join are counted, and not kept",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (("            self._late.append(LateRows(", "            str(LateRows("),),
+        among="scenario.expiring",
+        start=321,
+    ),
+    Mutant(
         "a late row is joined",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/hand_over/followed_watermarks.py",
         (("return new.filter(pc.invert(is_late))", "return new"),),
-        shown_by=f"{_EXPIRES}[inner]",
+        among="scenario.expiring",
+        start=418,
     ),
     Mutant(
         "a late row is lost in silence",
@@ -810,7 +842,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an attempt begins without the watermarks that its sides follow",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/hand_over/followed_watermarks.py",
         (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
@@ -828,9 +860,10 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows expire before the view that joins them has them",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/hand_over/followed_watermarks.py",
         (("declared_name(plan.name) not in waiting)", "True)"),),
-        shown_by=f"{_EXPIRING}::test_no_row_expires_before_the_view_that_joins_it_has_all",
+        among="scenario.expiring",
+        start=2823,
     ),
     Mutant(
         "sides that expire are shared with those that do not",

@@ -625,3 +625,23 @@ def test_rows_come_and_leave_as_time_passes_whatever_dies_and_changes(told: Told
         on_change="replace",
         time_filter=kind,
     )
+
+
+@pytest.mark.parametrize("kind", few(get_args(JoinKind), "left"))
+def test_a_join_whose_rows_expire_is_that_of_the_rows_in_time_whatever_dies(told: Told, kind: JoinKind) -> None:
+    outcomes = told(
+        *(step for path in "abc" for step in (file(f"s/{path}", rows=8), file(f"t/{path}", rows=8))),
+        AT("after view", CRASH("materializer")),
+        CAUGHT_UP,
+        *(step for path in "defg" for step in (file(f"s/{path}", rows=3), file(f"t/{path}", rows=3), BARRIER)),
+        AT("before commit", KILL),
+        file("s/h", rows=5),
+        CAUGHT_UP,
+        file("t/h", rows=5),
+        CAUGHT_UP,
+        seeds=16,
+        sources=("s", "t"),
+        lateness_us=25,
+        expiring=kind,
+    )
+    assert any(outcome.late_rows for outcome in outcomes)

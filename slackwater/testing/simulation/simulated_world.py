@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _DEATHS_WITHOUT_ROWS = 2
 _NEVER_STAGED_BYTES = 4 << 20
+_NEAR_US = (-300, 500)
 _PLACE = Location("s3://simulated/root")
 
 
@@ -137,6 +138,8 @@ class World:
         left, right = scenario.sources[0], scenario.sources[-1]
         if scenario.join is not None:
             self.views = (*self.views, JoinOfSources("pairs", scenario.join, left, right))
+        if scenario.expiring is not None:
+            self.views = (*self.views, JoinOfSources("near", scenario.expiring, left, right, within=_NEAR_US))
         if scenario.time_filter is not None:
             self.views = (*self.views, TimedRows("timed", frozenset({left}), scenario.time_filter))
         if scenario.closing:

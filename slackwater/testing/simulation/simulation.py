@@ -41,7 +41,7 @@ class Outcome:
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
         failed_views: the names of the views that have failed.
-        late_rows: the file and the position of each row that came when its window was closed.
+        late_rows: the file and the position of each row that came too late for a view.
     """
 
     events: int

@@ -9,22 +9,28 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import PathKey
+from slackwater.testing.simulation.model_views.model_closing import places_of
 from slackwater.testing.simulation.model_views.model_datasets import CorrectedSpans, Fails, computed
 from slackwater.testing.simulation.model_views.model_plans import (
     AT,
     BELOW,
     EXISTS,
+    EXPIRING_SIDE,
     LEFT_AT,
     LEFT_KEY,
+    LEFT_TIME,
     RIGHT_AT,
     RIGHT_KEY,
+    RIGHT_TIME,
     SIDE,
+    TIME,
 )
 from slackwater.testing.simulation.model_views.model_rows import ModelRows
 from slackwater.testing.simulation.model_views.model_view import (
@@ -33,6 +39,7 @@ from slackwater.testing.simulation.model_views.model_view import (
     Pairs,
     RowsBelow,
     SideRow,
+    follows_watermarks,
     in_order,
     joined,
     last_of,
@@ -40,9 +47,9 @@ from slackwater.testing.simulation.model_views.model_view import (
     timed_rows,
 )
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from spark_bridge.analysis.computed_leaves import JoinPlan, TimedPlan
+from spark_bridge.analysis.computed_leaves import Between, JoinPlan, TimedPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.joined_changes import changed_rows
@@ -50,7 +57,8 @@ from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
 from spark_bridge.changes.timed_rows import TimedRows as TimedLeaves
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.hand_over.followed_watermarks import FollowedWatermarks
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD, base_name
@@ -58,16 +66,34 @@ from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD, base_name
 _KEYS_A_HASH = 2
 """Different keys with one hash: the condition of the join tells them apart."""
 _MANY = 1_000_000
+_NUMBER = "__sw_number"
+"""The position of a row among those of an epoch; a late row is shown without it."""
 
 
-class _EqualKeys:
-    """The condition of every join, in place of Spark's expression; see `joined_changes.Conditions`."""
+class _Condition:
+    """The condition of joins, in place of Spark's expression; see `joined_changes.Conditions`.
 
-    def of(self, leaf: JoinPlan) -> _EqualKeys:
-        return self
+    Args:
+        between: the bounds of the times of partners, if there are some.
+    """
+
+    def __init__(self, between: Between | None = None) -> None:
+        self._between = between
+
+    def of(self, leaf: JoinPlan) -> _Condition:
+        return _Condition(leaf.between)
 
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
-        return pa.table([pc.equal(*rows.columns)], schema=schema)
+        return pa.table([self.of_columns(*rows.columns)], schema=schema)
+
+    def of_columns(self, left_key: Any, right_key: Any, *times: Any) -> Any:
+        are_equal = pc.equal(left_key, right_key)
+        if self._between is None:
+            return are_equal
+        left, right = (pc.cast(each, pa.int64()) for each in times)
+        apart, bounds = pc.subtract(right, left), self._between
+        are_near = pc.and_(pc.greater_equal(apart, bounds.least_us), pc.less_equal(apart, bounds.most_us))
+        return pc.and_(are_equal, are_near)
 
 
 class ModelLeaves:
@@ -100,6 +126,8 @@ class ModelLeaves:
 
     def side(self, model: ModelView, plan: ViewPlan) -> ModelSide:
         """The maintenance of a hidden view, neither created nor open."""
+        if plan.expiry is not None:
+            return ModelExpiringSide(model, plan, self._root, self._fails)
         return ModelSide(model, plan, self._root, self._fails)
 
     def view(self, model: ModelView, plan: ViewPlan) -> ModelComputedView:
@@ -215,6 +243,44 @@ class ModelSide(ModelRows):
         return _Snapshot(self._root, self._model, self._path, self._last, has_files=self._has_files)
 
 
+class ModelExpiringSide(ModelSide):
+    """The rows of a side that expire; see `spark_bridge.views.expiring_rows.ExpiringRows`.
+
+    Production tells which rows are late, and when rows leave.  Arguments as for `ModelSide`.
+    """
+
+    def __init__(self, model: ModelView, plan: ViewPlan, root: SimulatedRoot, fails: Fails) -> None:
+        super().__init__(model, plan, root, fails)
+        self._followed = FollowedWatermarks(plan)
+
+    def open(self, version: ViewVersion) -> None:
+        super().open(version)
+        self._followed.open(version)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        if not self._followed.are_known and not rows.watermarks and not self.changes.is_kept:
+            return super().apply(rows)  # a piece of a backfill
+        found = [Span(each.file, row, row + 1) for each in self._computed(rows.frames) for row in range(*each[1:])]
+        if found:
+            places = places_of(found).append_column(_NUMBER, pa.array(range(len(found))))
+            in_time = [found[number] for number in self._followed.in_time(places).column(_NUMBER).to_pylist()]
+            if in_time:
+                self._follow(in_time, frozenset())
+        bound = self._followed.next_bound()
+        if bound is not None:
+            rest = [Span(each.file, row, row + 1) for each in self._rows for row in range(*each[1:])]
+            self._commit(tuple(each for each in rest if event_time_us(each.file, each.start) >= bound))
+            self.changes.expire(TIME, bound)
+        self._followed.advance(rows.watermarks)
+        return self._version()
+
+    def take_late(self) -> list[LateRows]:
+        return self._followed.take_late()
+
+    def _version(self) -> ViewVersion:
+        return replace(super()._version(), progress=self._followed.progress)
+
+
 class ComputedParents:
     """The rows of leaves in an epoch, see `spark_bridge.views.derived_views.RowsOfParents`.
 
@@ -260,7 +326,9 @@ class ComputedParents:
             pairs = in_order(Pair(at, None) for at in rows.column(AT).to_pylist())
         else:
             assert isinstance(leaf, JoinPlan), "other leaves are not simulated"
-            pairs = joined(leaf.kind, self._rows(leaf.left), self._rows(leaf.right))
+            bounds = leaf.between
+            within = None if bounds is None else (bounds.least_us, bounds.most_us)
+            pairs = joined(leaf.kind, self._rows(leaf.left), self._rows(leaf.right), within)
         frames: Any = {name: pairs}
         return EpochRows(frames, 0, 1, 0)
 
@@ -287,8 +355,11 @@ class ComputedParents:
 
     def _joined(self, join: JoinPlan) -> pa.Table:
         left, right = (self._sides.of(self.by_name[name]) for name in join.sides)
-        rows = changed_rows(join, join.names, left, right, _EqualKeys())
-        return rows.filter(pc.equal(rows.column(LEFT_KEY), rows.column(RIGHT_KEY))) if join.kind == "inner" else rows
+        rows = changed_rows(join, join.names, left, right, _Condition())
+        if join.kind != "inner":
+            return rows
+        names = [LEFT_KEY, RIGHT_KEY, *([] if join.between is None else [LEFT_TIME, RIGHT_TIME])]
+        return rows.filter(_Condition(join.between).of_columns(*map(rows.column, names)))
 
     def _rows(self, name: str) -> list[SideRow]:
         version = self.by_name[name].version
@@ -354,7 +425,7 @@ def _rows_of(spans: Iterable[Span]) -> list[SideRow]:
 def _table(model: ModelView, spans: Iterable[Span], *, has_files: bool) -> pa.Table:
     """Rows of a hidden view; the file, by which rows leave, comes first."""
     spans = [*spans]
-    table = _rows_below(model, spans) if isinstance(model, RowsBelow) else _side(spans)
+    table = _rows_below(model, spans) if isinstance(model, RowsBelow) else _side(model, spans)
     if not has_files:
         return table
     files = [path_fingerprint(*span.file[:2]) for span in spans for _ in range(span.start, span.end)]
@@ -367,8 +438,11 @@ def _rows_below(model: RowsBelow, spans: Iterable[Span]) -> pa.Table:
     return pa.table([pa.array(each, field.type) for each, field in zip(columns, BELOW, strict=True)], schema=BELOW)
 
 
-def _side(spans: Iterable[Span]) -> pa.Table:
+def _side(model: ModelView, spans: Iterable[Span]) -> pa.Table:
     rows = _rows_of(spans)
     hashes = [None if row.key is None else row.key // _KEYS_A_HASH for row in rows]
     columns = [pa.array([row.at for row in rows], pa.string()), pa.array([row.key for row in rows], pa.int64())]
-    return pa.table([*columns, pa.array(hashes, pa.int64())], schema=SIDE)
+    table = pa.table([*columns, pa.array(hashes, pa.int64())], schema=SIDE)
+    if not follows_watermarks(model):
+        return table
+    return table.add_column(2, EXPIRING_SIDE.field(TIME), pa.array([row.time_us for row in rows], pa.timestamp("us")))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
-from slackwater.testing.simulation.model_views.model_closing import ModelClosingView, closes
+from slackwater.testing.simulation.model_views.model_closing import ModelClosingView
 from slackwater.testing.simulation.model_views.model_datasets import CorrectedSpans, Fails, ModelDatasets
 from slackwater.testing.simulation.model_views.model_derived_view import ModelDerivedView, ModelParentRows
 from slackwater.testing.simulation.model_views.model_full_view import ModelFullView
@@ -34,6 +34,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedView, DerivedViews
@@ -43,7 +44,7 @@ from state.clock import Clock
 from state.epoch import epoch_time_us
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD, declared_name
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -158,8 +159,7 @@ class ModelMaterializer:
             self._take_changes,
             self._run,
         )
-        closing = [view for view in self._open.values() if isinstance(view, ModelClosingView)]
-        return replace(done, late=tuple(late for view in closing for late in view.take_late()))
+        return replace(done, late=tuple(late for view in self._open.values() for late in view.take_late()))
 
     def backfill(self) -> bool:
         due = self._recorded.next_due()
@@ -189,7 +189,7 @@ class ModelMaterializer:
         return {}
 
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
-        if self._recorded.has_news or any(self._closes(name, watermarks) for name in self._declared):
+        if self._recorded.has_news or any(self._is_behind(name, watermarks) for name in self._declared):
             return True
         return self._recorded.are_timers_due()
 
@@ -229,18 +229,24 @@ class ModelMaterializer:
             for name in sorted(self._declared)
             if name not in self._recorded.versions
             or not self._models[name].sources.isdisjoint(rows.frames)
-            or self._closes(name, rows.watermarks)
+            or self._is_behind(name, rows.watermarks)
         }
         for source, of in blocks.items():
             if stored := [each.stored for each in of if each.stored is not None]:
                 work[self._stored_rows[source].name] = partial(self._stored(source).apply, stored)
         return work
 
-    def _closes(self, name: str, watermarks: Mapping[str, int]) -> bool:
+    def _is_behind(self, name: str, watermarks: Mapping[str, int]) -> bool:
+        """Whether windows can be closed, or rows expire."""
         version = self._recorded.versions.get(name)
-        return version is not None and closes(self._plans[name], version, watermarks)
+        return self._follows(name) and is_behind(self._plans[name], version, watermarks)
+
+    def _follows(self, name: str) -> bool:
+        return follows_watermarks(self._plans[name], {*map(declared_name, self._derived.unshown)})
 
     def _bring_up_to_date(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
+        if not self._follows(name):
+            rows = replace(rows, watermarks={})
         if name not in self._recorded.versions:
             return self._created(epoch, name, rows)
         return replace(self._opened(name).apply(rows), name=name)

@@ -17,17 +17,31 @@ from slackwater.testing.simulation.model_views.model_view import (
     TimedRows,
     TimeFilter,
     boundary_us,
+    follows_watermarks,
     hidden_in,
 )
 from slackwater.testing.simulation.world.file_rows import SCHEMA
-from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, ComputedLeaf, JoinPlan, TimeBound, TimedPlan
-from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
+from spark_bridge.analysis.computed_leaves import (
+    LEFT,
+    RIGHT,
+    Between,
+    ComputedLeaf,
+    EventTime,
+    JoinPlan,
+    TimeBound,
+    TimedPlan,
+)
+from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, is_view
 
 AT, KEY = "at", "key"
 SIDE = pa.schema([(AT, pa.string()), (KEY, pa.int64()), JOIN_FIELD])
 """The rows of a side of a join."""
+TIME = "x"
+EXPIRING_SIDE = pa.schema([(AT, pa.string()), (KEY, pa.int64()), (TIME, pa.timestamp("us")), JOIN_FIELD])
+"""Those of a side whose rows expire."""
+LEFT_TIME, RIGHT_TIME = "left_time", "right_time"
 LEFT_AT, LEFT_KEY, RIGHT_AT, RIGHT_KEY, EXISTS = "left_at", "left_key", "right_at", "right_key", "exists"
 FIRST, LAST = "first", "last"
 BELOW = pa.schema([(AT, pa.string()), (FIRST, pa.int64()), (LAST, pa.int64())])
@@ -52,6 +66,8 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
     if isinstance(view, SideOfJoin | RowsBelow) and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
     what = f"rows below {view.filter}" if isinstance(view, RowsBelow) else "groups"
+    join = view.join if isinstance(view, SideOfJoin) else None
+    expiry = None if join is None else dict(_join_plan(join).expiries)[view.name]
     content = f"{'rows' if isinstance(view, SideOfJoin) else what} of {', '.join(sorted(view.sources))}"
     closing = Closing(min(view.sources), 0) if isinstance(view, ClosedWindows) else None
     return ViewPlan(
@@ -61,20 +77,27 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         views=tuple(filter(is_view, view.parents)),
         parents=view.parents,
         columns={_LEAF: frozenset()} if computed else columns,
-        schema=SIDE if isinstance(view, SideOfJoin) else BELOW if isinstance(view, RowsBelow) else SCHEMA,
+        schema=_schema(view),
         key=(),
         is_changing=False,
         identity=view.name,
-        definition=view.name + ON_CLOSE if closing else view.name,
+        definition=view.name + (ON_CLOSE if closing else BY_WATERMARK if follows_watermarks(view) else ""),
         reason="",
         plan=nothing,
         timestamps=nothing,
         leaves={},
         computed=computed,
-        content=None if is_view(view.name) else content,
+        content=None if is_view(view.name) or expiry else content,
         closing=closing,
+        expiry=expiry,
         inner=tuple(plan_of(each, materialized) for each in hidden_in(view)),
     )
+
+
+def _schema(view: ModelView) -> pa.Schema:
+    if isinstance(view, SideOfJoin):
+        return SIDE if view.join is None else EXPIRING_SIDE
+    return BELOW if isinstance(view, RowsBelow) else SCHEMA
 
 
 def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
@@ -107,6 +130,11 @@ def _join_plan(view: JoinOfSources) -> JoinPlan:
         columns += [(RIGHT_AT, RIGHT, AT), (RIGHT_KEY, RIGHT, KEY)]
     if view.kind == "existence":
         columns.append((EXISTS, LEFT, None))
+    condition_columns, between = [(LEFT, KEY), (RIGHT, KEY)], None
+    if view.within is not None:
+        columns += [(LEFT_TIME, LEFT, TIME), (RIGHT_TIME, RIGHT, TIME)] if view.kind == "inner" else []
+        condition_columns += [(LEFT, TIME), (RIGHT, TIME)]
+        between = Between(EventTime(view.left, TIME), EventTime(view.right, TIME), *view.within)
     return JoinPlan(
         name=_LEAF,
         kind=view.kind,
@@ -119,5 +147,6 @@ def _join_plan(view: JoinOfSources) -> JoinPlan:
         plan=nothing,
         leaves={},
         condition=nothing,
-        condition_columns=((LEFT, KEY), (RIGHT, KEY)),
+        condition_columns=tuple(condition_columns),
+        between=between,
     )

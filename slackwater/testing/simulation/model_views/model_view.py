@@ -179,10 +179,11 @@ def window_end_us(file: FileKey, row: int) -> int:
 
 
 class SideRow(NamedTuple):
-    """A row of a side of a join: the place of the row, and its key; no key is equal to None."""
+    """A row of a side of a join: the place of the row, its key, and its event time; no key is equal to None."""
 
     at: str
     key: int | None
+    time_us: int
 
 
 class Pair(NamedTuple):
@@ -201,7 +202,13 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SideOfJoin(EveryRow):
-    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join."""
+    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join.
+
+    Args:
+        join: the join, if its rows expire.
+    """
+
+    join: JoinOfSources | None = None
 
 
 @dataclass(frozen=True)
@@ -213,12 +220,15 @@ class JoinOfSources:
         kind: of the join.
         left: the source of the left side.
         right: that of the right side.
+        within: the time of the right one of partners is at least, and at most, so many microseconds after that of the
+            left one; then rows expire by the watermarks.  None for partners at all times.
     """
 
     name: str
     kind: JoinKind
     left: str
     right: str
+    within: tuple[int, int] | None = None
     has_state: bool = False
     is_full: bool = False
 
@@ -248,7 +258,7 @@ class JoinOfSources:
             [row for file, rows in ingested.items() if file[0] == source for row in side_rows(file, rows)]
             for source in (self.left, self.right)
         )
-        expected = Pairs(joined(self.kind, left, right))
+        expected = Pairs(joined(self.kind, left, right, self.within))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
 
 
@@ -338,19 +348,28 @@ def timed_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[TimedRow, ...]:
     return tuple(found)
 
 
-def joined(kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow]) -> tuple[Pair, ...]:
-    """The rows of a join of rows, in their order."""
-    ours, theirs = _by_key(left), _by_key(right)
-    pairs = [Pair(row.at, other) for row in left for other in theirs.get(row.key, ())]
+def joined(
+    kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow], within: tuple[int, int] | None = None
+) -> tuple[Pair, ...]:
+    """The rows of a join of rows, in their order; see `JoinOfSources`."""
+    theirs = _by_key(right)
+    partners = {row.at: [each.at for each in theirs.get(row.key, ()) if are_near(row, each, within)] for row in left}
+    pairs = [Pair(row.at, other) for row in left for other in partners[row.at]]
     if kind in ("left", "full"):
-        pairs += [Pair(row.at, None) for row in left if row.key not in theirs]
+        pairs += [Pair(row.at, None) for row in left if not partners[row.at]]
     if kind == "full":
-        pairs += [Pair(None, row.at) for row in right if row.key not in ours]
+        met = {other for others in partners.values() for other in others}
+        pairs += [Pair(None, row.at) for row in right if row.at not in met]
     if kind in ("semi", "anti"):
-        pairs = [Pair(row.at, None) for row in left if (row.key in theirs) == (kind == "semi")]
+        pairs = [Pair(row.at, None) for row in left if bool(partners[row.at]) == (kind == "semi")]
     if kind == "existence":
-        pairs = [Pair(row.at, str(row.key in theirs)) for row in left]
+        pairs = [Pair(row.at, str(bool(partners[row.at]))) for row in left]
     return in_order(pairs)
+
+
+def are_near(left: SideRow, right: SideRow, within: tuple[int, int] | None) -> bool:
+    """Whether the times of two rows let them be partners."""
+    return within is None or within[0] <= right.time_us - left.time_us <= within[1]
 
 
 def in_order(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
@@ -365,15 +384,16 @@ def side_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[SideRow, ...]:
     first = crc32(path.encode())
     keys = [(first + row) % _KEYS for row in rows]
     return tuple(
-        SideRow(f"{source}/{path}@{version.hex()}#{row}", key or None) for row, key in zip(rows, keys, strict=True)
+        SideRow(f"{source}/{path}@{version.hex()}#{row}", key or None, event_time_us(file, row))
+        for row, key in zip(rows, keys, strict=True)
     )
 
 
-def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[str]]:
-    found: dict[int | None, list[str]] = {}
+def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[SideRow]]:
+    found: dict[int | None, list[SideRow]] = {}
     for row in rows:
         if row.key is not None:
-            found.setdefault(row.key, []).append(row.at)
+            found.setdefault(row.key, []).append(row)
     return found
 
 
@@ -382,8 +402,15 @@ def hidden_in(view: ModelView) -> list[ModelView]:
     if isinstance(view, TimedRows):
         return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):
-        return [SideOfJoin(name, frozenset({source})) for name, source in view.sides.items()]
+        join = None if view.within is None else view
+        return [SideOfJoin(name, frozenset({source}), join=join) for name, source in view.sides.items()]
     return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
+
+
+def follows_watermarks(view: ModelView) -> bool:
+    """Whether rows of a view are late, or leave, by the watermarks."""
+    join = view.join if isinstance(view, SideOfJoin) else view
+    return isinstance(view, ClosedWindows) or (isinstance(join, JoinOfSources) and join.within is not None)
 
 
 @lru_cache(maxsize=4096)

@@ -10,9 +10,10 @@ from actors.sources.source import OnChange
 from slackwater.commands.operations import AllowRemovalsCommand
 from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
-from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
+from slackwater.testing.simulation.promises.closing_checker import ClosingChecker, LateRowChecker
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
+from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
@@ -72,7 +73,9 @@ class Promises:
         self._order = ReadingOrderChecker(order)
         self._watermarks = WatermarkChecker(bucket, lateness_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
-        self._closing = ClosingChecker(disk.datasets, bucket, views, lateness_us)
+        self._late = LateRowChecker(bucket, lateness_us)
+        self._closing = ClosingChecker(disk.datasets, self._late, views)
+        self._expiry = ExpiryChecker(disk.datasets, self._late, views)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
@@ -85,8 +88,8 @@ class Promises:
 
     @property
     def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
-        """The file and the position of each row that came when its window was closed."""
-        return self._closing.late_rows
+        """The file and the position of each row that came too late for a view."""
+        return self._closing.late_rows + self._expiry.late_rows
 
     def on_version(self) -> None:
         """Checks every version of the store that was committed since the last call."""
@@ -222,7 +225,10 @@ class Promises:
         self._watermarks.check(tables)
         views = version.head.views.values()
         self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
-        self._closing.check(tables, views, ingested)
+        late = self._late.take(tables)
+        self._closing.check(tables, views, ingested, late)
+        self._expiry.check(tables, version.head.views, ingested, late)
+        self._late.on_checked(tables)
 
     def _tables_at(self, epoch: int) -> FileTables:
         """The rows about files at an epoch that a backfill reads."""

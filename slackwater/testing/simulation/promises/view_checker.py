@@ -6,7 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from actors.files import FileKey
-from slackwater.testing.simulation.model_views.model_view import ClosedWindows, ModelView, TimedRows, hidden_in
+from slackwater.testing.simulation.model_views.model_view import (
+    ModelView,
+    TimedRows,
+    follows_watermarks,
+    hidden_in,
+)
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
 from slackwater.testing.simulation.promises.file_tables import FileTables
@@ -74,15 +79,15 @@ class ViewChecker:
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
                     raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
-                if isinstance(model, ClosedWindows):
-                    self._check_error(frozen[view.name])
+                if follows_watermarks(model):
+                    self._check_error(frozen.get(view.name))
                 elif view.pinned_epoch is None:  # else it is a backfill that is not declared any more
                     self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
-            if isinstance(model, ClosedWindows) and view.pinned_epoch is None:
+            if follows_watermarks(model) and view.pinned_epoch is None:
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
-                continue  # see `ClosingChecker`
+                continue  # see `ClosingChecker` and `ExpiryChecker`
             if view.pinned_epoch is None or model.parents:
                 whole = stored
             else:
