@@ -28,6 +28,7 @@ from slackwater.testing.simulation.stories.steps import (
     CLOCK,
     COMMIT,
     CRASH,
+    DEATH,
     DROP_VIEW,
     EVENTS,
     FREEZE,
@@ -36,6 +37,7 @@ from slackwater.testing.simulation.stories.steps import (
     NODE,
     PAUSE,
     PIN,
+    RECOVERED,
     RESCALE,
     RESUME,
     ROWS,
@@ -172,6 +174,22 @@ def test_a_large_file_that_makes_progress_is_read_to_its_end_however_often_its_r
     deaths = [step for _ in range(9) for step in (ROWS, CRASH("fetch-0"))]
     for outcome in told(file("big", rows=60), START, *deaths, seeds=4, fetchers=1, epoch_rows=6, credit_rows=6):
         assert outcome.statuses == {"s/big": ("done",)}
+
+
+def test_a_row_of_which_no_state_was_heard_before_a_death_shows_that_the_file_makes_progress(told: Told) -> None:
+    twice = [DEATH("fetch-0"), RECOVERED, DEATH("fetch-0"), RECOVERED]
+    told(
+        START,
+        CAUGHT_UP,
+        file("large", rows=20),
+        *twice,
+        *([ROWS, *twice, ROWS, DEATH("coordinator"), RECOVERED] * 3),
+        fetchers=1,
+        concurrency=1,
+        epoch_rows=2,
+        credit_rows=3,
+        piece_rows=1,
+    )
 
 
 def test_nodes_that_are_lost_accuse_no_file(told: Told) -> None:
