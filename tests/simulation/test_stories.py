@@ -24,16 +24,19 @@ from slackwater.testing.simulation.stories.steps import (
     ASK,
     AT,
     BARRIER,
+    BRANCH,
     CAUGHT_UP,
     CLOCK,
     COMMIT,
     CRASH,
     DEATH,
+    DROP_BRANCH,
     DROP_VIEW,
     EVENTS,
     FREEZE,
     KILL,
     KILL_READER,
+    KILL_USERS,
     NODE,
     PAUSE,
     PIN,
@@ -663,3 +666,15 @@ def test_a_join_whose_rows_expire_is_that_of_the_rows_in_time_whatever_dies(told
         expiring=kind,
     )
     assert any(outcome.late_rows for outcome in outcomes)
+
+
+@pytest.mark.parametrize("who", few([KILL_USERS, KILL, CRASH("coordinator")], KILL_USERS), ids=repr)
+def test_a_root_keeps_what_its_branches_need_whoever_dies(told: Told, who: Step) -> None:
+    more = [step for rows in (1, 3) for step in (file("a", rows=rows), BARRIER)]
+    told(
+        *(file("a", rows=3), BARRIER, BRANCH("b"), EVENTS(10), who, START, *more),
+        *(BRANCH("b"), CAUGHT_UP, *more, DROP_BRANCH("b"), EVENTS(10), who, START, *more),
+        *(DROP_BRANCH("b"), CAUGHT_UP, BRANCH("b"), *more),
+        keep_epochs=1,
+        on_change="append",
+    )

@@ -29,6 +29,7 @@ from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.background import Background
+from slackwater.testing.simulation.world.branches import Branches
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
@@ -177,6 +178,8 @@ class World:
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, _PLACE)
         self.promises.pinned = self.pins.kept_at
+        self.branches: Branches = Branches(self)
+        self.promises.check_branches = self.branches.check
         self.backlog = Backlog(self.disk, self.bucket, removes=scenario.on_change == "replace")
         self.processes: list[SimulatedProcess] = []
         self._starts = 0
@@ -234,14 +237,16 @@ class World:
             if self.process is not None and self.process.alive:
                 self.process.drop_view(each)
 
-    def ask(self, command: Command) -> None:
-        """A user sends a command to the process that runs."""
+    def ask(self, command: Command) -> str | None:
+        """A user sends a command to the process that runs.  Returns its id; None if none runs."""
         process = self.process
-        if process is not None and process.alive:
-            self.inbox.ask(command, process.name)
-            for each in self.processes:
-                if each.alive:
-                    each.poll_commands()
+        if process is None or not process.alive:
+            return None
+        name = self.inbox.ask(command, process.name)
+        for each in self.processes:
+            if each.alive:
+                each.poll_commands()
+        return name
 
     def accept_changes(self) -> None:
         """The user declares that changed files end no later process."""

@@ -38,6 +38,7 @@ class Promises:
     Attributes:
         rows: number of committed rows.
         pinned: number of a version → the epochs that its owner must keep for readers.
+        check_branches: checks that the root has all that its branches refer to.
 
     Args:
         disk: the disk of the store and of the views.
@@ -79,6 +80,7 @@ class Promises:
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
+        self.check_branches: Callable[[], None] = lambda: None
         self.rows = 0
 
     @property
@@ -209,6 +211,7 @@ class Promises:
         """Checks that every retained epoch can be read and is unchanged: after a vacuum, and at the end."""
         self.on_version()
         self._views.check_unchanged(self._epochs.check_retained(self._disk.versions))
+        self.check_branches()
 
     def _check(self, number: int, version: MemoryVersion) -> None:
         record = self._epochs.check(number, version, self.pinned(number))

@@ -253,7 +253,11 @@ STOP = _request("STOP", lambda process: process.stop())
 
 def ASK(command: Command) -> Step:
     """A user sends a command to the run, from another process."""
-    return Step(f"ASK({command!r})", lambda world: world.ask(command))
+
+    def begin(world: World) -> None:
+        world.ask(command)
+
+    return Step(f"ASK({command!r})", begin)
 
 
 def TAG(name: str) -> Step:
@@ -293,6 +297,20 @@ def KILL_READER(reader: str) -> Step:
 
 TORN_PIN = Step("TORN_PIN", lambda world: world.pins.tear())
 """A power cut leaves half a pin, which holds nothing."""
+
+
+def BRANCH(name: str) -> Step:
+    """A user makes a branch at the last epoch, or goes on with one that was begun."""
+    return Step(f"BRANCH({name!r})", lambda world: world.branches.make(name))
+
+
+def DROP_BRANCH(name: str) -> Step:
+    """A user drops a branch."""
+    return Step(f"DROP_BRANCH({name!r})", lambda world: world.branches.drop(name))
+
+
+KILL_USERS = Step("KILL_USERS", lambda world: world.branches.kill())
+"""The users die who are making or dropping branches."""
 
 
 def ADD_VIEW(name: str) -> Step:
