@@ -29,5 +29,6 @@ Invariants:
     stories/                                              the words of a story, and stories made out of seeds
     world/                                                bucket, queue, root, clock, schedule
     hosting/                                              the process, its attempts, and the actors of one attempt
-    promises/                                             the checks of G1 to G6, and models of the views
+    model_views/                                          models of the views, and the materializer over them
+    promises/                                             the checks of G1 to G6
 """
