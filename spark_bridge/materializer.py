@@ -61,8 +61,6 @@ _Result = TypeVar("_Result")
 _TIDYING_SHARE = 0.25
 """Of the time of an epoch's work, for tidying after it at most.  The tasks that are due take a twentieth, so that they
 keep up however many views there are."""
-_TIMERS_EVERY_S = 5.0
-"""Rows that leave as time passes make an epoch of their own at most so often."""
 
 _ROWS = "over the rows of an epoch"
 _CORRECTION = "over the rows of corrected files"
@@ -114,7 +112,6 @@ class Materializer:
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
         self._queries, self._first, self._timed = LeafQueries(self._catalyst), FirstRows(), TimedRows()
-        self._looked_s = float("-inf")
         self._tidying_s = 0.0
         self._tier = MemoryTier(join_memory_bytes)
         self._before = RowsBefore(self._opened, self._log, self._tier)
@@ -239,19 +236,12 @@ class Materializer:
             return True
         if self._incremental.has_closing(self._recorded.versions, watermarks, self._waiting):
             return True
-        return self._are_timers_due()
+        return self._recorded.are_timers_due()
 
     @property
     def _waiting(self) -> set[str]:
         """The declared views that lack rows of what they read."""
         return set(map(declared_name, self._derived.unshown))
-
-    def _are_timers_due(self) -> bool:
-        now_s = self._clock.monotonic()
-        if now_s < self._looked_s + _TIMERS_EVERY_S:
-            return False
-        self._looked_s = now_s
-        return self._recorded.are_due
 
     @property
     def behind(self) -> frozenset[str]:

@@ -73,8 +73,9 @@ class CoordinateExecutor:
         self._definition, self._next_epoch = definition, next_epoch
         self._first_epoch = next_epoch(head.epoch)
         is_hasty = plan.files_at_once is not None
+        poisoned = recovered.poisoned(plan.poisoned)
         samples = {
-            source.name: SchemaSample(source, recovered.num_waiting(source.name, plan.poisoned), is_hasty=is_hasty)
+            source.name: SchemaSample(source, recovered.num_waiting(source.name, poisoned), is_hasty=is_hasty)
             for source in definition.sources
         }
         self._schemas = SchemaDecisions(definition, recovered.catalog, samples)

@@ -22,6 +22,19 @@ class RunTotals:
 
 
 @dataclass(frozen=True)
+class Poisoned:
+    """A version that is given up.
+
+    Args:
+        reason: for people.
+        rows: its committed rows, as far as the failed attempts have told; with more of them it is not to blame.
+    """
+
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class AttemptPlan:
     """The beginning of an attempt.
 
@@ -35,7 +48,7 @@ class AttemptPlan:
         replaces: runs that this one replaces: their terms do not fence it, however late they come.
         so_far: commits of the earlier attempts.
         files_at_once: number of files that may be read at a time after an epoch that killed; None for no limit.
-        poisoned: version that is given up → the reason.
+        poisoned: the versions that are given up.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
         num_fetchers: number of fetch actors of the last attempt; None for the fewest.
         fetcher_bounds: the fewest and the most fetch actors; None for those of the settings.
@@ -50,7 +63,7 @@ class AttemptPlan:
     replaces: frozenset[str] = frozenset()
     so_far: RunTotals = RunTotals()
     files_at_once: int | None = None
-    poisoned: Mapping[FileKey, str] = field(default_factory=dict)
+    poisoned: Mapping[FileKey, Poisoned] = field(default_factory=dict)
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     num_fetchers: int | None = None
     fetcher_bounds: tuple[int, int] | None = None

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from actors.files import FileKey
 from actors.listing.listing_state import ListedState
-from actors.recovery.attempt_plan import AttemptPlan
+from actors.recovery.attempt_plan import AttemptPlan, Poisoned
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
@@ -42,6 +42,15 @@ class RecoveredState(CommittedFiles):
     views: Mapping[str, ViewVersion]
     listed: Mapping[str, ListedState]
     unacknowledged: Sequence[EpochRecord]
+
+    def poisoned(self, accused: Mapping[FileKey, Poisoned]) -> dict[FileKey, str]:
+        """The versions that are given up, and the reasons: not those with rows that were committed since.
+
+        Args:
+            accused: those that earlier attempts have accused, see `AttemptPlan`.
+        """
+        rows = {each.key: each.row_offset for each in self.unfinished}
+        return {file: each.reason for file, each in accused.items() if rows.get(file, each.rows) <= each.rows}
 
     def num_waiting(self, source: str, poisoned: Container[FileKey]) -> int:
         """The number of unfinished objects of a source.

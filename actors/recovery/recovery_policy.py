@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from actors.files import FileKey, PathKey
 from actors.protocol.run_state import RunState
+from actors.recovery.attempt_plan import Poisoned
 from actors.settings import RecoverySettings
 from state.errors import (
     AccessDeniedError,
@@ -68,14 +69,15 @@ class NextAttempt:
 
     pause_s: float
     files_at_once: int | None
-    poisoned: Mapping[FileKey, str]
+    poisoned: Mapping[FileKey, Poisoned]
 
 
 class RecoveryPolicy:
     """The failures of one run, and the decisions that follow them.
 
     An epoch that killed twice is tried with half of its files, down to one.  A version that was alone in three epochs
-    that killed, without a committed row of it between them, is poisoned; a later version of the file is not.  When
+    that killed, without a committed row of it between them, is poisoned; a later version of the file is not.  The last
+    state of an attempt may lack a commit, so the next attempt compares the rows with the store.  When
     three files in a row are poisoned, no file is to blame, and the run is over; it is also over when its tries are used
     up.  Every committed file or row resets the count, unless failures are frequent.
 
@@ -90,7 +92,7 @@ class RecoveryPolicy:
         self._recent: deque[float] = deque(maxlen=_OFTEN)
         self._files_at_once: int | None = None
         self._alone: dict[FileKey, _Alone] = {}
-        self._poisoned: dict[FileKey, str] = {}
+        self._poisoned: dict[FileKey, Poisoned] = {}
         self._poisoned_in_a_row = 0
 
     def on_failure(self, error: Exception, state: RunState, now_s: float) -> NextAttempt | None:
@@ -147,7 +149,8 @@ class RecoveryPolicy:
             self._alone[file] = _Alone(rows, tries)
         poisoned = [file for file in suspects if self._alone[file].tries >= _TRIES_ALONE]
         for file in poisoned:
-            self._poisoned[file] = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
+            reason = f"poison: alone it ended {_TRIES_ALONE} attempts, the last with: {error}"
+            self._poisoned[file] = Poisoned(reason, suspects[file])
         if poisoned:
             self._poisoned_in_a_row += 1
             self._failures = 1

@@ -115,7 +115,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             mapping=self._executor.mapping,
             recovered=recovered,
             open_sources=self._executor.open_schemas,
-            poisoned=self._plan.poisoned,
+            poisoned=recovered.poisoned(self._plan.poisoned),
             spent=self._plan.spent,
             stored=self._executor.stored_paths,
         )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import SystemRandom  # noqa: TID251 - chance begins here
 
 from actors.sources.source import SourceDefinition
+from slackwater.branching.branch_steps import end_branch, forget_branch, make_branch
 from slackwater.commands.ask import TIMEOUT_S, ask
 from slackwater.commands.maintenance import run_as_owner
 from slackwater.commands.operations import BranchTagCommand
@@ -22,7 +23,7 @@ from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog, put_source
 from state.tables.delta import Delta, DeltaBuilder
-from state.upkeep.branches import Branch, branch_tag, branches_of, check_branch_name, dropping_tag
+from state.upkeep.branches import Branch, branches_of, check_branch_name
 
 _CLOCK = SystemClock()
 
@@ -65,21 +66,9 @@ def branch(
     check_branch_name(name)
     store = open_root(root, storage_options)
     location = Location(os.fspath(root), storage_options or {})
-    files = BranchFiles(location, name, _CLOCK)
-    number = _noted(location, name, epoch)
-    if number is None:
-        if files.are_there:
-            raise UsageError(f"{files.location} has files already: choose another name, or delete them")
-        number = store.snapshot(epoch).epoch
-        _change_tag(location, branch_tag(name), number, timeout_s)
-    elif files.is_whole:
-        raise UsageError(f"branch {name!r} of {location} exists, at epoch {number}: choose another name, or drop it")
-    files.make(number, _definitions(location, files.location, number))
-    known = branches_of(LanceStateStore.open(location, _CLOCK, read_only=True).head.tags).get(name)
-    if known is None or known.is_dropping:
-        files.delete_store()  # some may be written after those that the drop has deleted
-        files.delete_rest()
-        raise UsageError(f"branch {name!r} was dropped while it was made: make it again")
+    files = _Files(location, name)
+    notes = _Notes(location, timeout_s)
+    make_branch(name, files, notes, lambda: store.snapshot(epoch).epoch, is_chosen=epoch is not None)
     return open_root(files.location.url, storage_options)
 
 
@@ -111,14 +100,13 @@ def drop_branch(
     """
     location = Location(os.fspath(root), storage_options or {})
     known = branch_of(location, name)
-    files = BranchFiles(location, name, _CLOCK)
+    files, notes = _Files(location, name), _Notes(location, timeout_s)
 
     def end(store: StateStore | None) -> None:
         own = branches_of(store.head.tags) if store is not None else {}
         if own:
             raise UsageError(f"branch {name!r} has branches itself, drop these first: {', '.join(own)}")
-        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)
-        files.delete_store()
+        end_branch(name, known.epoch, files, notes)
 
     try:
         # As its owner: no run begins on the branch, and no branch of it, until its store is gone.
@@ -128,10 +116,7 @@ def drop_branch(
         if not (known.is_dropping or isinstance(error, StoreNotFoundError)):
             raise
         end(None)
-    files.delete_rest()
-    if branch_tag(name) in LanceStateStore.open(location, _CLOCK, read_only=True).head.tags:
-        _change_tag(location, branch_tag(name), None, timeout_s)
-    _change_tag(location, dropping_tag(name), None, timeout_s)
+    forget_branch(name, files, notes)
 
 
 def branch_of(root: Location, name: str) -> Branch:
@@ -147,17 +132,44 @@ def branch_of(root: Location, name: str) -> Branch:
     return known[name]
 
 
-def _noted(root: Location, name: str, epoch: int | str | None) -> int | None:
-    """The epoch of a branch that the root knows; None for a new one."""
-    try:
-        known = branch_of(root, name)
-    except NotFoundError:
-        return None
-    if known.is_dropping:
-        raise UsageError(f"branch {name!r} is being dropped: finish that with `drop-branch`, then make it again")
-    if epoch is not None and open_root(root.url, root.storage_options).snapshot(epoch).epoch != known.epoch:
-        raise UsageError(f"branch {name!r} of {root} exists, at epoch {known.epoch}: choose another name, or drop it")
-    return known.epoch
+class _Files(BranchFiles):
+    """The files of a branch, see `FilesOfBranch`.
+
+    Args:
+        root: the root above it.
+        name: its name.
+    """
+
+    def __init__(self, root: Location, name: str) -> None:
+        super().__init__(root, name, _CLOCK)
+        self._above = root
+
+    def __str__(self) -> str:
+        return str(self.location)
+
+    def make(self, epoch: int, definitions: Delta | None = None) -> None:
+        super().make(epoch, _definitions(self._above, self.location, epoch) if definitions is None else definitions)
+
+
+class _Notes:
+    """See `NotesOfRoot`; without an owner of the root, this process notes.
+
+    Args:
+        root: the root.
+        timeout_s: seconds to wait for its owner.
+    """
+
+    def __init__(self, root: Location, timeout_s: float) -> None:
+        self._root, self._timeout_s = root, timeout_s
+
+    def __str__(self) -> str:
+        return str(self._root)
+
+    def tags(self) -> Mapping[str, int]:
+        return LanceStateStore.open(self._root, _CLOCK, read_only=True).head.tags
+
+    def note(self, tag: str, epoch: int | None) -> None:
+        _change_tag(self._root, tag, epoch, self._timeout_s)
 
 
 def _change_tag(root: Location, tag: str, epoch: int | None, timeout_s: float) -> None:

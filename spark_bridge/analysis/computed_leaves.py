@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from spark_bridge.catalyst.catalyst import Plan
-    from spark_bridge.catalyst.timed_conditions import TimeBound
 
 JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
 """The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
@@ -388,6 +388,70 @@ class BesidePlan:
         """What it computes of which views, for an identity."""
         values = " and ".join(each.view for each in self.values)
         return f"{self.name} of {self.rows} beside {values} is {self.identity}"
+
+
+class Boundary(Protocol):
+    """An expression of the time alone, see `spark_bridge.catalyst.timed_conditions.Boundary`."""
+
+    def at(self, time_us: int) -> int: ...
+
+
+@dataclass(frozen=True, eq=False)
+class TimeBound:
+    """A condition on the time over stored rows.
+
+    Args:
+        column: with the values of the rows.
+        kind: its type.
+        leaves: see `spark_bridge.catalyst.timed_conditions.TimedCondition`.
+        at_equal: as `leaves`.
+        boundary: the boundary in time.
+    """
+
+    column: str
+    kind: pa.DataType
+    leaves: bool
+    at_equal: bool
+    boundary: Boundary = field(repr=False)
+
+    def at(self, time_us: int) -> int:
+        """The boundary at a time, in microseconds since 1970: a number, as Arrow stores it."""
+        return self.boundary.at(time_us)
+
+    def has_reached(self, value: int, time_us: int) -> bool:
+        """Whether the boundary has reached a value at a time."""
+        boundary = self.at(time_us)
+        return value < boundary or (self.at_equal and value == boundary)
+
+    def reached(self, time_us: int) -> pc.Expression:
+        """Whether the boundary has reached a row at a time; null for a row without a value."""
+        return self._reached(self.at(time_us))
+
+    def keeps(self, time_us: int) -> pc.Expression:
+        """Whether a row fulfils the condition at a time."""
+        return ~self.reached(time_us) if self.leaves else self.reached(time_us)
+
+    def turns(self, begun_us: int, time_us: int) -> pc.Expression | None:
+        """Whether a row fulfils the condition at one of two times alone; None if no row can."""
+        low, high = sorted([self.at(begun_us), self.at(time_us)])
+        return None if low == high else self._reached(high) & ~self._reached(low)
+
+    def goes_back(self, begun_us: int, time_us: int) -> bool:
+        """Whether the boundary is before that of an earlier time, as that of `hour(now())` is after midnight."""
+        return self.at(time_us) < self.at(begun_us)
+
+    def _reached(self, boundary: int) -> pc.Expression:
+        value, limit = pc.field(self.column), pa.array([boundary], self._number).cast(self.kind)[0]
+        return value <= limit if self.at_equal else value < limit
+
+    @property
+    def _number(self) -> pa.DataType:
+        return pa.int32() if pa.types.is_date32(self.kind) else pa.int64()
+
+    def first_of(self, values: pa.ChunkedArray) -> int | None:
+        """The least of some values, as a number; None without one."""
+        first: int | None = pc.min(values.cast(self._number)).as_py()
+        return first
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,6 +73,7 @@ from spark_bridge.analysis.computed_leaves import (
     JoinPlan,
     LimitPlan,
     SingleValue,
+    TimeBound,
     TimedPlan,
     WholePlan,
     WindowPlan,
@@ -86,7 +87,7 @@ from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.catalyst.single_values import SingleRows
 from spark_bridge.catalyst.time_bounds import time_bounds
 from spark_bridge.catalyst.time_windows import column_origin
-from spark_bridge.catalyst.timed_conditions import Boundary, TimeBound, TimedCondition, timed_conditions
+from spark_bridge.catalyst.timed_conditions import Boundary, TimedCondition, timed_conditions
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 

@@ -169,7 +169,8 @@ class ParentRows:
             case BesidePlan():
                 return self._beside.all(leaf, columns, values)
             case TimedPlan():
-                return self._timed.all(self._parents, leaf, columns, values, self._times(leaf)[1])
+                kept = self._timed.kept(leaf, self._times(leaf)[1])
+                return self._parents.all(leaf.rows, columns, WantedRows(values=values, also=kept))
             case _:
                 return self._touched.all(leaf, columns, values)
 

@@ -13,21 +13,32 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from threading import Lock
+from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.analysis.computed_leaves import TimedPlan
-from spark_bridge.catalyst.leaves import LeafRows
-from spark_bridge.catalyst.timed_conditions import TimeBound
-from spark_bridge.changes.change_set import with_weights
+from spark_bridge.analysis.computed_leaves import TimeBound, TimedPlan
+from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.equal_rows import different
-from spark_bridge.changes.parents import Parents
-from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import WEIGHT_FIELD
+
+if TYPE_CHECKING:
+    import lance
+
+
+class StoredParents(Protocol):
+    """The parents of views in an epoch, and their stored rows; see `spark_bridge.changes.parents.Parents`."""
+
+    @property
+    def by_name(self) -> Mapping[str, Parent]: ...
+
+    def gone(self, name: str) -> pa.Table: ...
+
+    def dataset(self, name: str) -> lance.LanceDataset: ...
 
 
 class TimedRows:
@@ -40,7 +51,9 @@ class TimedRows:
         self._lock = Lock()
         self._next: WeakKeyDictionary[TimedPlan, dict[TimeBound, int | None]] = WeakKeyDictionary()
 
-    def changed(self, parents: Parents, timed: TimedPlan, columns: list[str], begun_us: int, time_us: int) -> pa.Table:
+    def changed(
+        self, parents: StoredParents, timed: TimedPlan, columns: list[str], begun_us: int, time_us: int
+    ) -> pa.Table:
         """The rows that leave and those that come, with their weights at the end.
 
         Args:
@@ -64,22 +77,17 @@ class TimedRows:
         both = with_weights(pa.concat_tables(gone), pa.concat_tables(new))
         return different(both.select([*columns, WEIGHT_FIELD.name]))
 
-    def all(
-        self, parents: Parents, timed: TimedPlan, columns: list[str], values: Mapping[str, pa.Array], time_us: int
-    ) -> tuple[LeafRows, int]:
-        """All rows at a time, or at least those with these values, and the size of what is read, in bytes.
+    def kept(self, timed: TimedPlan, time_us: int) -> pc.Expression:
+        """Whether a row is kept at a time, for a reading of all rows.
 
         Args:
-            parents: see `changed`.
             timed: the filter.
-            columns: see `changed`.
-            values: column → its values.
             time_us: the time, in microseconds since 1970.
         """
         self._forget(timed)  # rows may have come before that `changed` has not seen
-        return parents.all(timed.rows, columns, WantedRows(values=values, also=_kept_at(timed, time_us)))
+        return _kept_at(timed, time_us)
 
-    def are_due(self, parents: Parents, timed: TimedPlan, begun_us: int, time_us: int) -> bool:
+    def are_due(self, parents: StoredParents, timed: TimedPlan, begun_us: int, time_us: int) -> bool:
         """Whether the time reaches a row between two times.  Arguments as for `changed`."""
         with self._lock:
             known = self._next.setdefault(timed, {})
@@ -109,7 +117,7 @@ class TimedRows:
             known[bound] = min(found, default=None)
 
     @staticmethod
-    def _turned(parents: Parents, timed: TimedPlan, read: list[str], begun_us: int, time_us: int) -> pa.Table:
+    def _turned(parents: StoredParents, timed: TimedPlan, read: list[str], begun_us: int, time_us: int) -> pa.Table:
         """The rows after the changes that may be kept at one of the two times alone."""
         turning = [each for bound in timed.bounds if (each := bound.turns(begun_us, time_us)) is not None]
         dataset = parents.dataset(timed.rows)
@@ -129,7 +137,7 @@ def _kept_at(timed: TimedPlan, time_us: int) -> pc.Expression:
     return reduce(lambda one, other: one & other, (each.keeps(time_us) for each in timed.bounds))
 
 
-def _first_after(parents: Parents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:
+def _first_after(parents: StoredParents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:
     """The least value of all rows that the time has not reached."""
     batches = parents.dataset(timed.rows).scanner(columns=[bound.column], filter=~bound.reached(time_us)).to_batches()
     return min(_firsts(bound, batches), default=None)

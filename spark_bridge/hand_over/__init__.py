@@ -3,6 +3,7 @@
     blocks ───────── row_hand_over, blocks ──→ EpochRows: one DataFrame per source, for all views
     HistoryPiece ─── row_hand_over ──────────→ EpochRows, with the time of its epoch; stored rows by dataset_frame
     dataset ──────── dataset_frame ──────────→ a DataFrame
+    late rows ────── followed_watermarks ────→ LateRows, by the watermarks that the rows of a view follow
 
 `EpochViews` is the answer of the materializer: the versions of all views.
 

@@ -23,6 +23,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, state_path, time_in_sql, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.hand_over.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
@@ -131,9 +132,3 @@ class ClosingView(AggregateView):
 
     def _version(self, table: ViewTable) -> ViewVersion:
         return replace(super()._version(table), progress=json.dumps({"closed": self._closed, "late": self._num_late}))
-
-
-def closed_until(version: ViewVersion) -> int | None:
-    """The watermark up to which the windows of a view are closed, in microseconds since 1970; None before the first."""
-    closed: int | None = version.noted.get("closed")
-    return closed

@@ -13,11 +13,12 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
-from spark_bridge.views.closing_view import ClosingView, closed_until
-from spark_bridge.views.expiring_rows import AgingRows, ExpiringRows, followed_watermarks
+from spark_bridge.views.closing_view import ClosingView
+from spark_bridge.views.expiring_rows import AgingRows, ExpiringRows
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
 from spark_bridge.work_cost import count
@@ -131,9 +132,9 @@ class IncrementalViews:
         """
         untimed, work = replace(rows, watermarks={}), dict[str, Callable[[], ViewVersion]]()
         for name, plan in self.plans.items():
-            given, version = rows if _follows_watermarks(plan, waiting) else untimed, versions.get(name)
+            given, version = rows if follows_watermarks(plan, waiting) else untimed, versions.get(name)
             is_touched = version is None or not {*sources}.isdisjoint(plan.sources)
-            if is_touched or _is_behind(plan, version, given.watermarks):
+            if is_touched or is_behind(plan, version, given.watermarks):
                 work[name] = partial(self._apply, epoch, plan, given, version)
         return work
 
@@ -148,9 +149,9 @@ class IncrementalViews:
             waiting: see `work`.
         """
         return any(
-            _is_behind(plan, versions[name], watermarks)
+            is_behind(plan, versions[name], watermarks)
             for name, plan in self.plans.items()
-            if name in versions and _follows_watermarks(plan, waiting)
+            if name in versions and follows_watermarks(plan, waiting)
         )
 
     @property
@@ -221,23 +222,3 @@ class IncrementalViews:
 
     def _keep_changes(self, name: str, view: View) -> None:
         view.changes.is_kept = name in self._read
-
-
-def _follows_watermarks(plan: ViewPlan, waiting: Collection[str]) -> bool:
-    """Whether a view follows watermarks now: rows do not expire before the view that joins them has all of them."""
-    return plan.closing is not None or (plan.expiry is not None and declared_name(plan.name) not in waiting)
-
-
-def _is_behind(plan: ViewPlan, version: ViewVersion | None, watermarks: Mapping[str, int]) -> bool:
-    """Whether a watermark is higher than the one that a version follows; those of other views count for nothing."""
-    if version is None or not watermarks:
-        return False
-    if plan.closing is not None:
-        closed, sources = closed_until(version), {plan.closing.source}
-        followed = {} if closed is None else {plan.closing.source: closed}
-    elif plan.expiry is not None:
-        followed, sources = followed_watermarks(version), plan.expiry.sources
-    else:
-        return False
-    known = {source: watermarks[source] for source in sources if source in watermarks}
-    return any(source not in followed or followed[source] < us for source, us in known.items())

@@ -38,6 +38,8 @@ Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
+TIMERS_EVERY_S = 5.0
+"""Rows that leave as time passes make an epoch of their own at most so often."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class RecordedViews:
         self._regrouped: dict[str, PlannedView] = {}
         self._maintained: set[str] = set()
         self._epoch = self._rows_epoch = 0
+        self._looked_s = float("-inf")
         self.versions: dict[str, ViewVersion] = {}
         self.ingested: set[str] = set()
 
@@ -270,9 +273,15 @@ class RecordedViews:
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
-    @property
-    def are_due(self) -> bool:
-        """Whether an epoch that is made now takes rows out of a view, or lets some in, as time has passed."""
+    def are_timers_due(self) -> bool:
+        """Whether an epoch that is made now takes rows out of a view, or lets some in, as time has passed.
+
+        It looks at most once in five seconds.
+        """
+        now_s = self._clock.monotonic()
+        if now_s < self._looked_s + TIMERS_EVERY_S:
+            return False
+        self._looked_s = now_s
         return self._derived.are_due(next_epoch(self._clock, self._epoch), self._parents({}), self.versions)
 
     def shown(self, num_rows: Mapping[str, int | None]) -> list[ShownView]:

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _FILES = "state/lance/branch_files.py"
 _BRANCH = "slackwater/branching/branch.py"
+_STEPS = "slackwater/branching/branch_steps.py"
 _MERGE = "slackwater/branching/merge.py"
 _SAME = "slackwater/branching/same_files.py"
 _DIFFERENCE = "slackwater/reading/changes/view_difference.py"
@@ -21,7 +22,32 @@ BRANCH_MUTANTS = (
         "a root does not keep the epoch of a branch",
         "state/tables/records.py",
         (("frozenset(self.tags.values())", 'frozenset(e for t, e in self.tags.items() if "/" not in t)'),),
-        shown_by=_APART,
+        among="'BRANCH(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "a branch refers to files before its root notes it",
+        _STEPS,
+        (
+            (
+                "        root.note(branch_tag(name), epoch)\n",
+                "        files.make(epoch)\n        root.note(branch_tag(name), epoch)\n",
+            ),
+        ),
+        among="'BRANCH(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "a branch that is dropped while it is made stays",
+        _STEPS,
+        (("    if now is None or now.is_dropping:\n", "    if False:\n"),),
+        among="'BRANCH(' in repr(scenario.story)",
+        start=997,
+    ),
+    Mutant(
+        "a branch that was begun goes on at another epoch",
+        _STEPS,
+        (("        epoch = known.epoch\n        if (is", "        epoch = choose()\n        if (is"),),
+        among="'BRANCH(' in repr(scenario.story)",
+        start=215,
     ),
     Mutant(
         "a branch has all epochs of its root",
@@ -72,13 +98,11 @@ BRANCH_MUTANTS = (
     ),
     Mutant(
         "the files of a branch are deleted before the root notes it",
-        _BRANCH,
+        _STEPS,
         (
             (
-                "        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n"
-                "        files.delete_store()\n",
-                "        files.delete_store()\n"
-                "        _change_tag(location, dropping_tag(name), known.epoch, timeout_s)\n",
+                "    root.note(dropping_tag(name), epoch)\n    files.delete_store()\n",
+                "    files.delete_store()\n    root.note(dropping_tag(name), epoch)\n",
             ),
         ),
         shown_by=f"{_OF_BRANCHES}::test_a_branch_whose_dropping_died_at_any_step_is_dropped_by_the_next_try",

@@ -50,6 +50,13 @@ MUTANTS = (
         start=257,
     ),
     Mutant(
+        "rows that were committed after the last state of an attempt do not clear a file",
+        "actors/recovery/recovery.py",
+        (("if rows.get(file, each.rows) <= each.rows}", "if file in accused}"),),
+        shown_by="tests/simulation/test_stories.py::"
+        "test_a_row_of_which_no_state_was_heard_before_a_death_shows_that_the_file_makes_progress[some orders]",
+    ),
+    Mutant(
         "a version is retried though its object has changed",
         "actors/fetching/file_versions.py",
         ((" and progress.key not in self.changed", ""),),

@@ -238,6 +238,6 @@ STORE_MUTANTS = (
         "state/lance/lance_store.py",
         (("self._dataset.read_transaction(version)", "self._dataset.read_transaction(self._version)"),),
         among=_ON_LANCE,
-        start=4_193,
+        start=5_003,
     ),
 )

@@ -40,7 +40,6 @@ _CLOSING = (
 )
 _EXPIRING = "tests/spark_bridge/views/test_expiring_joins.py"
 _EXPIRES = f"{_EXPIRING}::test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time"
-_OF_OWN_EPOCH = "        bound = self._expiry.bound({**self._watermarks, **rows.watermarks})"
 _AGES = (
     "tests/spark_bridge/views/test_time_to_live.py::test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough"
 )
@@ -366,7 +365,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an equal boundary has reached no row",
-        "spark_bridge/catalyst/timed_conditions.py",
+        "spark_bridge/analysis/computed_leaves.py",
         (("return value <= limit if self.at_equal else", "return value < limit if self.at_equal else"),),
         shown_by=f"{_TIMED}[between]",
     ),
@@ -374,18 +373,23 @@ VIEW_MUTANTS = (
         "the time to which a view is right is that of the epoch",
         "spark_bridge/views/derived_views.py",
         (("since = rows.since(times[name])", "since = rows.since(None)"),),
-        shown_by=f"{_TIMED}[group]",
+        among="scenario.time_filter",
     ),
     Mutant(
         "rows below a time to live are kept",
         "spark_bridge/views/expiring_rows.py",
-        (("if (bound := self._expiry.bound(self._watermarks)) is not None:", "if (bound := None):"),),
+        (("if (bound := self._followed.next_bound()) is not None:", "if (bound := None):"),),
         shown_by=f"{_AGES}[groups]",
     ),
     Mutant(
         "rows below a time to live leave before they are taken out of the groups",
         "spark_bridge/views/expiring_rows.py",
-        (("(bound := self._expiry.bound(self._watermarks))", "(bound := self._expiry.bound(rows.watermarks))"),),
+        (
+            (
+                "        if (bound := self._followed.next_bound())",
+                "        self._followed.advance(rows.watermarks)\n        if (bound := self._followed.next_bound())",
+            ),
+        ),
         shown_by=f"{_AGES}[groups]",
     ),
     Mutant(
@@ -422,23 +426,60 @@ VIEW_MUTANTS = (
         "a row that comes later wakes no epoch",
         _TIMED_ROWS,
         (("known[bound] = min(found, default=None)", "known[bound] = first"),),
-        shown_by=_TIME_COMES,
+        among="scenario.time_filter",
+    ),
+    Mutant(
+        "rows that come are looked at as of the time of the epoch",
+        _TIMED_ROWS,
+        (("new.append(changes.new.select(read).filter(was))", "new.append(changes.new.select(read).filter(is_now))"),),
+        among="scenario.time_filter",
+    ),
+    Mutant(
+        "a boundary that goes back makes no row due",
+        _TIMED_ROWS,
+        (("            if bound.goes_back(begun_us, time_us):\n                return True\n", ""),),
+        among="scenario.time_filter",
+    ),
+    Mutant(
+        "the next time of a row is that of one which the time has reached",
+        _TIMED_ROWS,
+        (
+            (
+                "if bound not in known or (first is not None and bound.has_reached(first, begun_us)):",
+                "if bound not in known:",
+            ),
+        ),
+        among="scenario.time_filter",
+        start=294,
+    ),
+    Mutant(
+        "time alone makes no epoch",
+        "spark_bridge/views/recorded_views.py",
+        (("        return self._derived.are_due(", "        return False and self._derived.are_due("),),
+        among="scenario.time_filter",
+    ),
+    Mutant(
+        "a view that was computed beside the epochs is right at the time of the epoch that shows it",
+        "spark_bridge/views/derived_views.py",
+        (("changed.since(unshown.begun_us)", "changed.since(None)"),),
+        among="scenario.time_filter",
+        start=732,
     ),
     Mutant(
         "each poll looks for rows whose time has come",
-        "spark_bridge/materializer.py",
-        (("_TIMERS_EVERY_S = 5.0", "_TIMERS_EVERY_S = 0.0"),),
+        "spark_bridge/views/recorded_views.py",
+        (("TIMERS_EVERY_S = 5.0", "TIMERS_EVERY_S = 0.0"),),
         shown_by=_TIME_COMES,
     ),
     Mutant(
         "a boundary that went back leaves the next value as it was",
         _TIMED_ROWS,
         (("            self._forget(timed)  # rows that", "            timed.names  # rows that"),),
-        shown_by=f"{_TIMERS}::test_rows_come_again_after_a_boundary_went_back",
+        among="scenario.time_filter",
     ),
     Mutant(
         "a scan reads the rows that the time reached before",
-        "spark_bridge/catalyst/timed_conditions.py",
+        "spark_bridge/analysis/computed_leaves.py",
         (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),
         shown_by=f"{_TIMERS}::test_rows_that_leave_are_found_by_their_values",
     ),
@@ -785,7 +826,7 @@ VIEW_MUTANTS = (
     Mutant(
         "windows close only in epochs with rows",
         "spark_bridge/views/incremental_views.py",
-        (("if is_touched or _is_behind(plan, version, given.watermarks):", "if is_touched:"),),
+        (("if is_touched or is_behind(plan, version, given.watermarks):", "if is_touched:"),),
         shown_by=_CLOSING,
     ),
     Mutant(
@@ -811,14 +852,46 @@ VIEW_MUTANTS = (
     Mutant(
         "rows expire by the watermark of their own epoch",
         "spark_bridge/views/expiring_rows.py",
-        (("        bound = self._expiry.bound(self._watermarks)", _OF_OWN_EPOCH),),
+        (
+            (
+                "        bound = self._followed.next_bound()\n",
+                "        self._followed.advance(rows.watermarks)\n        bound = self._followed.next_bound()\n",
+            ),
+        ),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
+        "a row leaves by the higher one of the watermarks",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (
+            (
+                "bound = self._expiry.bound(self._watermarks)",
+                "bound = self._expiry.bound(self._watermarks) and max(self._watermarks.values())",
+            ),
+        ),
+        among="scenario.expiring",
+        start=925,
+    ),
+    Mutant(
+        "a row at the watermark is late",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (("is_late = pc.less(", "is_late = pc.less_equal("),),
+        among="scenario.expiring",
+        start=3139,
+    ),
+    Mutant(
+        "the late rows of a join are counted, and not kept",
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (("            self._late.append(LateRows(", "            str(LateRows("),),
+        among="scenario.expiring",
+        start=321,
+    ),
+    Mutant(
         "a late row is joined",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/hand_over/followed_watermarks.py",
         (("return new.filter(pc.invert(is_late))", "return new"),),
-        shown_by=f"{_EXPIRES}[inner]",
+        among="scenario.expiring",
+        start=418,
     ),
     Mutant(
         "a late row is lost in silence",
@@ -828,8 +901,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an attempt begins without the watermarks that its sides follow",
-        "spark_bridge/views/expiring_rows.py",
-        (("followed_watermarks(version)\n        self._num_late", "{}\n        self._num_late"),),
+        "spark_bridge/hand_over/followed_watermarks.py",
+        (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
@@ -846,9 +919,10 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows expire before the view that joins them has them",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/hand_over/followed_watermarks.py",
         (("declared_name(plan.name) not in waiting)", "True)"),),
-        shown_by=f"{_EXPIRING}::test_no_row_expires_before_the_view_that_joins_it_has_all",
+        among="scenario.expiring",
+        start=2823,
     ),
     Mutant(
         "sides that expire are shared with those that do not",

@@ -15,6 +15,7 @@ from slackwater.commands.operations import (
     StopCommand,
     VacuumCommand,
 )
+from slackwater.testing.simulation.model_views.model_view import TimeFilter
 from slackwater.testing.simulation.simulation import Outcome, simulate
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
@@ -23,18 +24,23 @@ from slackwater.testing.simulation.stories.steps import (
     ASK,
     AT,
     BARRIER,
+    BRANCH,
     CAUGHT_UP,
     CLOCK,
     COMMIT,
     CRASH,
+    DEATH,
+    DROP_BRANCH,
     DROP_VIEW,
     EVENTS,
     FREEZE,
     KILL,
     KILL_READER,
+    KILL_USERS,
     NODE,
     PAUSE,
     PIN,
+    RECOVERED,
     RESCALE,
     RESUME,
     ROWS,
@@ -171,6 +177,22 @@ def test_a_large_file_that_makes_progress_is_read_to_its_end_however_often_its_r
     deaths = [step for _ in range(9) for step in (ROWS, CRASH("fetch-0"))]
     for outcome in told(file("big", rows=60), START, *deaths, seeds=4, fetchers=1, epoch_rows=6, credit_rows=6):
         assert outcome.statuses == {"s/big": ("done",)}
+
+
+def test_a_row_of_which_no_state_was_heard_before_a_death_shows_that_the_file_makes_progress(told: Told) -> None:
+    twice = [DEATH("fetch-0"), RECOVERED, DEATH("fetch-0"), RECOVERED]
+    told(
+        START,
+        CAUGHT_UP,
+        file("large", rows=20),
+        *twice,
+        *([ROWS, *twice, ROWS, DEATH("coordinator"), RECOVERED] * 3),
+        fetchers=1,
+        concurrency=1,
+        epoch_rows=2,
+        credit_rows=3,
+        piece_rows=1,
+    )
 
 
 def test_nodes_that_are_lost_accuse_no_file(told: Told) -> None:
@@ -601,3 +623,58 @@ def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatev
 def test_a_view_with_closed_windows_that_is_built_anew_has_the_late_rows(told: Told) -> None:
     story = [*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, file("e"), file("f"), CAUGHT_UP]
     told(*story, ASK(RetryViewCommand(view="closed")), EVENTS(30), file("g"), KILL, START, **_CLOSING, seeds=16)
+
+
+@pytest.mark.parametrize("kind", get_args(TimeFilter))
+def test_rows_come_and_leave_as_time_passes_whatever_dies_and_changes(told: Told, kind: TimeFilter) -> None:
+    told(
+        file("a", rows=8),
+        CAUGHT_UP,
+        SECONDS(20),
+        CRASH("materializer"),
+        file("a", rows=5),
+        file("b", rows=8),
+        SECONDS(10),
+        AT("after view", KILL),
+        SECONDS(10),
+        START,
+        SECONDS(30),
+        vanish("b"),
+        AT("before commit", CRASH("coordinator")),
+        SECONDS(60),
+        seeds=16,
+        on_change="replace",
+        time_filter=kind,
+    )
+
+
+@pytest.mark.parametrize("kind", few(get_args(JoinKind), "left"))
+def test_a_join_whose_rows_expire_is_that_of_the_rows_in_time_whatever_dies(told: Told, kind: JoinKind) -> None:
+    outcomes = told(
+        *(step for path in "abc" for step in (file(f"s/{path}", rows=8), file(f"t/{path}", rows=8))),
+        AT("after view", CRASH("materializer")),
+        CAUGHT_UP,
+        *(step for path in "defg" for step in (file(f"s/{path}", rows=3), file(f"t/{path}", rows=3), BARRIER)),
+        AT("before commit", KILL),
+        file("s/h", rows=5),
+        CAUGHT_UP,
+        file("t/h", rows=5),
+        CAUGHT_UP,
+        seeds=16,
+        sources=("s", "t"),
+        lateness_us=25,
+        expiring=kind,
+    )
+    assert any(outcome.late_rows for outcome in outcomes)
+
+
+@pytest.mark.parametrize("who", few([KILL_USERS, KILL, CRASH("coordinator")], KILL_USERS), ids=repr)
+def test_a_root_keeps_what_its_branches_need_whoever_dies(told: Told, who: Step) -> None:
+    more = [step for rows in (1, 3) for step in (file("a", rows=rows), BARRIER)]
+    told(
+        *(file("a", rows=3), BARRIER, BRANCH("b"), EVENTS(10), who, START, *more),
+        *(BRANCH("b"), CAUGHT_UP, *more, DROP_BRANCH("b"), EVENTS(10), who, START, *more),
+        *(DROP_BRANCH("b"), CAUGHT_UP, BRANCH("b"), *more),
+        keep_epochs=1,
+        on_change="append",
+    )

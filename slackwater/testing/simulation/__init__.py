@@ -8,7 +8,7 @@
     files, 503   RecoveryPolicy     one coordinator     messages out of order         lost, late, unanswered │
                                                                                       Promises ◄─────────────┘
 
-Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`hosting/model_materializer.py`), the bucket, the disk, the
+Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`model_views/model_materializer.py`), the bucket, the disk, the
 clock, and the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge,
 recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop,
 backfills, and commands with their loop.
@@ -29,5 +29,6 @@ Invariants:
     stories/                                              the words of a story, and stories made out of seeds
     world/                                                bucket, queue, root, clock, schedule
     hosting/                                              the process, its attempts, and the actors of one attempt
-    promises/                                             the checks of G1 to G6, and models of the views
+    model_views/                                          models of the views, and the materializer over them
+    promises/                                             the checks of G1 to G6
 """

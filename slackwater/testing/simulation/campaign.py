@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from random import Random  # noqa: TID251 - a seed becomes a story here
 
 from slackwater.testing.simulation.shrink import failure_of
+from slackwater.testing.simulation.stories.branched_story import with_branches
 from slackwater.testing.simulation.stories.commanded_story import with_commands
 from slackwater.testing.simulation.stories.contended_story import ContendedStory
 from slackwater.testing.simulation.stories.random_story import RandomStory
@@ -21,7 +22,8 @@ def scenario_of(seed: int) -> Scenario:
     """The story of a seed: the same on every machine."""
     scenario = RandomStory(Random(seed)).scenario()
     scenario = ContendedStory(Random(f"{seed} contended")).of(scenario)
-    return with_commands(scenario, Random(f"{seed} commanded"))
+    scenario = with_commands(scenario, Random(f"{seed} commanded"))
+    return with_branches(scenario, Random(f"{seed} branched"))
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

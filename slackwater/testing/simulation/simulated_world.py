@@ -14,20 +14,22 @@ from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
-from slackwater.testing.simulation.promises.backlog import Backlog
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
     CopiedGroups,
     EveryRow,
     GroupedRows,
     JoinOfSources,
     ModelView,
+    TimedRows,
     hidden_in,
 )
+from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.background import Background
+from slackwater.testing.simulation.world.branches import Branches
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 _DEATHS_WITHOUT_ROWS = 2
 _NEVER_STAGED_BYTES = 4 << 20
+_NEAR_US = (-300, 500)
 _PLACE = Location("s3://simulated/root")
 
 
@@ -136,6 +139,10 @@ class World:
         left, right = scenario.sources[0], scenario.sources[-1]
         if scenario.join is not None:
             self.views = (*self.views, JoinOfSources("pairs", scenario.join, left, right))
+        if scenario.expiring is not None:
+            self.views = (*self.views, JoinOfSources("near", scenario.expiring, left, right, within=_NEAR_US))
+        if scenario.time_filter is not None:
+            self.views = (*self.views, TimedRows("timed", frozenset({left}), scenario.time_filter))
         if scenario.closing:
             self.views = (*self.views, ClosedWindows("closed", frozenset({left})))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
@@ -171,6 +178,8 @@ class World:
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, _PLACE)
         self.promises.pinned = self.pins.kept_at
+        self.branches: Branches = Branches(self)
+        self.promises.check_branches = self.branches.check
         self.backlog = Backlog(self.disk, self.bucket, removes=scenario.on_change == "replace")
         self.processes: list[SimulatedProcess] = []
         self._starts = 0
@@ -202,6 +211,11 @@ class World:
         if self.inbox.unanswered:
             process.poll_commands()
 
+    @property
+    def has_timers(self) -> bool:
+        """Whether rows of a view come and leave as time passes."""
+        return any(isinstance(view, TimedRows) for view in self._added.values())
+
     def views_to_declare(self) -> tuple[ModelView, ...]:
         """The views that the user declares with the next process."""
         late = [self.backfill] if self.backfill is not None and self.processes else []
@@ -223,14 +237,16 @@ class World:
             if self.process is not None and self.process.alive:
                 self.process.drop_view(each)
 
-    def ask(self, command: Command) -> None:
-        """A user sends a command to the process that runs."""
+    def ask(self, command: Command) -> str | None:
+        """A user sends a command to the process that runs.  Returns its id; None if none runs."""
         process = self.process
-        if process is not None and process.alive:
-            self.inbox.ask(command, process.name)
-            for each in self.processes:
-                if each.alive:
-                    each.poll_commands()
+        if process is None or not process.alive:
+            return None
+        name = self.inbox.ask(command, process.name)
+        for each in self.processes:
+            if each.alive:
+                each.poll_commands()
+        return name
 
     def accept_changes(self) -> None:
         """The user declares that changed files end no later process."""

@@ -19,6 +19,7 @@ from slackwater.testing.simulation.stories.steps import (
     ANSWERED,
     CAUGHT_UP,
     CLAIMED,
+    CURRENT,
     FOUND,
     NOTED,
     SETTLED,
@@ -40,7 +41,7 @@ class Outcome:
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
         failed_views: the names of the views that have failed.
-        late_rows: the file and the position of each row that came when its window was closed.
+        late_rows: the file and the position of each row that came too late for a view.
     """
 
     events: int
@@ -83,6 +84,7 @@ class Simulation:
                 SETTLED,
                 NOTED,
                 ANSWERED,
+                CURRENT,
                 STOP,
                 STOPPED,
                 ALL_OVER,

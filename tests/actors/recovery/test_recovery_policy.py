@@ -103,7 +103,7 @@ def test_a_file_that_fails_alone_three_times_is_poisoned() -> None:
     assert not story.goes_on(at_once=1, suspects=(A,)).poisoned
     assert not story.goes_on(at_once=1, suspects=(A,)).poisoned
     following = story.goes_on(at_once=1, suspects=(A,))
-    assert list(following.poisoned) == [A] and "fetch-0 died" in following.poisoned[A]
+    assert list(following.poisoned) == [A] and "fetch-0 died" in following.poisoned[A].reason
     assert story.goes_on(at_once=1, suspects=(B,)).poisoned.keys() == {A}
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from slackwater.testing.simulation.model_views.model_view import EveryRow
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
-from slackwater.testing.simulation.promises.model_view import EveryRow
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span
 from state.tables.records import ViewVersion

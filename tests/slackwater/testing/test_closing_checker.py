@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
-from slackwater.testing.simulation.promises.model_view import ClosedWindows, Groups, window_end_us
+from slackwater.testing.simulation.model_views.model_view import ClosedWindows, Groups, window_end_us
+from slackwater.testing.simulation.promises.closing_checker import ClosingChecker, LateRowChecker
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from state.clock import ManualClock
@@ -38,7 +38,8 @@ class Windows:
     def __init__(self) -> None:
         self.disk = MemoryDisk()
         self.root = MemoryRoot(self.disk, ManualClock())
-        self.checker = ClosingChecker(self.disk.datasets, BUCKET, [MODEL], LATENESS_US)
+        self.files = LateRowChecker(BUCKET, LATENESS_US)
+        self.checker = ClosingChecker(self.disk.datasets, self.files, [MODEL])
 
     def check(
         self,
@@ -59,7 +60,8 @@ class Windows:
         progress = json.dumps({"closed": until, "late": counted})
         view = ViewVersion("closed", "rows", versions[0], "state", versions[1], progress=progress)
         tables = replace(file_tables([finished(LAST), *ledger]), quarantine=late or {})
-        self.checker.check(tables, [view], ingested)
+        self.checker.check(tables, [view], ingested, self.files.take(tables))
+        self.files.on_checked(tables)
 
 
 def late_rows(reason: str = REASON, rows: int = 3) -> dict[bytes, Row]:

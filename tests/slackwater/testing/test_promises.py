@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from actors.protocol.run_state import RunState
+from slackwater.testing.simulation.model_views.model_view import EveryRow
 from slackwater.testing.simulation.promises.file_tables import FileTables
-from slackwater.testing.simulation.promises.model_view import EveryRow
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span

@@ -6,9 +6,7 @@ from typing import get_args
 
 import pytest
 
-from slackwater.testing.simulation.promises.file_tables import FileTables
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_view import (
     EveryRow,
     GroupedRows,
     JoinOfSources,
@@ -18,9 +16,10 @@ from slackwater.testing.simulation.promises.model_view import (
     joined,
     side_rows,
 )
+from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.view_checker import ViewChecker
 from slackwater.testing.simulation.world.bucket import Bucket
-from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.file_rows import RowsByFile, Span
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk, Row

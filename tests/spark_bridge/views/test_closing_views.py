@@ -20,8 +20,8 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.hand_over.followed_watermarks import closed_until
 from spark_bridge.materializer import Materializer
-from spark_bridge.views.closing_view import closed_until
 from state.errors import ViewError
 from state.lance.view_dataset import restore
 from state.location import Location

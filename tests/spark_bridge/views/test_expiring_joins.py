@@ -20,9 +20,9 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.hand_over.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
-from spark_bridge.views.expiring_rows import followed_watermarks
 from state.errors import ViewError
 from state.lance.view_dataset import restore
 from state.location import Location

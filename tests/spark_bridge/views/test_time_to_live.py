@@ -20,9 +20,9 @@ from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.hand_over.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
 from spark_bridge.views.derived_views import aged_to
-from spark_bridge.views.expiring_rows import followed_watermarks
 from state.errors import ViewError
 from state.lance.view_dataset import restore
 from state.location import Location

@@ -9,11 +9,6 @@
     reading.py             SimulatedFiles, SimulatedBlocks
     materializer.py        SimulatedMaterializer  turns of `slackwater.running.materializer_loop` as events
     run_client.py          SimulatedRunClient     its calls of the merger and the coordinator
-    model_materializer.py  ModelMaterializer      views without Spark, by `promises.model_view`
-    model_plans.py         plan_of                the plans of its views
-    model_joins.py         ModelJoins             joins by the rules of production; model_closing.py, windows that close
-    model_datasets.py      ModelDatasets          the datasets of one of them; model_history.py, the earlier rows
-    model_rows.py          ModelRows              the dataset of a view that has one
 
 Invariants: an actor that has died calls nothing and hears nothing; only `judge` decides which error shows a bug.
 """

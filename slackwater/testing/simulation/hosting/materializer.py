@@ -13,11 +13,11 @@ from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
-from slackwater.testing.simulation.hosting.model_full_view import SimulatedThread
-from slackwater.testing.simulation.hosting.model_history import ModelHistory
-from slackwater.testing.simulation.hosting.model_materializer import ModelMaterializer
 from slackwater.testing.simulation.hosting.run_client import SimulatedRunClient
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.model_views.model_full_view import SimulatedThread
+from slackwater.testing.simulation.model_views.model_history import ModelHistory
+from slackwater.testing.simulation.model_views.model_materializer import ModelMaterializer
 from slackwater.testing.simulation.promises.backfill_history import history_of
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
@@ -25,6 +25,7 @@ from slackwater.testing.simulation.world.schedule import Life, ScheduledTimer
 from slackwater.testing.simulation.world.simulated_threads import SimulatedThreads
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.views.recorded_views import TIMERS_EVERY_S
 from state.errors import RowsLostError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
 
@@ -152,6 +153,8 @@ class SimulatedMaterializer(Life):
         elif self._client.is_catching_up:
             # A piece of history takes a while; without one, time alone makes a record of progress due.
             self._turn_after(_PIECE_S if is_busy else max(_RECORD_EVERY_S))
+        elif self._world.has_timers and not self._is_over:
+            self._turn_after(TIMERS_EVERY_S)
 
     def _is_slow(self) -> bool:
         return bool(self._loop.backfills) and self._world.random.random() < _SLOW

@@ -19,9 +19,9 @@ from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import RunRequests
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
-from slackwater.testing.simulation.hosting.model_plans import definition_of
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_plans import definition_of
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.command_inbox import InboxOfRun
 from slackwater.testing.simulation.world.ownerships import RunOwnership
 from slackwater.testing.simulation.world.schedule import Life

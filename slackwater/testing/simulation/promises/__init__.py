@@ -14,13 +14,13 @@
                │ the ingested rows of each file
         view_checker.py           ViewChecker          views, backfills, stored rows, tags                  G1 G2 G3
         closing_checker.py        ClosingChecker       windows that close, and late rows                    time G1
+        expiry_checker.py         ExpiryChecker        joins whose rows expire                              time G1
     each report of a run ───────► Promises
         run_checker.py            RunChecker           its state and totals, caught up, deleted messages    G3 G4 G6
     each write of `owner.json`
         owner_checker.py          OwnerChecker         one owner after the other, each by right             G5 owner
 
     file_tables.py, ingested_rows.py    FileTables, IngestedRows: the values that the checkers pass on
-    model_view.py                       ModelView: the rows of a view, computed without Spark
     backfill_history.py                 history_of: the rows that were ingested before a backfill
     backlog.py                          Backlog: differences between bucket and store, for the end of a story
 
@@ -29,5 +29,5 @@ The ids of the promises stand in `docs/design/simulation.md`.
 Invariants: each version of the store is checked once; a report of a run is compared with the store.  The state of a
 checker is private; data flows from epochs to files to views, as arguments.
 
-Face: `Promises`, `Backlog`, `FileTables`, `ModelView` and its kinds, `history_of`.
+Face: `Promises`, `Backlog`, `FileTables`, `history_of`.
 """

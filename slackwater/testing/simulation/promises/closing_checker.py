@@ -1,20 +1,24 @@
-"""Checks of the views that show a group when its window closes."""
+"""Checks of the views that show a group when its window closes, and of late rows."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import TypeAlias
 
 from actors.files import FileKey
+from slackwater.testing.simulation.model_views.model_view import ClosedWindows, Groups, ModelView, window_end_us
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import ClosedWindows, Groups, ModelView, window_end_us
 from slackwater.testing.simulation.world.bucket import Bucket
-from slackwater.testing.simulation.world.file_rows import event_time_us
+from slackwater.testing.simulation.world.file_rows import RowsByFile, event_time_us
 from state.memory.memory_disk import MemoryDataset
 from state.tables.keys import decode_key
 from state.tables.records import ViewVersion
+
+LateRow: TypeAlias = tuple[FileKey, int]
+"""The file and the position of a row that came too late for a view."""
+_REASONS = ("its window was closed", "rows that it joins may have expired")
 
 
 class _Shown:
@@ -29,7 +33,7 @@ class _Shown:
     def __init__(self) -> None:
         self.closed: int | None = None
         self.groups: Groups = {}
-        self.late: list[tuple[FileKey, int]] = []
+        self.late: list[LateRow] = []
 
 
 class ClosingChecker:
@@ -37,66 +41,44 @@ class ClosingChecker:
 
     Args:
         datasets: path → dataset of a view.
-        bucket: the files and their contents.
+        files: checks the files of late rows.
         models: the models of all views.
-        lateness_us: of every source; None for sources without an event time.
     """
 
     def __init__(
-        self,
-        datasets: Mapping[str, MemoryDataset],
-        bucket: Bucket,
-        models: Iterable[ModelView],
-        lateness_us: int | None,
+        self, datasets: Mapping[str, MemoryDataset], files: LateRowChecker, models: Iterable[ModelView]
     ) -> None:
-        self._datasets, self._bucket, self._lateness_us = datasets, bucket, lateness_us
+        self._datasets, self._files = datasets, files
         self._models = {model.name: model for model in models if isinstance(model, ClosedWindows)}
         self._shown: dict[str, _Shown] = {}
-        self._known: set[bytes] = set()
-        # Files that were finished; a retry reads the rest of some of them.
-        self._finished: set[bytes] = set()
 
     @property
-    def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
+    def late_rows(self) -> tuple[LateRow, ...]:
         """The late rows of all views."""
         return tuple(row for shown in self._shown.values() for row in shown.late)
 
-    def check(self, tables: FileTables, views: Iterable[ViewVersion], ingested: RowsByFile) -> None:
+    def check(
+        self,
+        tables: FileTables,
+        views: Iterable[ViewVersion],
+        ingested: RowsByFile,
+        late: dict[str, list[LateRow]],
+    ) -> None:
         """Checks the views of the next version of the store.
 
         Args:
             tables: its rows about files.
             views: those of its head.
             ingested: the rows of each file version.
+            late: view → its new late rows; those of these views are taken out.
         """
-        late = self._take_late(tables)
         frozen = tables.frozen_views()
         for view in views:
             if view.name in self._models and view.name not in frozen:
                 own = {file: rows for file, rows in ingested.items() if file[0] in self._models[view.name].sources}
                 self._check(view, own, late.pop(view.name, []), tables)
-        if late:
-            raise PromiseBroken("time", f"rows are late for {sorted(late)}, which take none")
-        self._finished |= tables.ledger.keys()
 
-    def _take_late(self, tables: FileTables) -> dict[str, list[tuple[FileKey, int]]]:
-        """View → its new late rows."""
-        found: dict[str, list[tuple[FileKey, int]]] = {}
-        for key in sorted(tables.quarantine.keys() - self._known):
-            record = tables.quarantine[key]
-            if record["row"] is None or record["version"] is not None:
-                continue
-            self._known.add(key)
-            view = str(decode_key(key)[4])
-            if not str(record["reason"]).startswith(f"view {view}: its window was closed"):
-                raise PromiseBroken("time", f"a late row of {record['path']} has the reason {record['reason']}")
-            file = record["source"], record["path"], bytes.fromhex(json.loads(record["raw"])["version"])
-            found.setdefault(view, []).append((file, record["row"]))
-        return found
-
-    def _check(
-        self, view: ViewVersion, ingested: RowsByFile, late: list[tuple[FileKey, int]], tables: FileTables
-    ) -> None:
+    def _check(self, view: ViewVersion, ingested: RowsByFile, late: list[LateRow], tables: FileTables) -> None:
         (path, version), (state_path, state_version) = view.datasets.items()
         closed: Groups = self._datasets[path].rows(path, version)
         left: Groups = self._datasets[state_path].rows(state_path, state_version)
@@ -106,7 +88,7 @@ class ClosingChecker:
         for file, row in late:
             if shown.closed is None or window_end_us(file, row) > shown.closed:
                 raise _broken(view, f"row {row} of {file[1]} is late, and its window is open until {shown.closed}")
-            self._check_file(view, file, shown.closed, tables)
+            self._files.check(view.name, file, shown.closed, tables)
         shown.late += late
         if len(shown.late) != progress.get("late", 0):
             raise _broken(view, f"it counts {progress.get('late')} late rows, and {shown.late} are in quarantine")
@@ -126,8 +108,49 @@ class ClosingChecker:
             raise PromiseBroken("G1", f"{view.name} at version {version}, without late rows: {difference}")
         shown.closed, shown.groups = until, closed
 
-    def _check_file(self, view: ViewVersion, file: FileKey, closed: int, tables: FileTables) -> None:
-        """Checks that the file of a late row was not there when the rows were listed that have moved the watermark."""
+
+def _broken(view: ViewVersion, text: str) -> PromiseBroken:
+    return PromiseBroken("time", f"{view.name} at version {view.version}: {text}")
+
+
+class LateRowChecker:
+    """Finds the late rows in the quarantine, and checks that no row of a backlog is late.
+
+    Args:
+        bucket: the files and their contents.
+        lateness_us: of every source; None for sources without an event time.
+    """
+
+    def __init__(self, bucket: Bucket, lateness_us: int | None) -> None:
+        self._bucket, self._lateness_us = bucket, lateness_us
+        self._known: set[bytes] = set()
+        # Files that were finished; a retry reads the rest of some of them.
+        self._finished: set[bytes] = set()
+
+    def take(self, tables: FileTables) -> dict[str, list[LateRow]]:
+        """View → its new late rows."""
+        found: dict[str, list[LateRow]] = {}
+        for key in sorted(tables.quarantine.keys() - self._known):
+            record = tables.quarantine[key]
+            if record["row"] is None or record["version"] is not None:
+                continue
+            self._known.add(key)
+            view = str(decode_key(key)[4])
+            if not str(record["reason"]).startswith(tuple(f"view {view}: {why}" for why in _REASONS)):
+                raise PromiseBroken("time", f"a late row of {record['path']} has the reason {record['reason']}")
+            file = record["source"], record["path"], bytes.fromhex(json.loads(record["raw"])["version"])
+            found.setdefault(view, []).append((file, record["row"]))
+        return found
+
+    def check(self, view: str, file: FileKey, closed: int, tables: FileTables) -> None:
+        """Checks that the file of a late row was not there when the rows were listed that have moved the watermark.
+
+        Args:
+            view: for which it is late.
+            file: the file.
+            closed: the watermark.
+            tables: the rows about files at this version of the store.
+        """
         assert self._lateness_us is not None, "its source has an event time"
         reaching = [
             row["listed_epoch"]
@@ -136,13 +159,15 @@ class ClosingChecker:
         ]
         for key, row in (*tables.queue.items(), *tables.ledger.items()):
             if file_of(row) == file and key not in self._finished and row["listed_epoch"] <= min(reaching):
-                raise _broken(view, f"rows of {file[1]} are late, which was listed before the watermark was {closed}")
+                raise PromiseBroken(
+                    "time", f"{view}: rows of {file[1]} are late, which was listed before the watermark was {closed}"
+                )
 
     def _high(self, file: FileKey) -> int:
         content = self._bucket.contents[file]
         good = content.good_rows(content.readable_rows)
         return event_time_us(file, good[-1]) if good else 0
 
-
-def _broken(view: ViewVersion, text: str) -> PromiseBroken:
-    return PromiseBroken("time", f"{view.name} at version {view.version}: {text}")
+    def on_checked(self, tables: FileTables) -> None:
+        """Takes the version of the store as the last one."""
+        self._finished |= tables.ledger.keys()

@@ -6,8 +6,9 @@ from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
-from slackwater.testing.simulation.promises.ingested_rows import IngestedRows, RowsByFile
+from slackwater.testing.simulation.promises.ingested_rows import IngestedRows
 from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.file_rows import RowsByFile
 from state.memory.memory_disk import Row
 from state.tables.fingerprint import path_fingerprint
 from state.tables.tables import REMOVED_STATUSES

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from actors.files import FileKey
-
-RowsByFile: TypeAlias = Mapping[FileKey, tuple[int, ...]]
-"""File version → positions of its ingested rows, ascending, without bad records."""
+from slackwater.testing.simulation.world.file_rows import RowsByFile
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,14 @@ from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
 from slackwater.commands.operations import AllowRemovalsCommand
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
-from slackwater.testing.simulation.promises.closing_checker import ClosingChecker
+from slackwater.testing.simulation.promises.closing_checker import ClosingChecker, LateRowChecker
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
+from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
-from slackwater.testing.simulation.promises.model_view import ModelView
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
 from slackwater.testing.simulation.promises.reading_order_checker import ReadingOrderChecker
 from slackwater.testing.simulation.promises.removal_checker import RemovalChecker
@@ -37,6 +38,7 @@ class Promises:
     Attributes:
         rows: number of committed rows.
         pinned: number of a version → the epochs that its owner must keep for readers.
+        check_branches: checks that the root has all that its branches refer to.
 
     Args:
         disk: the disk of the store and of the views.
@@ -72,10 +74,13 @@ class Promises:
         self._order = ReadingOrderChecker(order)
         self._watermarks = WatermarkChecker(bucket, lateness_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
-        self._closing = ClosingChecker(disk.datasets, bucket, views, lateness_us)
+        self._late = LateRowChecker(bucket, lateness_us)
+        self._closing = ClosingChecker(disk.datasets, self._late, views)
+        self._expiry = ExpiryChecker(disk.datasets, self._late, views)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
+        self.check_branches: Callable[[], None] = lambda: None
         self.rows = 0
 
     @property
@@ -85,8 +90,8 @@ class Promises:
 
     @property
     def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
-        """The file and the position of each row that came when its window was closed."""
-        return self._closing.late_rows
+        """The file and the position of each row that came too late for a view."""
+        return self._closing.late_rows + self._expiry.late_rows
 
     def on_version(self) -> None:
         """Checks every version of the store that was committed since the last call."""
@@ -148,6 +153,11 @@ class Promises:
         self._views.check_caught_up(maintained, files)
         self._runs.check_caught_up(objects, tables, self._commands.retried_since_mark, is_settled=is_settled)
 
+    def is_current(self, time_us: int) -> bool:
+        """Whether the views with filters by the time have the rows of a time, in microseconds since 1970."""
+        latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
+        return self._views.is_current([view for name, view in latest.items() if name not in frozen], time_us)
+
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.
 
@@ -201,6 +211,7 @@ class Promises:
         """Checks that every retained epoch can be read and is unchanged: after a vacuum, and at the end."""
         self.on_version()
         self._views.check_unchanged(self._epochs.check_retained(self._disk.versions))
+        self.check_branches()
 
     def _check(self, number: int, version: MemoryVersion) -> None:
         record = self._epochs.check(number, version, self.pinned(number))
@@ -217,7 +228,10 @@ class Promises:
         self._watermarks.check(tables)
         views = version.head.views.values()
         self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
-        self._closing.check(tables, views, ingested)
+        late = self._late.take(tables)
+        self._closing.check(tables, views, ingested, late)
+        self._expiry.check(tables, version.head.views, ingested, late)
+        self._late.on_checked(tables)
 
     def _tables_at(self, epoch: int) -> FileTables:
         """The rows about files at an epoch that a backfill reads."""

@@ -6,13 +6,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from actors.files import FileKey
+from slackwater.testing.simulation.model_views.model_view import (
+    ModelView,
+    TimedRows,
+    follows_watermarks,
+    hidden_in,
+)
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
 from slackwater.testing.simulation.promises.file_tables import FileTables
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.promises.model_view import ClosedWindows, ModelView, hidden_in
 from slackwater.testing.simulation.world.bucket import Content
-from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.file_rows import RowsByFile, Span
+from state.epoch import epoch_time_us
 from state.errors import NotFoundError
 from state.memory.memory_disk import MemoryDataset, Row
 from state.tables.records import EpochRecord, ViewVersion
@@ -40,6 +45,7 @@ class ViewChecker:
         self._committed: dict[tuple[str, int], object] = {}
         self._stored: dict[str, object] = {}
         self._ingested: dict[int, RowsByFile] = {}
+        self._times: dict[str, int] = {}
 
     def check(
         self,
@@ -61,7 +67,7 @@ class ViewChecker:
         self._ingested[epoch] = ingested
         before, self._stored = self._stored, {}
         for view in views:
-            model = self._models[base_name(view.name)]
+            model = self._model_of(view)
             if model.is_full:
                 self._check_full(view, model)
                 self._check_error(frozen.get(view.name))
@@ -73,15 +79,15 @@ class ViewChecker:
             if view.name in frozen:
                 if stored != before.get(view.name, stored):
                     raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
-                if isinstance(model, ClosedWindows):
-                    self._check_error(frozen[view.name])
+                if follows_watermarks(model):
+                    self._check_error(frozen.get(view.name))
                 elif view.pinned_epoch is None:  # else it is a backfill that is not declared any more
                     self._check_frozen(stored, frozen[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
-            if isinstance(model, ClosedWindows) and view.pinned_epoch is None:
+            if follows_watermarks(model) and view.pinned_epoch is None:
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
-                continue  # see `ClosingChecker`
+                continue  # see `ClosingChecker` and `ExpiryChecker`
             if view.pinned_epoch is None or model.parents:
                 whole = stored
             else:
@@ -94,7 +100,24 @@ class ViewChecker:
                 difference = f"its rows are {rows}, its partials {stored}"
             if difference is not None:
                 raise PromiseBroken("G1", f"{view.name} at version {version}: {difference}")
+            if isinstance(model, TimedRows) and view.pinned_epoch is None:
+                self._check_time(epoch, view, model, is_same=view.name in before and before[view.name] == stored)
             self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+
+    def is_current(self, views: Iterable[ViewVersion], time_us: int) -> bool:
+        """Whether the views with filters by the time have the rows of a time, or were right at a later one.
+
+        Args:
+            views: those that are maintained, of the last version of the store.
+            time_us: the time, in microseconds since 1970.
+        """
+        for view in views:
+            model = self._model_of(view)
+            if isinstance(model, TimedRows) and view.pinned_epoch is None and (model.time_us or 0) < time_us:
+                rows = self._ingested[max(self._ingested)]
+                if model.rows(rows) != model.at(time_us).rows(rows):
+                    return False
+        return True
 
     def check_declared(self, names: Iterable[str], dropped: Iterable[str], views: Mapping[str, ViewVersion]) -> None:
         """Checks that a run that has caught up has created its views, and ended those that were dropped.
@@ -129,6 +152,19 @@ class ViewChecker:
                 difference = model.difference(tuple(spans), own)
                 if difference is not None:
                     raise PromiseBroken("G1", f"caught up, and {view.name} at version {view.version}: {difference}")
+
+    def _model_of(self, view: ViewVersion) -> ModelView:
+        model = self._models[base_name(view.name)]
+        return model.at(view.noted.get("time_us")) if isinstance(model, TimedRows) else model
+
+    def _check_time(self, epoch: int, view: ViewVersion, model: TimedRows, *, is_same: bool) -> None:
+        """Checks that the rows of a view are those of the time of an epoch, and change only with that."""
+        last, now, time_us = self._times.get(view.path, 0), epoch_time_us(epoch), model.time_us
+        if time_us is None or not last <= time_us <= now:
+            raise PromiseBroken("time", f"{view.name} is right at {time_us}, after {last}, in the epoch of {now}")
+        if not is_same and time_us != now:
+            raise PromiseBroken("time", f"the rows of {view.name} change in the epoch of {now}, to those of {time_us}")
+        self._times[view.path] = time_us
 
     def _check_frozen(self, stored: object, row: Row, model: ModelView) -> None:
         """Checks that a frozen view has exactly the rows of the epoch at which it stands."""

@@ -18,6 +18,7 @@ from slackwater.commands.operations import (
     TagCommand,
     VacuumCommand,
 )
+from slackwater.testing.simulation.model_views.model_view import TimeFilter
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import (
     ACCEPT,
@@ -71,6 +72,8 @@ _STAGED, _LATE, _LATE_S = 0.15, 0.25, 8 * 86_400
 _FULL = 0.5
 _DERIVED_ONE_IN, _DERIVED_AT, _NESTED_AT = 11, 7, 3
 _TIMED, _TIMED_ONE_IN = 1, 4
+_BY_TIME, _BY_TIME_ONE_IN, _TIME_FILTERS, _OFTEN_S = 3, 8, get_args(TimeFilter), 30.0
+_EXPIRING, _EXPIRING_ONE_IN = 4, 3
 _JOINED, _JOINED_ONE_IN, _JOIN_KINDS = 2, 6, get_args(JoinKind)
 _JOIN_ADDED, _TABLE = 0.5, 0.5
 _ON_LANCE, _ON_LANCE_WITH_UPKEEP = 0.007, 0.03
@@ -117,6 +120,15 @@ class RandomStory:
         scenario = replace(
             scenario, lateness_us=None if chance else 25, closing=not chance and not scenario.stores_rows
         )
+        kind, chance = divmod(crc32(repr(scenario.story).encode(), _BY_TIME), _BY_TIME_ONE_IN)
+        if not chance:
+            # Rows that leave each minute make an epoch each minute, and a long listing takes many minutes.
+            kinds = _TIME_FILTERS if scenario.listing_s <= _OFTEN_S else _TIME_FILTERS[:1]
+            scenario = replace(scenario, time_filter=kinds[kind % len(kinds)])
+        kind, chance = divmod(crc32(repr(scenario.story).encode(), _EXPIRING), _EXPIRING_ONE_IN)
+        is_apart = len(self._sources) > 1 and not scenario.stores_rows
+        if is_apart and not chance and "DEATH(" not in repr(scenario.story):
+            scenario = replace(scenario, lateness_us=25, expiring=_JOIN_KINDS[kind % len(_JOIN_KINDS)])
         kind, chance = divmod(crc32(repr(scenario.story).encode(), _JOINED), _JOINED_ONE_IN)
         # A large file and a join have very many pairs.
         if chance or "DEATH(" in repr(scenario.story):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
+from slackwater.testing.simulation.model_views.model_view import TimeFilter
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.errors import SettingsError
 
@@ -48,6 +49,8 @@ class Scenario:
         nested_view: whether there is a further view that groups within, so that it has a hidden view.
         join: the kind of the join of a further view, of the first source with the last one; None without that view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
+        expiring: the kind of a further join of these two, whose rows expire by the watermarks; None without that view.
+        time_filter: the filter by the time of a further view of the first source; None without that view.
         closing: whether there is a further view of the first source that shows windows when they close.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
         order: in which the files of every source are read; None for none.
@@ -88,6 +91,8 @@ class Scenario:
     derived_view: bool = False
     nested_view: bool = False
     join: JoinKind | None = None
+    expiring: JoinKind | None = None
+    time_filter: TimeFilter | None = None
     closing: bool = False
     lateness_us: int | None = None
     order: ReadingOrder | None = None
@@ -129,6 +134,8 @@ class Scenario:
             yield "a full view is computed from stored rows, and no rows are stored"
         if self.closing and (self.lateness_us is None or self.stores_rows):
             yield "windows close over a source with an event time, whose rows are not stored"
+        if self.expiring is not None and (self.lateness_us is None or self.stores_rows or len(self.sources) < 2):
+            yield "rows expire over two sources with an event time, whose rows are not stored"
         if self.must_settle and self.notifications:
             yield "a directory has no queue of events"
         if self.on_change != "fail" and _have(words, "ACCEPT"):

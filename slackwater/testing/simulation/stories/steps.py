@@ -14,6 +14,7 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.ownerships import OwnerFate
 from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
+from state.epoch import epoch_time_us, next_epoch
 from state.errors import BadInputError
 from state.ownership.command import Command
 
@@ -252,7 +253,11 @@ STOP = _request("STOP", lambda process: process.stop())
 
 def ASK(command: Command) -> Step:
     """A user sends a command to the run, from another process."""
-    return Step(f"ASK({command!r})", lambda world: world.ask(command))
+
+    def begin(world: World) -> None:
+        world.ask(command)
+
+    return Step(f"ASK({command!r})", begin)
 
 
 def TAG(name: str) -> Step:
@@ -292,6 +297,20 @@ def KILL_READER(reader: str) -> Step:
 
 TORN_PIN = Step("TORN_PIN", lambda world: world.pins.tear())
 """A power cut leaves half a pin, which holds nothing."""
+
+
+def BRANCH(name: str) -> Step:
+    """A user makes a branch at the last epoch, or goes on with one that was begun."""
+    return Step(f"BRANCH({name!r})", lambda world: world.branches.make(name))
+
+
+def DROP_BRANCH(name: str) -> Step:
+    """A user drops a branch."""
+    return Step(f"DROP_BRANCH({name!r})", lambda world: world.branches.drop(name))
+
+
+KILL_USERS = Step("KILL_USERS", lambda world: world.branches.kill())
+"""The users die who are making or dropping branches."""
 
 
 def ADD_VIEW(name: str) -> Step:
@@ -396,6 +415,19 @@ def _answered(world: World) -> Wait:
     )
 
 
+def _current(world: World) -> Wait:
+    if not world.has_timers:
+        return Wait(lambda: True)
+    head = world.disk.versions[world.disk.latest].head
+    time_us = epoch_time_us(next_epoch(world.clock, head.epoch))
+    return Wait(
+        lambda: _running(world) is None or world.promises.is_current(time_us),
+        _HARD_EVENTS,
+        _HARD_EVENTS,
+        f"rows that the time has reached by {time_us} stay as they are",
+    )
+
+
 def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.backlog.has_vanished else Wait(lambda: True)
 
@@ -492,6 +524,8 @@ RECOVERED = Step("RECOVERED", _recovered)
 """The next attempt runs, unless none begins."""
 CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and is neither paused nor frozen."""
+CURRENT = Step("CURRENT", _current)
+"""The views with filters by the time have the rows of now, or of later; a process has caught up."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
 FOUND = Step("FOUND", _found)

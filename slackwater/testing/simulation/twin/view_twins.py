@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.testing.simulation.model_views.model_view import Pairs
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.model_view import Pairs
 from slackwater.testing.simulation.world.file_rows import Span
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError, NotFoundError, SlackwaterError

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class _Asked:
     pending: PendingCommand
     answer: Answer | None = None
+    on_answer: Callable[[], None] = lambda: None
 
 
 class SimulatedInbox:
@@ -31,11 +32,20 @@ class SimulatedInbox:
         self._promises = promises
         self._asked: dict[str, _Asked] = {}
 
-    def ask(self, command: Command, run: str) -> None:
-        """Writes a command to a run."""
+    def ask(self, command: Command, run: str) -> str:
+        """Writes a command to a run.  Returns its id."""
         name = f"{len(self._asked):013d}-0000000000000000"
         self._asked[name] = _Asked(PendingCommand(name, run, command))
         self._promises.on_asked(name, command)
+        return name
+
+    def answer_to(self, name: str) -> Answer | None:
+        """The answer to a command; None before there is one."""
+        return self._asked[name].answer
+
+    def tell(self, name: str, on_answer: Callable[[], None]) -> None:
+        """Tells when a command is answered."""
+        self._asked[name].on_answer = on_answer
 
     @property
     def unanswered(self) -> list[PendingCommand]:
@@ -48,6 +58,7 @@ class SimulatedInbox:
         if asked.answer is None:
             asked.answer = answer
             self._promises.on_answered(name, answer, is_of_its_run=run == asked.pending.run, has_stopped=has_stopped)
+            asked.on_answer()
 
 
 class InboxOfRun:

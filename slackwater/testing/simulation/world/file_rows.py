@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 from zlib import crc32
 
 import pyarrow as pa
@@ -14,6 +14,9 @@ ROW_BYTES = 10
 _PLACES, _SPREAD_US = 1_000, 10
 SCHEMA = pa.schema([("x", pa.timestamp("us"))])
 """The column `x` is the event time of a row, of a source with one."""
+
+RowsByFile: TypeAlias = Mapping[FileKey, tuple[int, ...]]
+"""File version → positions of its ingested rows, ascending, without bad records."""
 
 
 class Span(NamedTuple):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from actors.files import PathKey
-from slackwater.testing.simulation.hosting.model_derived_view import group_changes
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_derived_view import group_changes
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.changes.change_set import ChangeLog
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name
@@ -101,6 +101,10 @@ class ModelDatasets:
             rows: see `CorrectedSpans`.
         """
         return self._write(computed(self._model, self._fails, rows.all(self._model.sources)), anew=True)
+
+    def take_late(self) -> list[LateRows]:
+        """The late rows since the last call."""
+        return []
 
     def tidy(self) -> bool:
         """Makes a version with the same rows, which no epoch records; the next rows are written after it."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import cast
 
 from actors.protocol.blocks import StoredBlock
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.tables.records import ViewVersion

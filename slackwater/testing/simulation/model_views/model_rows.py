@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from spark_bridge.hand_over.epoch_rows import LateRows
 from state.tables.records import ViewVersion
 
 
@@ -29,6 +30,10 @@ class ModelRows:
     def tidy(self) -> bool:
         return False
 
+    def take_late(self) -> list[LateRows]:
+        """The late rows since the last call."""
+        return []
+
     def _create(self, epoch: int, rows: object) -> ViewVersion:
         self._path = f"views/{self._model.name}-{epoch}.lance"
         return self._commit(rows)
@@ -36,6 +41,9 @@ class ModelRows:
     def _commit(self, rows: object) -> ViewVersion:
         """Writes the next version."""
         self._last = self._root.commit_view(self._path, self._last, rows)
+        return self._version()
+
+    def _version(self) -> ViewVersion:
         return ViewVersion(self._model.name, self._path, self._last)
 
     @property

@@ -11,17 +11,19 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
-from slackwater.testing.simulation.hosting.model_closing import ModelClosingView, closes
-from slackwater.testing.simulation.hosting.model_datasets import CorrectedSpans, Fails, ModelDatasets
-from slackwater.testing.simulation.hosting.model_derived_view import ModelDerivedView, ModelParentRows
-from slackwater.testing.simulation.hosting.model_full_view import ModelFullView
-from slackwater.testing.simulation.hosting.model_plans import plan_of
-from slackwater.testing.simulation.hosting.model_stored_rows import ModelStoredRows
-from slackwater.testing.simulation.promises.model_view import (
+from slackwater.testing.simulation.model_views.model_closing import ModelClosingView
+from slackwater.testing.simulation.model_views.model_datasets import CorrectedSpans, Fails, ModelDatasets
+from slackwater.testing.simulation.model_views.model_derived_view import ModelDerivedView, ModelParentRows
+from slackwater.testing.simulation.model_views.model_full_view import ModelFullView
+from slackwater.testing.simulation.model_views.model_plans import plan_of
+from slackwater.testing.simulation.model_views.model_stored_rows import ModelStoredRows
+from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
     JoinOfSources,
     ModelView,
+    RowsBelow,
     SideOfJoin,
+    TimedRows,
     hidden_in,
 )
 from slackwater.testing.simulation.world.file_rows import Span
@@ -32,20 +34,22 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedView, DerivedViews
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.recorded_views import RecordedViews, Work
 from state.clock import Clock
+from state.epoch import epoch_time_us
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import FILE_FIELD
+from state.tables.stored_rows import FILE_FIELD, declared_name
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-    from slackwater.testing.simulation.hosting.model_joins import ModelJoins, ModelSide
+    from slackwater.testing.simulation.model_views.model_leaves import ModelLeaves, ModelSide
     from spark_bridge.changes.memory_tier import KeptSize
     from spark_bridge.views.view import ShownView
 
@@ -95,7 +99,9 @@ class ModelMaterializer:
         self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
         self._derived = DerivedViews(
             self._make_derived,
-            lambda _, parents: ModelParentRows(root, parents, lambda: self._joins.rows(parents)),
+            lambda epoch, parents: ModelParentRows(
+                root, parents, lambda *times: self._leaves.rows(parents, *times), epoch_time_us(epoch)
+            ),
             lambda _, work: work(),
             thread,
         )
@@ -140,8 +146,8 @@ class ModelMaterializer:
         corrections: Sequence[Correction],
         watermarks: Mapping[str, int],
     ) -> EpochViews:
-        if "_joins" in vars(self):
-            self._joins.begin_epoch()
+        if "_leaves" in vars(self):
+            self._leaves.begin_epoch()
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
         # A backfill closes no window: its watermarks come when it is shown.
         timed = replace(rows, watermarks=watermarks)
@@ -153,8 +159,7 @@ class ModelMaterializer:
             self._take_changes,
             self._run,
         )
-        closing = [view for view in self._open.values() if isinstance(view, ModelClosingView)]
-        return replace(done, late=tuple(late for view in closing for late in view.take_late()))
+        return replace(done, late=tuple(late for view in self._open.values() for late in view.take_late()))
 
     def backfill(self) -> bool:
         due = self._recorded.next_due()
@@ -184,7 +189,9 @@ class ModelMaterializer:
         return {}
 
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
-        return self._recorded.has_news or any(self._closes(name, watermarks) for name in self._declared)
+        if self._recorded.has_news or any(self._is_behind(name, watermarks) for name in self._declared):
+            return True
+        return self._recorded.are_timers_due()
 
     @property
     def behind(self) -> frozenset[str]:
@@ -200,7 +207,7 @@ class ModelMaterializer:
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
-        return self._joins.in_memory if "_joins" in vars(self) else {}
+        return self._leaves.in_memory if "_leaves" in vars(self) else {}
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -222,18 +229,24 @@ class ModelMaterializer:
             for name in sorted(self._declared)
             if name not in self._recorded.versions
             or not self._models[name].sources.isdisjoint(rows.frames)
-            or self._closes(name, rows.watermarks)
+            or self._is_behind(name, rows.watermarks)
         }
         for source, of in blocks.items():
             if stored := [each.stored for each in of if each.stored is not None]:
                 work[self._stored_rows[source].name] = partial(self._stored(source).apply, stored)
         return work
 
-    def _closes(self, name: str, watermarks: Mapping[str, int]) -> bool:
+    def _is_behind(self, name: str, watermarks: Mapping[str, int]) -> bool:
+        """Whether windows can be closed, or rows expire."""
         version = self._recorded.versions.get(name)
-        return version is not None and closes(self._plans[name], version, watermarks)
+        return self._follows(name) and is_behind(self._plans[name], version, watermarks)
+
+    def _follows(self, name: str) -> bool:
+        return follows_watermarks(self._plans[name], {*map(declared_name, self._derived.unshown)})
 
     def _bring_up_to_date(self, epoch: int, name: str, rows: EpochRows) -> ViewVersion:
+        if not self._follows(name):
+            rows = replace(rows, watermarks={})
         if name not in self._recorded.versions:
             return self._created(epoch, name, rows)
         return replace(self._opened(name).apply(rows), name=name)
@@ -311,8 +324,8 @@ class ModelMaterializer:
 
     def _make(self, plan: ViewPlan) -> ModelDatasets | ModelSide:
         model = self._models[plan.name]
-        if isinstance(model, SideOfJoin):
-            return self._joins.side(model, plan)
+        if isinstance(model, SideOfJoin | RowsBelow):
+            return self._leaves.side(model, plan)
         if isinstance(model, ClosedWindows):
             return ModelClosingView(model, self._root, self._fails)
         return ModelDatasets(model, self._root, self._fails)
@@ -330,24 +343,25 @@ class ModelMaterializer:
         view.changes.is_kept = plan.name in self._followed
 
     @cached_property
-    def _joins(self) -> ModelJoins:
+    def _leaves(self) -> ModelLeaves:
         # Here and not above: Lance takes half a second to import, and few stories need it.
-        from slackwater.testing.simulation.hosting.model_joins import ModelJoins
+        from slackwater.testing.simulation.model_views.model_leaves import ModelLeaves
 
         random = self._random
-        return ModelJoins(
+        return ModelLeaves(
             self._root,
             self._fails,
             lambda version: self._opened(version.name).changes,
             self._thread,
             random.choice(_MEMORY_BYTES),
             lambda: random.random() < _BESIDE,
+            self._models,
         )
 
     def _make_derived(self, plan: ViewPlan) -> DerivedView:
         model = self._models[plan.name]
-        if isinstance(model, JoinOfSources):
-            return self._joins.view(model, plan)
+        if isinstance(model, JoinOfSources | TimedRows):
+            return self._leaves.view(model, plan)
         return ModelDerivedView(self._models[plan.name], plan, self._root)
 
     def _take_changes(self) -> dict[str, ChangeSet]:

@@ -8,8 +8,8 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from slackwater.testing.simulation.hosting.model_datasets import Fails, computed
-from slackwater.testing.simulation.promises.model_view import ModelView
+from slackwater.testing.simulation.model_views.model_datasets import Fails, computed
+from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot

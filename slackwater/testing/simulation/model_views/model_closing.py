@@ -8,12 +8,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
-from slackwater.testing.simulation.hosting.model_datasets import Fails, ModelDatasets
-from slackwater.testing.simulation.promises.model_view import ModelView, window_end_us
+from slackwater.testing.simulation.model_views.model_datasets import Fails, ModelDatasets
+from slackwater.testing.simulation.model_views.model_view import ModelView, window_end_us
 from slackwater.testing.simulation.world.file_rows import Span, event_time_us
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.hand_over.followed_watermarks import closed_until
 from state.tables.records import ViewVersion
 
 
@@ -40,7 +40,7 @@ class ModelClosingView(ModelDatasets):
         closed = self._closed
         late = [] if closed is None else [span for span in spans if window_end_us(span.file, span.start) <= closed]
         if late and closed is not None:
-            self._late.append(LateRows(self._model.name, self._source, closed, _late_rows(late)))
+            self._late.append(LateRows(self._model.name, self._source, closed, places_of(late)))
             self._num_late += len(late)
         on_time = [span for span in spans if span not in late]
         assert self._version is not None, "it is created or opened first"
@@ -78,25 +78,13 @@ class ModelClosingView(ModelDatasets):
         return self._at(ViewVersion(self._model.name, *paths, progress=progress))
 
 
-def closed_until(version: ViewVersion) -> int | None:
-    """The watermark up to which the windows of a view are closed; None before the first."""
-    closed: int | None = version.noted.get("closed")
-    return closed
-
-
-def closes(plan: ViewPlan, version: ViewVersion, watermarks: Mapping[str, int]) -> bool:
-    """Whether windows of a view can be closed."""
-    watermark = None if plan.closing is None else watermarks.get(plan.closing.source)
-    closed = closed_until(version) if watermark is not None else None
-    return watermark is not None and (closed is None or closed < watermark)
-
-
-def _late_rows(spans: list[Span]) -> pa.Table:
+def places_of(spans: list[Span]) -> pa.Table:
+    """The places of rows, one of each span, with their event times."""
     return pa.table(
         {
             PATH: [span.file[1] for span in spans],
             ROW: [span.start for span in spans],
             "version": [span.file[2].hex() for span in spans],
-            "x": [event_time_us(span.file, span.start) for span in spans],
+            "x": pa.array([event_time_us(span.file, span.start) for span in spans], pa.timestamp("us")),
         }
     )

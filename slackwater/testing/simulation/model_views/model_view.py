@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 from zlib import crc32
 
 from actors.files import FileKey
-from slackwater.testing.simulation.promises.ingested_rows import RowsByFile
-from slackwater.testing.simulation.world.file_rows import Span, event_time_us
+from slackwater.testing.simulation.world.file_rows import RowsByFile, Span, event_time_us
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 
@@ -19,6 +18,12 @@ Groups: TypeAlias = Mapping[int, tuple[int, int]]
 _GROUPS = 3
 _KEYS = 7
 _WINDOW_US = 500
+_SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
+_START_US = 1_577_836_800 * _SECOND_US
+"""The time at which every simulation begins."""
+
+TimeFilter = Literal["while", "minute"]
+"""A filter by the time: each row is there for a while, or in the first seconds of each minute."""
 
 
 class ModelView(Protocol):
@@ -174,10 +179,11 @@ def window_end_us(file: FileKey, row: int) -> int:
 
 
 class SideRow(NamedTuple):
-    """A row of a side of a join: the place of the row, and its key; no key is equal to None."""
+    """A row of a side of a join: the place of the row, its key, and its event time; no key is equal to None."""
 
     at: str
     key: int | None
+    time_us: int
 
 
 class Pair(NamedTuple):
@@ -196,7 +202,13 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SideOfJoin(EveryRow):
-    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join."""
+    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join.
+
+    Args:
+        join: the join, if its rows expire.
+    """
+
+    join: JoinOfSources | None = None
 
 
 @dataclass(frozen=True)
@@ -208,12 +220,15 @@ class JoinOfSources:
         kind: of the join.
         left: the source of the left side.
         right: that of the right side.
+        within: the time of the right one of partners is at least, and at most, so many microseconds after that of the
+            left one; then rows expire by the watermarks.  None for partners at all times.
     """
 
     name: str
     kind: JoinKind
     left: str
     right: str
+    within: tuple[int, int] | None = None
     has_state: bool = False
     is_full: bool = False
 
@@ -243,23 +258,118 @@ class JoinOfSources:
             [row for file, rows in ingested.items() if file[0] == source for row in side_rows(file, rows)]
             for source in (self.left, self.right)
         )
-        expected = Pairs(joined(self.kind, left, right))
+        expected = Pairs(joined(self.kind, left, right, self.within))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
 
 
-def joined(kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow]) -> tuple[Pair, ...]:
-    """The rows of a join of rows, in their order."""
-    ours, theirs = _by_key(left), _by_key(right)
-    pairs = [Pair(row.at, other) for row in left for other in theirs.get(row.key, ())]
+@dataclass(frozen=True)
+class RowsBelow(EveryRow):
+    """`SELECT *, first, last FROM source`, as the hidden view with the rows below a filter by the time."""
+
+    filter: TimeFilter = "while"
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """`SELECT * FROM source WHERE first <= now() AND last > now()`, or `... AND last > now() % 1 minute`.
+
+    Args:
+        name: of the view.
+        sources: its source.
+        filter: its filter.
+        time_us: the time at which its rows are looked at, in microseconds since 1970; None for no rows.
+    """
+
+    name: str
+    sources: frozenset[str]
+    filter: TimeFilter
+    time_us: int | None = None
+    has_state: bool = False
+    is_full: bool = False
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return (inner_name(self.name, 1),)
+
+    def at(self, time_us: int | None) -> TimedRows:
+        """The same view, at a time."""
+        return replace(self, time_us=time_us)
+
+    def after(self, stored: object, spans: Iterable[Span]) -> Pairs:
+        assert stored is None and not [*spans], "it reads rows below it"
+        return Pairs()
+
+    def result(self, stored: object) -> object:
+        return stored
+
+    def rows(self, ingested: RowsByFile) -> Pairs:
+        """Its rows, of those that were ingested."""
+        found = [row for file, rows in ingested.items() if file[0] in self.sources for row in timed_rows(file, rows)]
+        return Pairs(in_order(Pair(row.at, None) for row in found if self._keeps(row)))
+
+    def difference(self, stored: object, ingested: RowsByFile) -> str | None:
+        expected = self.rows(ingested)
+        return None if stored == expected else f"at {self.time_us}, its rows are {stored}, and should be {expected}"
+
+    def _keeps(self, row: TimedRow) -> bool:
+        if self.time_us is None or row.first_us > self.time_us:
+            return False
+        return last_of(self.filter, row) > boundary_us(self.filter, self.time_us)
+
+
+class TimedRow(NamedTuple):
+    """A row below a filter by the time: the place of the row, and the times between which it is there."""
+
+    at: str
+    first_us: int
+    last_us: int
+
+
+def last_of(kind: TimeFilter, row: TimedRow) -> int:
+    """The value at which a row leaves."""
+    return row.last_us if kind == "while" else row.last_us % _MINUTE_US
+
+
+def boundary_us(kind: TimeFilter, time_us: int) -> int:
+    """The boundary in time that is compared with it; that of a minute goes back."""
+    return time_us if kind == "while" else time_us % _MINUTE_US
+
+
+@lru_cache(maxsize=4096)
+def timed_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[TimedRow, ...]:
+    """The rows below a filter by the time, of some rows of a file."""
+    source, path, version = file
+    found = []
+    for row in rows:
+        chance = crc32(f"{path}#{row}".encode())
+        first_us = _START_US + (chance % 60 - 10) * _SECOND_US
+        last_us = first_us + (4, 15, 30, 90)[chance // 60 % 4] * _SECOND_US
+        found.append(TimedRow(f"{source}/{path}@{version.hex()}#{row}", first_us, last_us))
+    return tuple(found)
+
+
+def joined(
+    kind: JoinKind, left: Sequence[SideRow], right: Sequence[SideRow], within: tuple[int, int] | None = None
+) -> tuple[Pair, ...]:
+    """The rows of a join of rows, in their order; see `JoinOfSources`."""
+    theirs = _by_key(right)
+    partners = {row.at: [each.at for each in theirs.get(row.key, ()) if are_near(row, each, within)] for row in left}
+    pairs = [Pair(row.at, other) for row in left for other in partners[row.at]]
     if kind in ("left", "full"):
-        pairs += [Pair(row.at, None) for row in left if row.key not in theirs]
+        pairs += [Pair(row.at, None) for row in left if not partners[row.at]]
     if kind == "full":
-        pairs += [Pair(None, row.at) for row in right if row.key not in ours]
+        met = {other for others in partners.values() for other in others}
+        pairs += [Pair(None, row.at) for row in right if row.at not in met]
     if kind in ("semi", "anti"):
-        pairs = [Pair(row.at, None) for row in left if (row.key in theirs) == (kind == "semi")]
+        pairs = [Pair(row.at, None) for row in left if bool(partners[row.at]) == (kind == "semi")]
     if kind == "existence":
-        pairs = [Pair(row.at, str(row.key in theirs)) for row in left]
+        pairs = [Pair(row.at, str(bool(partners[row.at]))) for row in left]
     return in_order(pairs)
+
+
+def are_near(left: SideRow, right: SideRow, within: tuple[int, int] | None) -> bool:
+    """Whether the times of two rows let them be partners."""
+    return within is None or within[0] <= right.time_us - left.time_us <= within[1]
 
 
 def in_order(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
@@ -274,23 +384,33 @@ def side_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[SideRow, ...]:
     first = crc32(path.encode())
     keys = [(first + row) % _KEYS for row in rows]
     return tuple(
-        SideRow(f"{source}/{path}@{version.hex()}#{row}", key or None) for row, key in zip(rows, keys, strict=True)
+        SideRow(f"{source}/{path}@{version.hex()}#{row}", key or None, event_time_us(file, row))
+        for row, key in zip(rows, keys, strict=True)
     )
 
 
-def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[str]]:
-    found: dict[int | None, list[str]] = {}
+def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[SideRow]]:
+    found: dict[int | None, list[SideRow]] = {}
     for row in rows:
         if row.key is not None:
-            found.setdefault(row.key, []).append(row.at)
+            found.setdefault(row.key, []).append(row)
     return found
 
 
 def hidden_in(view: ModelView) -> list[ModelView]:
-    """The models of the hidden views of a view: groupings whose rows it reads, or the sides of its join."""
+    """The models of the hidden views of a view: groupings, the sides of its join, or the rows below its filter."""
+    if isinstance(view, TimedRows):
+        return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):
-        return [SideOfJoin(name, frozenset({source})) for name, source in view.sides.items()]
+        join = None if view.within is None else view
+        return [SideOfJoin(name, frozenset({source}), join=join) for name, source in view.sides.items()]
     return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
+
+
+def follows_watermarks(view: ModelView) -> bool:
+    """Whether rows of a view are late, or leave, by the watermarks."""
+    join = view.join if isinstance(view, SideOfJoin) else view
+    return isinstance(view, ClosedWindows) or (isinstance(join, JoinOfSources) and join.within is not None)
 
 
 @lru_cache(maxsize=4096)

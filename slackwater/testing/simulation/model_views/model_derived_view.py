@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from slackwater.testing.simulation.hosting.model_rows import ModelRows
+from slackwater.testing.simulation.model_views.model_rows import ModelRows
+from slackwater.testing.simulation.model_views.model_view import Groups, ModelView
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.model_view import Groups, ModelView
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
@@ -18,7 +18,7 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.records import ViewVersion
 
 if TYPE_CHECKING:
-    from slackwater.testing.simulation.hosting.model_joins import JoinedParents
+    from slackwater.testing.simulation.model_views.model_leaves import ComputedParents
 
 _GROUP = pa.schema([("group", pa.int64()), ("count", pa.int64()), ("total", pa.int64())])
 
@@ -35,26 +35,33 @@ class ModelParentRows:
     Args:
         root: by the materializer's way.
         parents: name → parent, of all views that are read.
-        joined: makes the rows of joins over them.
+        computed: makes the rows of leaves over them: (`begun_us`, `time_us`) -> them.
+        time_us: the time of the epoch.
+        begun_us: see `spark_bridge.changes.parent_rows.ParentRows`.
     """
 
-    time_us = 0
-
-    def __init__(self, root: SimulatedRoot, parents: Mapping[str, Parent], joined: Callable[[], JoinedParents]) -> None:
-        self._root, self._parents, self._joined = root, parents, joined
+    def __init__(
+        self,
+        root: SimulatedRoot,
+        parents: Mapping[str, Parent],
+        computed: Callable[[int, int], ComputedParents],
+        time_us: int,
+        begun_us: int | None = None,
+    ) -> None:
+        self._root, self._parents, self._computed, self.time_us = root, parents, computed, time_us
+        self._begun_us = time_us if begun_us is None else begun_us
 
     @cached_property
-    def joined(self) -> JoinedParents:
-        """The rows of joins."""
-        return self._joined()
+    def computed(self) -> ComputedParents:
+        """The rows of computed leaves."""
+        return self._computed(self._begun_us, self.time_us)
 
     def since(self, begun_us: int | None) -> ModelParentRows:
-        """The same: no view of the simulator filters by the time."""
-        return self
+        return ModelParentRows(self._root, self._parents, self._computed, self.time_us, begun_us)
 
     def all(self, plan: ViewPlan) -> EpochRows:
         if plan.computed:
-            return self.joined.all(plan)
+            return self.computed.all(plan)
         frames: Any = {name: self._groups(name) for name in plan.parents}
         return EpochRows(frames, 0, 1, 0)
 
@@ -62,10 +69,11 @@ class ModelParentRows:
         return EpochRows({}, 0, 1, 0)
 
     def count(self, plan: ViewPlan) -> int:
-        return self.joined.count(plan) if plan.computed else sum(len(self._groups(name)) for name in plan.parents)
+        return self.computed.count(plan) if plan.computed else sum(len(self._groups(name)) for name in plan.parents)
 
     def are_changed(self, plan: ViewPlan) -> bool:
-        return any(self._parents[name].changes is not None for name in plan.parents)
+        is_changed = any(self._parents[name].changes is not None for name in plan.parents)
+        return is_changed or (plan.is_timed and self.computed.are_due(plan))
 
     def changes(self, plan: ViewPlan) -> ChangeSet | None:
         """The changes of the only parent."""
