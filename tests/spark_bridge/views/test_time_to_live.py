@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
@@ -22,6 +24,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.hand_over.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
+from spark_bridge.views import derived_views
 from spark_bridge.views.derived_views import aged_to
 from state.errors import ViewError
 from state.lance.view_dataset import restore
@@ -127,6 +130,17 @@ class Aged(CorrectedView):
         self._declared.append(self.definition)
         self._declare(self.materializer)
 
+    def change(self, query: str) -> None:
+        """Declares another query in place of the view."""
+        self.definition = replace(self.definition, query=query, replace=True)
+        self._declared = [self.definition]
+        self._declare(self.materializer)
+
+    @property
+    def is_shown(self) -> bool:
+        """Whether readers see the view as it is declared; a changed one shows what it did until then."""
+        return "v" in self.views and self.catalog["v"].identity == self.plan.identity
+
     def reopen(self) -> None:
         """Ends the attempt; the next one continues from the last epoch."""
         self.materializer.close()
@@ -159,7 +173,7 @@ class Aged(CorrectedView):
             self.catalog = done.catalog(self.catalog)
         if minute is not None:
             self.watermark = max(_us(minute), self.watermark or _us(minute))
-        assert "v" not in self.views or aged_to("v", self.views) == self.watermark
+        assert not self.is_shown or aged_to("v", self.views) == self.watermark
 
     def young(self, watermark: int | None) -> pa.Table:
         """The rows that count at a watermark."""
@@ -363,3 +377,36 @@ def test_it_is_explained_what_a_time_to_live_gives_up(local_spark: SparkSession,
 def test_a_duration_is_shown_as_users_write_it(text: str) -> None:
     assert duration_text(microseconds("ttl", text)) == text
     assert microseconds("ttl", duration_text(microseconds("ttl", text))) == microseconds("ttl", text)
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("way", ["at once", "beside the epochs"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "SELECT k, sum(x) AS s FROM t GROUP BY k HAVING sum(x) > 2",
+        "SELECT k, sum(x) AS s, max(at) AS last, min(x) AS lo FROM t GROUP BY k",
+    ],
+    ids=["a filter above", "further measures"],
+)
+def test_a_changed_view_counts_the_rows_that_are_young_enough(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: str, way: str
+) -> None:
+    chance = random.Random(3)
+    view = Aged(local_spark, tmp_path, "SELECT k, sum(x) AS s FROM t GROUP BY k")
+    for minute in range(0, 50, 10):
+        view.step(_rows(chance, 12, range(minute - 10, minute + 10)), minute)
+        view.check()
+    if way != "at once":
+        monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)
+    view.change(after)
+    checked = 0
+    for minute in range(50, 150, 10):
+        view.step(_rows(chance, 12, range(minute - 10, minute + 10)), minute)
+        if view.is_shown:
+            view.check()
+            checked += 1
+        else:
+            time.sleep(0.5)
+    assert checked > 3
+    view.materializer.close()

@@ -96,7 +96,7 @@ class TimedGraph(ViewGraph):
         return _NOW.sub(lambda found: f"CAST({now} AS {_TYPES.get(found[1], 'TIMESTAMP')})", query)
 
 
-def _graph(spark: SparkSession, root: Path, *queries: str) -> TimedGraph:
+def timed_graph(spark: SparkSession, root: Path, *queries: str) -> TimedGraph:
     views = [ViewDefinition("v" if not number else f"v{number}", query) for number, query in enumerate(queries)]
     return TimedGraph(spark, root, views, ("t", "u"))
 
@@ -121,7 +121,7 @@ def _follow(graph: TimedGraph, chance: random.Random, hours: Sequence[float]) ->
 @pytest.mark.parametrize("name", few(VIEWS, "between", "group"))
 def test_rows_come_and_leave_as_spark_says_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(7)
-    graph = _graph(local_spark, tmp_path, VIEWS[name])
+    graph = timed_graph(local_spark, tmp_path, VIEWS[name])
     graph.at(_BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
     graph.check()
@@ -142,7 +142,7 @@ def test_timed_views_that_are_declared_late_have_the_rows_of_their_epoch(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     chance = random.Random(5)
-    graph = _graph(local_spark, tmp_path, "SELECT g, count(*) AS n FROM u GROUP BY g")
+    graph = timed_graph(local_spark, tmp_path, "SELECT g, count(*) AS n FROM u GROUP BY g")
     graph.at(_BEGIN)
     for number in range(3):
         graph.correct({(source, f"{number}"): random_rows(chance, 40) for source in ("t", "u")})
@@ -180,7 +180,7 @@ def test_a_view_that_is_recomputed_as_a_whole_follows_a_timed_view(local_spark: 
 @pytest.mark.more
 def test_groups_that_are_taken_over_go_on_from_their_time(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(3)
-    graph = _graph(local_spark, tmp_path, VIEWS["group"])
+    graph = timed_graph(local_spark, tmp_path, VIEWS["group"])
     graph.at(_BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 200), ("u", "first"): random_rows(chance, 3)})
     graph.declare([ViewDefinition("v", f"{VIEWS['group']} HAVING count(*) > 1", replace=True)])
@@ -202,7 +202,7 @@ def test_views_over_timed_views_follow_them(local_spark: SparkSession, tmp_path:
         "SELECT k, i FROM v WHERE at <= now() - INTERVAL 1 HOUR",
         "SELECT k, i FROM v ORDER BY i DESC LIMIT 4",
     ]
-    graph = _graph(local_spark, tmp_path, *queries)
+    graph = timed_graph(local_spark, tmp_path, *queries)
     graph.at(_BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
     graph.check()
