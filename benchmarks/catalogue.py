@@ -57,6 +57,7 @@ CATALOGUE = (
     Entry("branch", 600, quick=_words("--rows 1000000 --times 3")),
     Entry("keyed_source", 900),
     Entry("closing_windows", 300),
+    Entry("leaving_rows", 300),
     Entry("tpch", 1_800),
     Entry("nexmark", 600),
     Entry("corrections", 900),
