@@ -23,9 +23,9 @@ from slackwater.verification.comparison import Differences, differences
 from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
 from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, WrongLedgerError
-from slackwater.verification.followed_watermarks import FollowedWatermarks
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
 from slackwater.verification.kept_tables import with_kept_rows
+from slackwater.verification.recorded_watermarks import RecordedWatermarks
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
@@ -146,7 +146,7 @@ class Verifier:
         sources = recorded_sources(definitions, self._store, record.state_version)
         problems = {name: self._problems(source) for name, source in sources.items()}
         names = [view.name for view in views]
-        followed, unknown = FollowedWatermarks(self._store, record, self._catalog.views, sources).of(names)
+        followed, unknown = RecordedWatermarks(self._store, record, self._catalog.views, sources).of(names)
         start_spark = partial(self._start_spark, filter_time_us(record.views.values()), followed)
         starts: Mapping[str, Callable[[Path], Engine]] = {
             DuckDbEngine.name: partial(self._start_duckdb, followed),

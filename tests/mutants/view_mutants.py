@@ -418,7 +418,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "verify does not miss late rows that were cleared",
-        "slackwater/verification/followed_watermarks.py",
+        "slackwater/verification/recorded_watermarks.py",
         (("(late.num_rows == 0) != (num_late == 0)", "False"),),
         shown_by=f"{_VERIFIED}::test_late_rows_that_were_cleared_are_named_as_the_reason",
     ),

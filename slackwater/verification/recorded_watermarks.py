@@ -30,7 +30,7 @@ _PLACES = pa.schema([(PATH, pa.string()), (ROW, pa.int64()), (MISSED, pa.int64()
 _TTL = re.compile(rf"^{BY_TTL}(.+)(\n{BY_WATERMARK})?\Z", re.MULTILINE)
 
 
-class FollowedWatermarks:
+class RecordedWatermarks:
     """Finds what views have followed.
 
     Args:
