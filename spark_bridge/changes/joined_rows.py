@@ -14,8 +14,12 @@ from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.joined_changes import changed_rows
 from spark_bridge.changes.parents import Parents
-from spark_bridge.changes.sides import stored_names
+from spark_bridge.changes.sides import hashes_of, stored_names
 from spark_bridge.hand_over.dataset_frame import WantedRows
+from state.tables.stored_rows import JOIN_FIELD
+
+_MOST_HASHES = 5_000
+"""Of the rows of one side; with more of them the other side is read as a whole."""
 
 
 class JoinedRows:
@@ -46,18 +50,43 @@ class JoinedRows:
             columns: of its result that are wanted, in its order.
             values: column of the result → its values.
         """
-        frames, nbytes = {}, 0
-        for side, name in zip((LEFT, RIGHT), join.sides, strict=True):
-            wanted = {
-                stored: values[column]
-                for column, of, stored in join.columns
-                if of == side and column in values and stored
-            }
-            # A row without a partner has nulls, and is wanted by the values of the other side.
-            is_kept = join.kind == "inner" or (join.kind != "full" and side == LEFT)
-            known = WantedRows(values=wanted if is_kept else {})
-            frames[side], size = self._parents.all(name, stored_names(self._parents.by_name[name]), known)
+        frames, nbytes = dict[str, LeafRows](), 0
+        wanted = {side: _wanted(join, side, values) for side in (LEFT, RIGHT)}
+        hashes: pa.Array | None = None
+        for side in sorted(wanted, key=lambda each: not wanted[each]):
+            name = join.sides[side == RIGHT]
+            columns_there = stored_names(self._parents.by_name[name])
+            if hashes is not None:
+                # Only rows that meet those of the other side.
+                known = WantedRows(values={**wanted[side], JOIN_FIELD.name: hashes})
+                frames[side], size = self._parents.all(name, columns_there, known)
+            else:
+                known = WantedRows(values=wanted[side])
+                rows, size = self._parents.all(name, [*columns_there, JOIN_FIELD.name], known)
+                frames[side] = self._without_hashes(rows)
+                hashes = _hashes_of_few(rows) if wanted[side] else None
             nbytes += size
         catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
         return LeafRows.of_frame(frame.select(*columns)), nbytes
+
+    def _without_hashes(self, rows: LeafRows) -> LeafRows:
+        if rows.few is None:
+            return LeafRows.of_frame(rows.frame.drop(JOIN_FIELD.name))
+        return LeafRows.of_table(self._parents.catalyst.spark, rows.few.drop_columns(JOIN_FIELD.name))
+
+
+def _hashes_of_few(rows: LeafRows) -> pa.Array | None:
+    """The hashes of the rows, each once; None if they are too many to be looked up."""
+    if rows.few is None:
+        return None
+    hashes = hashes_of(rows.few)
+    return hashes if len(hashes) <= _MOST_HASHES else None
+
+
+def _wanted(join: JoinPlan, side: str, values: Mapping[str, pa.Array]) -> dict[str, pa.Array]:
+    """Column of a side → its values in the rows that are wanted."""
+    # A row without a partner has nulls, and is wanted by the values of the other side.
+    if join.kind != "inner" and (join.kind == "full" or side == RIGHT):
+        return {}
+    return {stored: values[column] for column, of, stored in join.columns if of == side and column in values and stored}

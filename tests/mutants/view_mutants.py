@@ -59,6 +59,18 @@ _TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_i
 
 VIEW_MUTANTS = (
     Mutant(
+        "a group of a join is computed again from all rows of the other side",
+        "spark_bridge/changes/joined_rows.py",
+        (("            if hashes is not None:\n", "            if hashes is not None and not name:\n"),),
+        shown_by=f"{_JOINS}::test_a_group_that_is_computed_again_has_its_rows_of_both_sides[right side]",
+    ),
+    Mutant(
+        "rows of the other side without a partner are looked up by the values of the first",
+        "spark_bridge/changes/joined_rows.py",
+        (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
+        shown_by=f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch[two_outer]",
+    ),
+    Mutant(
         "rows that leave are counted once more",
         _SUBTRACTION,
         (("return [stored[0] - gone[0]]", "return [stored[0] + gone[0]]"),),

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.views import derived_views
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.views.test_timers import timed_graph
+from tests.spark_bridge.timed_graph import timed_graph
 
 pytestmark = pytest.mark.more
 

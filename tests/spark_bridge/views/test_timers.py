@@ -6,10 +6,9 @@ The expected rows are Spark's answer to the query with a constant in place of `n
 from __future__ import annotations
 
 import random
-import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from unittest.mock import patch
 
@@ -28,14 +27,12 @@ from state.errors import NotIncrementalError
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
-from tests.spark_bridge.view_graph import ViewGraph, random_files
+from tests.spark_bridge.timed_graph import BEGIN, TimedGraph, timed_graph
+from tests.spark_bridge.view_graph import random_files
 from tests.spark_bridge.ways_of_rows import as_if_many
 
-_BEGIN = datetime(2013, 1, 1, 12, tzinfo=UTC)
-_NOW = re.compile(r"\b(now|current_timestamp|current_date|localtimestamp)\(\)")
 _TIMES = pa.schema([("i", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 _SCHEMAS = {"t": SCHEMA, "u": SCHEMA}
-_TYPES = {"current_date": "DATE", "localtimestamp": "TIMESTAMP_NTZ"}
 
 VIEWS = {
     "leaves": "SELECT k, i, at FROM t WHERE at > now() - INTERVAL 5 HOURS",
@@ -70,37 +67,6 @@ _SELDOM = frozenset({"day", "having", "exists", "above"})
 """Views that time alone may leave as they are in the epochs of the test."""
 
 
-class TimedGraph(ViewGraph):
-    """Views over filters by the time.
-
-    Attributes:
-        now: the time of the last epoch.
-    """
-
-    now = _BEGIN
-
-    def at(self, now: datetime) -> None:
-        """The next epoch has this time."""
-        self.now, self.epoch = now, max(self.epoch, (int(now.timestamp() * 1000) << 16) - 1)
-
-    def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
-        definitions = self.definitions
-        self.definitions = [ViewDefinition(each.name, self._fixed(each.query or "")) for each in definitions]
-        try:
-            return super().answers(wanted)
-        finally:
-            self.definitions = definitions
-
-    def _fixed(self, query: str) -> str:
-        now = f"TIMESTAMP'{self.now:%Y-%m-%d %H:%M:%S.%f}Z'"
-        return _NOW.sub(lambda found: f"CAST({now} AS {_TYPES.get(found[1], 'TIMESTAMP')})", query)
-
-
-def timed_graph(spark: SparkSession, root: Path, *queries: str) -> TimedGraph:
-    views = [ViewDefinition("v" if not number else f"v{number}", query) for number, query in enumerate(queries)]
-    return TimedGraph(spark, root, views, ("t", "u"))
-
-
 def _follow(graph: TimedGraph, chance: random.Random, hours: Sequence[float]) -> int:
     """Epochs at these hours after each other, with files or without.  Returns how many without files changed a view."""
     changed = 0
@@ -122,7 +88,7 @@ def _follow(graph: TimedGraph, chance: random.Random, hours: Sequence[float]) ->
 def test_rows_come_and_leave_as_spark_says_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(7)
     graph = timed_graph(local_spark, tmp_path, VIEWS[name])
-    graph.at(_BEGIN)
+    graph.at(BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
     graph.check()
     changed = _follow(graph, chance, [0.5, 1, 2.5])
@@ -143,7 +109,7 @@ def test_timed_views_that_are_declared_late_have_the_rows_of_their_epoch(
 ) -> None:
     chance = random.Random(5)
     graph = timed_graph(local_spark, tmp_path, "SELECT g, count(*) AS n FROM u GROUP BY g")
-    graph.at(_BEGIN)
+    graph.at(BEGIN)
     for number in range(3):
         graph.correct({(source, f"{number}"): random_rows(chance, 40) for source in ("t", "u")})
     first = graph.definitions[0]
@@ -164,7 +130,7 @@ def test_a_view_that_is_recomputed_as_a_whole_follows_a_timed_view(local_spark: 
     chance = random.Random(3)
     full = ViewDefinition("full", "SELECT v.i, u.i AS j FROM v JOIN u ON v.i < u.i", on_full="allow")
     graph = TimedGraph(local_spark, tmp_path, [ViewDefinition("v", VIEWS["leaves"]), full], ("t", "u"))
-    graph.at(_BEGIN)
+    graph.at(BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
     for _ in range(3):
         graph.at(graph.now + timedelta(hours=2))
@@ -181,7 +147,7 @@ def test_a_view_that_is_recomputed_as_a_whole_follows_a_timed_view(local_spark: 
 def test_groups_that_are_taken_over_go_on_from_their_time(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(3)
     graph = timed_graph(local_spark, tmp_path, VIEWS["group"])
-    graph.at(_BEGIN)
+    graph.at(BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 200), ("u", "first"): random_rows(chance, 3)})
     graph.declare([ViewDefinition("v", f"{VIEWS['group']} HAVING count(*) > 1", replace=True)])
     assert not graph.materializer.backfilling, "its groups are stored"
@@ -203,7 +169,7 @@ def test_views_over_timed_views_follow_them(local_spark: SparkSession, tmp_path:
         "SELECT k, i FROM v ORDER BY i DESC LIMIT 4",
     ]
     graph = timed_graph(local_spark, tmp_path, *queries)
-    graph.at(_BEGIN)
+    graph.at(BEGIN)
     graph.correct({("t", "first"): random_rows(chance, 60), ("u", "first"): random_rows(chance, 30)})
     graph.check()
     _follow(graph, chance, [2, 1, 3])
@@ -216,7 +182,7 @@ class _TimedFollowed(FollowedView):
     """A view over a source that is not stored, with a clock of its own."""
 
     def new_materializer(self) -> Materializer:
-        self.clock = ManualClock(_BEGIN)
+        self.clock = ManualClock(BEGIN)
         materializer = Materializer(self.spark, self.root, self.clock)
         self.plan = materializer.declare([self.definition], self.schemas, {}).plans[self.definition.name]
         return materializer
@@ -232,7 +198,7 @@ def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSessi
     followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
 
     def rows(*seconds: float) -> dict[str, pa.Table]:
-        times = [_BEGIN + timedelta(seconds=each) for each in seconds]
+        times = [BEGIN + timedelta(seconds=each) for each in seconds]
         return {"t": pa.table([pa.array(range(len(times)), pa.int64()), times], schema=_TIMES)}
 
     def news() -> bool:
@@ -259,7 +225,7 @@ def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSessi
 def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, tmp_path: Path) -> None:
     view = ViewDefinition("v", "SELECT i FROM t WHERE hour(at) < hour(now())")
     followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
-    times = [_BEGIN.replace(hour=1), _BEGIN.replace(hour=23)]
+    times = [BEGIN.replace(hour=1), BEGIN.replace(hour=23)]
     followed.clock.advance(8 * 3600)
     followed.epoch_of({"t": pa.table([pa.array([1, 23]), times], schema=_TIMES)})
     found = [followed.stored()["i"].to_pylist()]
@@ -276,7 +242,7 @@ def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tm
     """An epoch reads the rows that the time has reached, and no others."""
     view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 HOUR")
     followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
-    times = [_BEGIN - timedelta(seconds=each) for each in range(5_000)]
+    times = [BEGIN - timedelta(seconds=each) for each in range(5_000)]
     followed.epoch_of({"t": pa.table([pa.array(range(5_000), pa.int64()), times], schema=_TIMES)})
     read = list[int]()
     with patch.object(timed_rows, "count", lambda cost: read.append(cost.given)):
