@@ -68,7 +68,7 @@ VIEW_MUTANTS = (
         "rows of the other side without a partner are looked up by the values of the first",
         "spark_bridge/changes/joined_rows.py",
         (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
-        shown_by=f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch[two_outer]",
+        shown_by=f"{_JOINS}::test_a_group_of_rows_without_a_partner_is_computed_again[LEFT]",
     ),
     Mutant(
         "rows that leave are counted once more",

@@ -256,22 +256,21 @@ def test_a_row_without_a_partner_counts_none(local_spark: SparkSession, tmp_path
     graph.materializer.close()
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "SELECT u.k, max(t.i) AS m FROM t JOIN u ON t.g = u.g GROUP BY u.k",
-        "SELECT t.k, max(u.i) AS m FROM u JOIN t ON t.g = u.g GROUP BY t.k",
-        "SELECT u.k, max(t.i) AS m FROM u LEFT JOIN t ON t.g = u.g GROUP BY u.k",
-        "SELECT u.k, max(t.i) AS m FROM t RIGHT JOIN u ON t.g <=> u.g GROUP BY u.k",
-        "SELECT u.k, t.k AS l, max(t.i) AS m FROM t JOIN u ON t.g = u.g GROUP BY u.k, t.k",
-    ],
-    ids=["right side", "right side as the left one", "left", "right", "both sides"],
-)
+GREATEST = {
+    "right side": "SELECT u.k, max(t.i) AS m FROM t JOIN u ON t.g = u.g GROUP BY u.k",
+    "right side as the left one": "SELECT t.k, max(u.i) AS m FROM u JOIN t ON t.g = u.g GROUP BY t.k",
+    "left": "SELECT u.k, max(t.i) AS m FROM u LEFT JOIN t ON t.g = u.g GROUP BY u.k",
+    "right": "SELECT u.k, max(t.i) AS m FROM t RIGHT JOIN u ON t.g <=> u.g GROUP BY u.k",
+    "both sides": "SELECT u.k, t.k AS l, max(t.i) AS m FROM t JOIN u ON t.g = u.g GROUP BY u.k, t.k",
+}
+
+
+@pytest.mark.parametrize("name", few(GREATEST, "right side"))
 def test_a_group_that_is_computed_again_has_its_rows_of_both_sides(
-    local_spark: SparkSession, tmp_path: Path, query: str
+    local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     schema = pa.schema([("k", pa.string()), ("g", pa.int32()), ("i", pa.int64())])
-    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GREATEST[name])], ("t", "u"), schema)
 
     def rows(groups: Sequence[int | None], greatest: int = 0) -> pa.Table:
         return pa.table([[f"k{each}" for each in groups], groups, [greatest] * len(groups)], schema=schema)
@@ -284,6 +283,26 @@ def test_a_group_that_is_computed_again_has_its_rows_of_both_sides(
     done = graph.correct({}, dict.fromkeys(greatest))
     graph.check()
     assert cost(done).given < 60, "the rows that leave, and those of three groups"
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("kind", few(("LEFT", "FULL"), "LEFT"))
+def test_a_group_of_rows_without_a_partner_is_computed_again(
+    local_spark: SparkSession, tmp_path: Path, kind: str
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32()), ("i", pa.int64())])
+    query = f"SELECT u.k, max(t.i) AS m FROM t {kind} JOIN u ON t.g = u.g GROUP BY u.k"
+    graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", query)], ("t", "u"), schema)
+
+    def rows(groups: Sequence[int], number: int) -> pa.Table:
+        return pa.table([["a"] * len(groups), groups, [number] * len(groups)], schema=schema)
+
+    greatest = {("t", "top"): rows([1, 9], 10)}
+    graph.correct({("t", "a"): rows([1, 2, 3, 7, 8], 5), ("u", "a"): rows([1, 2, 4], 0), **greatest})
+    graph.check()
+    # The greatest of the rows that meet one of `u`, and of those that meet none.
+    graph.correct({}, dict.fromkeys(greatest))
+    graph.check()
     graph.materializer.close()
 
 
