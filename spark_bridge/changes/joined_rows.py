@@ -55,16 +55,14 @@ class JoinedRows:
         hashes: pa.Array | None = None
         for side in sorted(wanted, key=lambda each: not wanted[each]):
             name = join.sides[side == RIGHT]
-            columns_there = stored_names(self._parents.by_name[name])
+            stored, known = stored_names(self._parents.by_name[name]), dict[str, pa.Array](wanted[side])
             if hashes is not None:
-                # Only rows that meet those of the other side.
-                known = WantedRows(values={**wanted[side], JOIN_FIELD.name: hashes})
-                frames[side], size = self._parents.all(name, columns_there, known)
-            else:
-                known = WantedRows(values=wanted[side])
-                rows, size = self._parents.all(name, [*columns_there, JOIN_FIELD.name], known)
-                frames[side] = self._without_hashes(rows)
-                hashes = _hashes_of_few(rows) if wanted[side] else None
+                known[JOIN_FIELD.name] = hashes  # only rows that meet those of the other side
+            tells = bool(wanted[side]) and hashes is None
+            columns_there = [*stored, JOIN_FIELD.name] if tells else stored
+            rows, size = self._parents.all(name, columns_there, WantedRows(values=known))
+            frames[side] = self._without_hashes(rows) if tells else rows
+            hashes = _hashes_of_few(rows) if tells else None
             nbytes += size
         catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))

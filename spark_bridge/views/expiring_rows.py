@@ -24,7 +24,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.datasets.view_table import time_in_sql
+from spark_bridge.datasets.view_table import ViewTable, time_in_sql
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import FollowedWatermarks
 from spark_bridge.views.append_view import AppendView
@@ -77,10 +77,8 @@ class ExpiringRows(RowView):
             self._append(self._followed.in_time(self._traced.over(rows).table()))
         bound = self._followed.next_bound()
         if bound is not None:
-            column = self._time.column
-            kind = self._plan.schema.field(column).type
-            self._table.delete_where(f"`{column}` < {time_in_sql(bound, kind)}")
-            self.changes.expire(column, bound)
+            _expire(self._table, self._time.column, bound)
+            self.changes.expire(self._time.column, bound)
         self._followed.advance(rows.watermarks)
         return self._version()
 
@@ -131,10 +129,14 @@ class AgingRows(AppendView):
         if not rows.watermarks:
             return version
         if (bound := self._followed.next_bound()) is not None:
-            column = self._time.column
-            self._table.delete_where(f"`{column}` < {time_in_sql(bound, self._plan.schema.field(column).type)}")
+            _expire(self._table, self._time.column, bound)
         self._followed.advance(rows.watermarks)
         return self._version()
 
     def _version(self) -> ViewVersion:
         return replace(super()._version(), progress=self._followed.progress)
+
+
+def _expire(table: ViewTable, column: str, bound: int) -> None:
+    """Deletes the rows before a time, in microseconds since 1970."""
+    table.delete_where(f"`{column}` < {time_in_sql(bound, table.schema.field(column).type)}")

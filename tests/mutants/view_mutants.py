@@ -920,7 +920,7 @@ VIEW_MUTANTS = (
     Mutant(
         "no row of a side expires",
         "spark_bridge/views/expiring_rows.py",
-        (('self._table.delete_where(f"`{column}` < {time_in_sql(bound, kind)}")', "pass"),),
+        (("_expire(self._table, self._time.column, bound)\n            self.changes", "self.changes"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(

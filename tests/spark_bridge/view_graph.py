@@ -216,6 +216,18 @@ def follow_in_all_ways(graph: ViewGraph, chance: random.Random) -> None:
     graph.materializer.close()
 
 
+def follow_to_the_end(graph: ViewGraph) -> None:
+    """Further epochs and a further attempt, with files that are replaced and that leave, at last all of them."""
+    chance = random.Random(9)
+    for number in range(4):
+        random_epoch(graph, chance)
+        if number == 1:
+            graph.reopen()
+    graph.correct({}, dict.fromkeys(graph.files))
+    graph.check()
+    graph.materializer.close()
+
+
 def follow_late(spark: SparkSession, root: Path, view: ViewDefinition, chance: random.Random) -> None:
     """Epochs of a view over `t` and `u` that is declared when these have rows, which tasks compute it from."""
     total = ViewDefinition("total", "SELECT g, count(*) AS n FROM u GROUP BY g")

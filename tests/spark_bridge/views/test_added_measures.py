@@ -15,7 +15,7 @@ from spark_bridge.views import derived_views
 from spark_bridge.views.aggregate_view import AggregateView
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.view_graph import SmallPieces, ViewGraph, random_epoch
+from tests.spark_bridge.view_graph import SmallPieces, ViewGraph, follow_to_the_end, random_epoch
 
 GROUPED = "SELECT k, g, sum(i) AS s, max(i) AS m, avg(f) AS a FROM t GROUP BY k, g"
 ADDED: Mapping[str, tuple[str, str]] = {
@@ -89,18 +89,6 @@ def _replaced(spark: SparkSession, root: Path, before: str, after: str) -> Readi
     return graph
 
 
-def _follow(graph: ViewGraph) -> None:
-    """Further epochs, with files that are replaced and that leave."""
-    chance = random.Random(9)
-    for number in range(4):
-        random_epoch(graph, chance)
-        if number == 1:
-            graph.reopen()
-    graph.correct({}, dict.fromkeys(graph.files))
-    graph.check()
-    graph.materializer.close()
-
-
 @pytest.mark.parametrize("name", few(ADDED, "a measure"))
 def test_only_added_measures_are_computed_of_the_stored_rows(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -118,7 +106,7 @@ def test_only_added_measures_are_computed_of_the_stored_rows(
     graph.settle()
     graph.check()
     assert "v.next" not in graph.views and graph.catalog["v"].identity == graph.plans["v"].identity
-    _follow(graph)
+    follow_to_the_end(graph)
 
 
 @pytest.mark.parametrize("name", few(HIDDEN, "rows"))
@@ -129,7 +117,7 @@ def test_a_hidden_count_becomes_a_measure_without_reading_a_row(
     graph.correct({("t", "new"): random_rows(random.Random(8), 9)})
     graph.check()
     assert not graph.read and "v.next" not in graph.views and not graph.materializer.has_news()
-    _follow(graph)
+    follow_to_the_end(graph)
 
 
 @pytest.mark.more
@@ -157,7 +145,7 @@ def test_a_correction_in_the_middle_builds_all_measures_anew(
     graph.reopen()
     graph.settle()
     graph.check()
-    _follow(graph)
+    follow_to_the_end(graph)
 
 
 @pytest.mark.more
@@ -187,7 +175,7 @@ def test_only_added_measures_are_computed_of_the_rows_of_views(
         graph.correct({("t", "new"): random_rows(random.Random(8), 9)})
     graph.check()
     assert not graph.materializer.has_news() and "v.next" not in graph.views
-    _follow(graph)
+    follow_to_the_end(graph)
 
 
 @pytest.mark.parametrize("ends", few(("an attempt ends", "it goes on"), "an attempt ends"))
@@ -206,4 +194,4 @@ def test_measures_over_many_rows_of_views_are_computed_beside_the_epochs(
     graph.settle()
     graph.check()
     assert "v.next" not in graph.views and graph.catalog["v"].identity == graph.plans["v"].identity
-    _follow(graph)
+    follow_to_the_end(graph)

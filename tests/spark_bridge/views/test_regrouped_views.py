@@ -15,7 +15,7 @@ from spark_bridge.materializer import Materializer
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.random_rows import random_rows
-from tests.spark_bridge.view_graph import ViewGraph, random_epoch
+from tests.spark_bridge.view_graph import ViewGraph, follow_to_the_end, random_epoch
 
 GROUPED = "SELECT k, g, count(*) AS n, sum(i) AS s, max(i) AS m, avg(f) AS a FROM t GROUP BY k, g"
 KEPT: Mapping[str, tuple[str, str]] = {
@@ -87,14 +87,7 @@ def test_a_view_over_the_same_groups_takes_them_over_in_one_epoch(
     graph.check()
     assert not graph.materializer.has_news() and "v.next" not in graph.views
     assert graph.catalog["v"].created_epoch == graph.epoch and graph.catalog["v"].identity == graph.plans["v"].identity
-    chance = random.Random(9)
-    for number in range(4):
-        random_epoch(graph, chance)
-        if number == 1:
-            graph.reopen()
-    graph.correct({}, dict.fromkeys(graph.files))
-    graph.check()
-    graph.materializer.close()
+    follow_to_the_end(graph)
 
 
 @pytest.mark.parametrize("name", few(OTHERS, "only new measures"))

@@ -87,19 +87,19 @@ class ClosingChecker:
         until: int | None = progress.get("closed")
         for file, row in late:
             if shown.closed is None or window_end_us(file, row) > shown.closed:
-                raise _broken(view, f"row {row} of {file[1]} is late, and its window is open until {shown.closed}")
+                raise untimely(view, f"row {row} of {file[1]} is late, and its window is open until {shown.closed}")
             self._files.check(view.name, file, shown.closed, tables)
         shown.late += late
         if len(shown.late) != progress.get("late", 0):
-            raise _broken(view, f"it counts {progress.get('late')} late rows, and {shown.late} are in quarantine")
+            raise untimely(view, f"it counts {progress.get('late')} late rows, and {shown.late} are in quarantine")
         if shown.closed is not None and (until is None or until < shown.closed):
-            raise _broken(view, f"its windows were closed up to {shown.closed}, and are up to {until}")
+            raise untimely(view, f"its windows were closed up to {shown.closed}, and are up to {until}")
         if any(closed.get(end) != group for end, group in shown.groups.items()):
-            raise _broken(view, f"its closed windows were {shown.groups}, and are {closed}")
+            raise untimely(view, f"its closed windows were {shown.groups}, and are {closed}")
         early = [end for end in closed if until is None or end > until]
         overdue = [end for end in left if until is not None and end <= until]
         if early or overdue:
-            raise _broken(view, f"it is closed up to {until}; {early} are shown, and {overdue} are open")
+            raise untimely(view, f"it is closed up to {until}; {early} are shown, and {overdue} are open")
         expected = dict(ingested)
         for file, row in shown.late:
             expected[file] = tuple(each for each in expected.get(file, ()) if each != row)
@@ -109,7 +109,8 @@ class ClosingChecker:
         shown.closed, shown.groups = until, closed
 
 
-def _broken(view: ViewVersion, text: str) -> PromiseBroken:
+def untimely(view: ViewVersion, text: str) -> PromiseBroken:
+    """The promise about time, broken by a version of a view."""
     return PromiseBroken("time", f"{view.name} at version {view.version}: {text}")
 
 

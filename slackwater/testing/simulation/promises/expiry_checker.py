@@ -14,7 +14,7 @@ from slackwater.testing.simulation.model_views.model_view import (
     side_rows,
 )
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.closing_checker import LateRow, LateRowChecker
+from slackwater.testing.simulation.promises.closing_checker import LateRow, LateRowChecker, untimely
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.world.file_rows import RowsByFile, event_time_us
 from state.memory.memory_disk import MemoryDataset
@@ -108,13 +108,13 @@ class ExpiryChecker:
         before, side.watermarks = side.watermarks, view.noted.get("watermarks", {})
         for file, row in late:
             if source not in before or event_time_us(file, row) >= before[source]:
-                raise _broken(view, f"row {row} of {file[1]} is late, and the watermarks are {before}")
+                raise untimely(view, f"row {row} of {file[1]} is late, and the watermarks are {before}")
             self._files.check(view.name, file, before[source], tables)
         side.late += late
         if len(side.late) != view.noted.get("late", 0):
-            raise _broken(view, f"it counts {view.noted.get('late')} late rows, and {side.late} are in quarantine")
+            raise untimely(view, f"it counts {view.noted.get('late')} late rows, and {side.late} are in quarantine")
         if any(side.watermarks.get(each, us - 1) < us for each, us in before.items()):
-            raise _broken(view, f"its watermarks were {before}, and are {side.watermarks}")
+            raise untimely(view, f"its watermarks were {before}, and are {side.watermarks}")
         in_time = {(file, row) for file, rows in ingested.items() for row in rows}.difference(side.late)
         spans = self._datasets[view.path].rows(view.path, view.version)
         stored = [(span.file, row) for span in spans for row in range(span.start, span.end)]
@@ -122,12 +122,12 @@ class ExpiryChecker:
             raise PromiseBroken("G1", f"{view.name} at version {view.version} has {stored}, in time are {in_time}")
         for file, row in in_time.difference(stored):
             if event_time_us(file, row) >= side.watermarks.get(other, 0) + _furthest_us(join):
-                raise _broken(view, f"row {row} of {file[1]} has left, and the watermarks are {side.watermarks}")
+                raise untimely(view, f"row {row} of {file[1]} has left, and the watermarks are {side.watermarks}")
         # It has followed these watermarks.  Rows that come below a bound leave with the next one.
         if side.watermarks != before and join.sources <= before.keys() and before[other] != side.earlier_us:
             bound = min(before.values()) - 2 * _furthest_us(join)
             if long_ago := [(file, row) for file, row in stored if event_time_us(file, row) < bound]:
-                raise _broken(view, f"no partner of {long_ago} comes since the watermarks {before}, and they stay")
+                raise untimely(view, f"no partner of {long_ago} comes since the watermarks {before}, and they stay")
         if side.watermarks != before:
             side.earlier_us = before.get(other)
         return [row for file, number in sorted(in_time) for row in side_rows(file, (number,))]
@@ -137,7 +137,3 @@ def _furthest_us(join: JoinOfSources) -> int:
     """The furthest that partners are apart."""
     assert join.within is not None, "its rows expire"
     return max(map(abs, join.within))
-
-
-def _broken(view: ViewVersion, text: str) -> PromiseBroken:
-    return PromiseBroken("time", f"{view.name} at version {view.version}: {text}")
