@@ -24,7 +24,7 @@ from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 EPOCHS_OF_A_STORY = 40
 _VIEWS = 6
-_REOPENED, _CHANGED, _TIDIED, _MANY = 0.1, 0.15, 0.3, 0.2
+_REOPENED, _CHANGED, _TIDIED, _MANY = 0.05, 0.15, 0.3, 0.1
 _KEY = RowKey(("k", "g"), ("i",), "b")
 _KEYED = pa.schema([*SCHEMA, *ORIGIN])
 
