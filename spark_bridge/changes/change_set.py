@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
@@ -30,22 +31,27 @@ class ChangeSet:
     """The changes of one view.
 
     Rows are told apart by a key; several rows may have one.  Before the changes all rows with one of `keys` leave; then
-    the rows in `new` come, with these keys or with others.
+    the added rows come, with these keys or with others.
 
     Args:
         keys: of the rows that leave, each once; a key may have no row.
         gone: the rows that leave, with the key in the first column if they have one; None if they must be looked up,
             as those with these keys in the rows before.
-        new: the rows that come, with the same columns.
+        added: the rows that come, with the same columns; many may be in the dataset alone.
         before: the rows before the changes; None without a handle on them.
         begun: the recorded version of these rows; None if it is not known.
     """
 
     keys: pa.Array
     gone: pa.Table | None
-    new: pa.Table
+    added: pa.Table | AddedRows
     before: lance.LanceDataset | None = None
     begun: int | None = None
+
+    @property
+    def new(self) -> pa.Table:
+        """The rows that come; many are read from the dataset."""
+        return self.added.table if isinstance(self.added, AddedRows) else self.added
 
     def then(self, later: ChangeSet) -> ChangeSet:
         """These changes and later ones as one."""
@@ -54,7 +60,7 @@ class ChangeSet:
             gone = pa.concat_tables([self.gone, _without(later.gone, self.keys)])
         keys = pa.concat_arrays([self.keys, later.keys]).unique()
         new = pa.concat_tables([_without(self.new, later.keys), later.new])
-        return replace(self, keys=keys, gone=gone, new=new)
+        return replace(self, keys=keys, gone=gone, added=new)
 
     @property
     def _has_keys_of_new_rows(self) -> bool:

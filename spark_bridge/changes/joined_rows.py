@@ -7,19 +7,19 @@ the condition of the join is computed by Spark's expressions, over the rows that
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 
 import pyarrow as pa
+from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.joined_changes import changed_rows
-from spark_bridge.changes.parents import Parents
-from spark_bridge.changes.sides import hashes_of, stored_names
+from spark_bridge.changes.large_sides import LargeSide, few_hashes, terms
+from spark_bridge.changes.parents import Parents, with_weight
+from spark_bridge.changes.sides import stored_names
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from state.tables.stored_rows import JOIN_FIELD
-
-_MOST_HASHES = 5_000
-"""Of the rows of one side; with more of them the other side is read as a whole."""
 
 
 class JoinedRows:
@@ -32,15 +32,29 @@ class JoinedRows:
     def __init__(self, parents: Parents) -> None:
         self._parents = parents
 
-    def changed(self, join: JoinPlan, columns: list[str]) -> pa.Table:
-        """The rows that leave and those that come, with their weights at the end.
+    def changed(self, join: JoinPlan, columns: list[str]) -> tuple[LeafRows, int]:
+        """The rows that leave and those that come, with their weights at the end, and the size of what is read.
 
         Args:
             join: the join.
             columns: of its result that are wanted, in its order.
         """
+        if self._parents.are_large(join.sides):
+            return self._changed_by_tasks(join, columns)
         left, right = map(self._parents.side, join.sides)
-        return changed_rows(join, columns, left, right, self._parents.queries)
+        rows = changed_rows(join, columns, left, right, self._parents.queries)
+        return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
+
+    def _changed_by_tasks(self, join: JoinPlan, columns: list[str]) -> tuple[LeafRows, int]:
+        """The same, of rows that tasks read and join."""
+        left, right = (LargeSide(self._parents, name) for name in join.sides)
+        nbytes = left.nbytes + right.nbytes
+        catalyst = self._parents.catalyst_for(nbytes)
+        changed = list[DataFrame]()
+        for weight, of_left, of_right in terms(join.kind, left, right):
+            rows = graft(catalyst, join.plan, join.leaves, {LEFT: of_left, RIGHT: of_right})
+            changed.append(with_weight(catalyst.frame(rows).select(*columns), weight))
+        return LeafRows.of_frame(reduce(DataFrame.union, changed)), nbytes
 
     def all(self, join: JoinPlan, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
         """All rows, or at least those with these values, and the size of the rows that they are made of, in bytes.
@@ -62,7 +76,7 @@ class JoinedRows:
             columns_there = [*stored, JOIN_FIELD.name] if tells else stored
             rows, size = self._parents.all(name, columns_there, WantedRows(values=known))
             frames[side] = self._without_hashes(rows) if tells else rows
-            hashes = _hashes_of_few(rows) if tells else None
+            hashes = few_hashes(rows.few) if tells and rows.few is not None else None
             nbytes += size
         catalyst = self._parents.catalyst_for(nbytes)
         frame = catalyst.frame(graft(catalyst, join.plan, join.leaves, frames))
@@ -72,14 +86,6 @@ class JoinedRows:
         if rows.few is None:
             return LeafRows.of_frame(rows.frame.drop(JOIN_FIELD.name))
         return LeafRows.of_table(self._parents.catalyst.spark, rows.few.drop_columns(JOIN_FIELD.name))
-
-
-def _hashes_of_few(rows: LeafRows) -> pa.Array | None:
-    """The hashes of the rows, each once; None if they are too many to be looked up."""
-    if rows.few is None:
-        return None
-    hashes = hashes_of(rows.few)
-    return hashes if len(hashes) <= _MOST_HASHES else None
 
 
 def _wanted(join: JoinPlan, side: str, values: Mapping[str, pa.Array]) -> dict[str, pa.Array]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -22,15 +21,17 @@ from spark_bridge.analysis.computed_leaves import (
     watermark_time,
 )
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.beside_rows import BesideRows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.joined_rows import JoinedRows
 from spark_bridge.changes.limited_rows import LimitedRows
-from spark_bridge.changes.parents import Parents
+from spark_bridge.changes.parents import Parents, with_weight
 from spark_bridge.changes.timed_rows import TimedRows
 from spark_bridge.changes.touched_rows import TouchedRows
 from spark_bridge.changes.whole_rows import WholeRows
+from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
@@ -72,20 +73,18 @@ class ParentRows:
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
         changes = self._changes(plan, plan.columns)
-        return self._epoch_rows(plan, {name: each.new for name, each in changes.items()})
+        return self._epoch_rows({name: self._new(plan, name, each) for name, each in changes.items()})
 
     def both(self, plan: ViewPlan, *, weighted: bool) -> EpochRows:
         """The rows of its parents that leave, and those that come."""
         changes = self._changes(plan, plan.columns)
-        both = {name: with_weights(self._parents.gone(name), each.new) for name, each in changes.items()}
-        rows = self._epoch_rows(plan, both, *([WEIGHT_FIELD.name] if weighted else []))
-        frames, nbytes = dict(rows.frames), rows.nbytes
+        rows = {name: self._both(plan, name, each) for name, each in changes.items()}
         for name, leaf in plan.computed.items():
             if self._is_changed(leaf):
-                changed, size = self._changed(leaf, _used_of(plan, leaf))
-                frames[name] = changed if weighted else self._without_weights(changed)
-                nbytes += size
-        return replace(rows, frames=frames, nbytes=nbytes)
+                rows[name] = self._changed(leaf, _used_of(plan, leaf))
+        if not weighted:
+            rows = {name: (self._without_weights(each), size) for name, (each, size) in rows.items()}
+        return self._epoch_rows(rows)
 
     def all(self, plan: ViewPlan, values: LeafValues = NO_VALUES) -> EpochRows:
         """All rows of its parents, or at least those with these values."""
@@ -143,7 +142,7 @@ class ParentRows:
             case BesidePlan():
                 return self._beside.changed(leaf, columns)
             case JoinPlan():
-                rows = self._joined.changed(leaf, columns)
+                return self._joined.changed(leaf, columns)
             case LimitPlan():
                 rows = self._limited.changed(leaf, columns)
             case TimedPlan():
@@ -179,18 +178,38 @@ class ParentRows:
         changes = {name: self._parents.by_name[name].changes for name in plan.parents if name in names}
         return {name: each for name, each in changes.items() if each is not None}
 
-    def _epoch_rows(self, plan: ViewPlan, tables: Mapping[str, pa.Table], *others: str) -> EpochRows:
-        frames, nbytes = {}, 0
-        for name, rows in tables.items():
-            parent = self._parents.by_name[name]
-            table = rows.select([*_used(plan, name, parent), *others])
-            if _has_origins(plan):
-                keys = rows.column(parent.key_column) if parent.names_rows else pa.nulls(rows.num_rows, pa.string())
-                table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
-            frames[name] = LeafRows.of_table(self._parents.catalyst.spark, table)
-            count(WorkCost(given=table.num_rows))
-            nbytes += table.nbytes
-        return EpochRows(frames, nbytes, self._parallelism, self.time_us)
+    def _new(self, plan: ViewPlan, name: str, changes: ChangeSet) -> tuple[LeafRows, int]:
+        """The rows of a parent that come, and their size."""
+        parent, added = self._parents.by_name[name], changes.added
+        used = _used(plan, name, parent)
+        if isinstance(added, AddedRows):
+            rows = self._parents.new(name, [*used, *_keys_of(plan, parent)])
+            return _with_origin(rows, used, name, parent) if _has_origins(plan) else rows, added.nbytes
+        table = added.select(used)
+        if _has_origins(plan):
+            keys = added.column(parent.key_column) if parent.names_rows else pa.nulls(added.num_rows, pa.string())
+            table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
+        return self._few(table)
+
+    def _both(self, plan: ViewPlan, name: str, changes: ChangeSet) -> tuple[LeafRows, int]:
+        """The rows of a parent that leave and those that come, with their weights at the end, and their size."""
+        used, added = _used(plan, name, self._parents.by_name[name]), changes.added
+        gone = self._parents.gone(name).select(used)
+        if not isinstance(added, AddedRows):
+            return self._few(with_weights(gone, added.select(used)))
+        spark = self._parents.catalyst.spark
+        new = with_weight(self._parents.new(name, used).frame, 1)
+        if gone.num_rows:
+            new = new.union(with_weight(frame_of_table(spark, gone), -1))
+        return LeafRows.of_frame(new), added.nbytes + gone.nbytes
+
+    def _few(self, table: pa.Table) -> tuple[LeafRows, int]:
+        count(WorkCost(given=table.num_rows))
+        return LeafRows.of_table(self._parents.catalyst.spark, table), table.nbytes
+
+    def _epoch_rows(self, rows: Mapping[str, tuple[LeafRows, int]]) -> EpochRows:
+        frames = {name: each for name, (each, _) in rows.items()}
+        return EpochRows(frames, sum(size for _, size in rows.values()), self._parallelism, self.time_us)
 
 
 def _used(plan: ViewPlan, name: str, parent: Parent) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
@@ -21,6 +22,7 @@ from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Side, Sides
+from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
@@ -28,6 +30,7 @@ from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
+from state.tables.stored_rows import WEIGHT_FIELD
 
 _PARTITION_BYTES = 16 << 20
 _AT_ONCE_BYTES = 32 << 20
@@ -65,6 +68,21 @@ class Parents:
     def dataset(self, name: str) -> lance.LanceDataset:
         """A handle on the stored rows of one at its version."""
         return self._opened(self.by_name[name].version)
+
+    def are_large(self, names: Iterable[str]) -> bool:
+        """Whether one of these has new rows that are in no process."""
+        changes = (self.by_name[each].changes for each in names)
+        return any(each is not None and isinstance(each.added, AddedRows) for each in changes)
+
+    def new(self, name: str, columns: Sequence[str]) -> LeafRows:
+        """Some columns of the rows of one that come, in this order."""
+        changes, spark = self.by_name[name].changes, self.catalyst.spark
+        assert changes is not None, "it has changes"
+        added = changes.added
+        if not isinstance(added, AddedRows):
+            return LeafRows.of_table(spark, added.select(columns))
+        count(WorkCost(given=added.num_rows))
+        return rows_of_dataset(spark, added.location, added.dataset, columns, WantedRows(fragments=added.fragments))[0]
 
     def gone(self, name: str) -> pa.Table:
         """The rows of one that leave."""
@@ -110,19 +128,23 @@ class Parents:
         count(WorkCost(given=rows.num_rows))
         return LeafRows.of_table(self.catalyst.spark, rows), rows.nbytes
 
-    def staying(self, name: str, columns: Sequence[str]) -> tuple[LeafRows, int]:
+    def staying(self, name: str, columns: Sequence[str], wanted: WantedRows | None = None) -> tuple[LeafRows, int]:
         """The rows of one that were there before its changes and stay, and the size of all before in bytes.
 
         Args:
             name: of the view, whose rows are row by row.
             columns: those to read, in this order.
+            wanted: rows that are not may be left out; None for all.
         """
         parent = self.by_name[name]
-        keys = pa.nulls(0) if parent.changes is None else parent.changes.keys
+        keys, key = pa.nulls(0) if parent.changes is None else parent.changes.keys, parent.key_column
+        read = [*columns, *([key] if len(keys) else [])]
+        if wanted is None:
+            rows, nbytes = self.every(parent.version_before, read)
+        else:
+            rows, nbytes = self.all_at(parent.version_before, read, wanted)
         if not len(keys):
-            return self.every(parent.version_before, columns)
-        key = parent.key_column
-        rows, nbytes = self.every(parent.version_before, [*columns, key])
+            return rows, nbytes
         if rows.few is not None:
             found = rows.few.column(key)
             stay = rows.few.filter(pc.invert(pc.is_in(found, value_set=keys.cast(found.type))))
@@ -143,3 +165,8 @@ class Parents:
         at_once = TASKS_A_CORE * int(self.catalyst.spark.sparkContext.defaultParallelism)
         partitions = min(at_once, nbytes // _PARTITION_BYTES)
         return self.catalyst if partitions <= 1 else self.catalyst.of_session_with(partitions)
+
+
+def with_weight(rows: DataFrame, weight: int) -> DataFrame:
+    """The rows with a weight, in the last column."""
+    return rows.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("bigint"))

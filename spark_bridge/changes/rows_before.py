@@ -68,11 +68,11 @@ class RowsBefore:
         if changes.gone is not None:
             return changes.gone
         if not len(changes.keys):
-            return changes.new.slice(0, 0)
-        names = changes.new.schema.names
+            return changes.added.schema.empty_table()
+        names = changes.added.schema.names
         rows = self.of(parent).with_keys(parent.key_column, changes.keys, names)
         count(WorkCost(found=rows.num_rows))
-        return rows.cast(changes.new.schema)
+        return rows.cast(changes.added.schema)
 
 
 class _StoredRows:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from lance import FragmentMetadata
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
+from actors.schemas.ddl import quoted_name
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.datasets.view_table import ViewTable
+from spark_bridge.datasets.view_table import NewRows, ViewTable
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import lance_layout
@@ -78,6 +80,21 @@ class Result:
     frame: Callable[[], DataFrame]
     few: Callable[[], pa.Table] | None = None
 
+    @property
+    def is_large(self) -> bool:
+        """Whether tasks write the rows."""
+        return self.nbytes >= _STAGED_FROM_BYTES
+
+    def under(self, wrap: Callable[[DataFrame], DataFrame]) -> Result:
+        """The result of a query over the rows, with the same columns, for tasks."""
+        return replace(self, frame=lambda: wrap(self.frame()), few=None)
+
+    def of(self, names: Sequence[str]) -> Result:
+        """Some columns of the rows, in this order, for tasks."""
+        columns = [F.col(quoted_name(each)) for each in names]
+        schema = pa.schema([self.schema.field(each) for each in names])
+        return replace(self, schema=schema, frame=lambda: self.frame().select(*columns), few=None)
+
     def table(self) -> pa.Table:
         """All rows, in this process."""
         return table_of_frame(self.frame(), self.schema) if self.few is None else self.few()
@@ -89,7 +106,7 @@ def create_of_result(location: Location, result: Result) -> ViewTable:
     Raises:
         CommitRefusedError: the dataset exists already.
     """
-    if not _is_large(result):
+    if not result.is_large:
         return ViewTable.create(location, result.table())
     table = ViewTable.create(location, result.schema.empty_table())
     append_result(table, result)
@@ -102,24 +119,16 @@ def append_result(table: ViewTable, result: Result) -> None:
     Raises:
         CommitRefusedError: another process has written to the dataset.
     """
-    if _is_large(result):
-        if fragments := _staged(table, result):
-            table.append_fragments(fragments)
-    elif (rows := result.table()).num_rows:
-        table.append(rows)
+    table.append(new_rows(table, result))
 
 
 def replace_by_result(table: ViewTable, result: Result) -> None:
     """Replaces all rows by those of a result.  Errors as for `append_result`."""
-    if _is_large(result):
-        table.replace_by_fragments(_staged(table, result))
-    else:
-        table.replace(result.table())
+    table.replace(new_rows(table, result))
 
 
-def _is_large(result: Result) -> bool:
-    return result.nbytes >= _STAGED_FROM_BYTES
-
-
-def _staged(table: ViewTable, result: Result) -> list[FragmentMetadata]:
+def new_rows(table: ViewTable, result: Result) -> NewRows:
+    """The rows of a result for a dataset; the tasks have written them already if they are many."""
+    if not result.is_large:
+        return result.table()
     return staged_rows(result.frame(), table.location, table.version, result.schema)

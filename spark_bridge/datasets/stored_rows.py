@@ -53,7 +53,7 @@ class StoredRows:
             new = [field for field in schema if field.name not in self._table.schema.names]
             if new:
                 self._table.add_columns(pa.schema(new))
-            self._table.append_fragments(fragments)
+            self._table.append(fragments)
         return self._recorded(self._table)
 
     def correct(self, paths: Collection[str], blocks: Sequence[StoredBlock], epoch: int) -> ViewVersion | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 from uuid import UUID
 
 import lance
@@ -46,6 +47,10 @@ _INDEX_CACHE_BYTES = 256 << 20
 _PART_ROWS = 50_000
 _ADDRESS = "_rowaddr"
 _KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name)
+
+
+NewRows: TypeAlias = pa.Table | Sequence[FragmentMetadata]
+"""Rows, or the staged fragments that have them."""
 
 
 def view_path(name: str, epoch: int) -> str:
@@ -157,6 +162,11 @@ class ViewTable:
         assert self._keys, "rows without a key are not looked up"
         return self._keys[0]
 
+    def added_since(self, before: lance.LanceDataset) -> tuple[int, ...]:
+        """The numbers of the fragments that an earlier version of the rows lacks."""
+        known = {each.fragment_id for each in before.get_fragments()}
+        return tuple(each.fragment_id for each in self._dataset.get_fragments() if each.fragment_id not in known)
+
     def snapshot(self) -> lance.LanceDataset:
         """A handle on the rows as they are now, with their indexes; later changes do not show in it."""
         return self._dataset.checkout_version(self._dataset.version)
@@ -174,14 +184,10 @@ class ViewTable:
         if batches:
             yield pa.Table.from_batches(batches)
 
-    def append(self, rows: pa.Table) -> None:
-        """Appends rows."""
-        self.append_fragments(self._staged(rows))
-
-    def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
-        """Appends staged fragments."""
-        self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
-        self._unindexed += sum(each.physical_rows for each in fragments)
+    def append(self, rows: NewRows) -> None:
+        """Appends rows; none make no new version."""
+        if fragments := self.staged(rows):
+            self._commit(Transaction(self._dataset.version, LanceOperation.Append(fragments)))
 
     def add_columns(self, columns: pa.Schema) -> None:
         """Adds columns at the end, null in all present rows.  Append rows next: only rows change `version`."""
@@ -203,18 +209,14 @@ class ViewTable:
         """
         self._update(self._addresses(rows.column(self._by).combine_chunks()), rows)
 
-    def replace(self, rows: pa.Table) -> None:
+    def replace(self, rows: NewRows) -> None:
         """Replaces all rows."""
-        self.replace_by_fragments(self._staged(rows))
-
-    def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
-        """Replaces all rows by staged fragments."""
         before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
         # Lance would not refuse an Overwrite after a commit of another process.
-        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
+        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=self.staged(rows))
         self._commit(Transaction(self._dataset.version, update))
 
-    def exchange(self, keys: pa.Array, rows: pa.Table) -> None:
+    def exchange(self, keys: pa.Array, rows: NewRows) -> None:
         """Makes the dataset hold, of the rows with these keys, exactly the given ones; no change makes no new version.
 
         Args:
@@ -222,18 +224,18 @@ class ViewTable:
             rows: any number of them for each of the keys.
         """
         addresses = self._addresses(keys)
-        if len(addresses) or rows.num_rows:
-            self._update(addresses, rows if rows.num_rows else None)
+        if len(addresses) or has_rows(rows):
+            self._update(addresses, rows)
 
     def delete(self, keys: pa.Array) -> None:
         """Deletes the rows with these keys."""
-        self._update(self._addresses(keys), None)
+        self._update(self._addresses(keys), [])
 
     def delete_where(self, condition: str) -> None:
         """Deletes the rows that fulfil a SQL condition; no such row makes no new version."""
         self.exchange_where([condition], self._dataset.schema.empty_table())
 
-    def exchange_where(self, conditions: Iterable[str], rows: pa.Table) -> None:
+    def exchange_where(self, conditions: Iterable[str], rows: NewRows) -> None:
         """Deletes the rows that fulfil a condition of SQL, and appends others; no change makes no new version."""
         try:
             found = [self._dataset.to_table(columns=[], filter=each, with_row_address=True) for each in conditions]
@@ -241,8 +243,8 @@ class ViewTable:
             raise _commit_error(self._location, error) from error
         addresses = np.concatenate([np.empty(0, np.uint64), *(each.column(_ADDRESS).to_numpy() for each in found)])
         if len(addresses):
-            self._update(np.unique(addresses), rows if rows.num_rows else None)
-        elif rows.num_rows:
+            self._update(np.unique(addresses), rows)
+        else:
             self.append(rows)
 
     def update_where(self, values: Mapping[str, str], condition: str) -> None:
@@ -291,24 +293,25 @@ class ViewTable:
         addresses: npt.NDArray[np.uint64] = self._look_up(keys, [self._by]).column(_ADDRESS).to_numpy()
         return addresses
 
-    def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
-        """Writes rows as fragments that no version names yet."""
+    def staged(self, rows: NewRows) -> list[FragmentMetadata]:
+        """Writes rows as fragments that no version names yet, if they are not written."""
+        if not isinstance(rows, pa.Table):
+            return [*rows]
         try:
             return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
 
-    def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
+    def _update(self, addresses: npt.NDArray[np.uint64], rows: NewRows) -> None:
         """Deletes the rows at these addresses and appends others, in one version."""
         transaction = Transaction(self._dataset.version, LanceOperation.Update())
-        new = [] if rows is None else self._staged(rows)
+        new = self.staged(rows)
         try:
             changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
         self._commit(replace(transaction, operation=update))
-        self._unindexed += 0 if rows is None else rows.num_rows
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps look-ups and commits fast, due after 16 commits or after many new rows.
@@ -386,7 +389,9 @@ class ViewTable:
             raise _commit_error(self._location, error) from error
         self._check(expected, committed.version)
         self._files.sync_version(committed.version)
-        count(_written(new))
+        written = _written(new)
+        count(written)
+        self._unindexed += written.written
         self._dataset, self._version = committed, int(committed.version)
         self._commits += 1
         self._found = None
@@ -415,6 +420,11 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
         rows = dataset.to_table(columns=columns, with_row_address=True)
         return rows.filter(pc.is_in(rows.column(by), value_set=keys))
     return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
+
+
+def has_rows(rows: NewRows) -> bool:
+    """Whether there is a row."""
+    return bool(rows.num_rows if isinstance(rows, pa.Table) else rows)
 
 
 def _written(fragments: Sequence[FragmentMetadata]) -> WorkCost:

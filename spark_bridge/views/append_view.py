@@ -11,6 +11,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
+from spark_bridge.datasets.result_rows import new_rows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
@@ -70,9 +71,9 @@ class AppendView(RowView):
             for condition in conditions:
                 self._table.delete_where(condition)
             return super().apply(rows)
-        new, begun = self._query.over(rows).table(), self._table.version
+        new, begun = new_rows(self._table, self._query.over(rows)), self._table.version
         self._table.exchange_where(conditions, new)
         # The file, by which rows leave, comes first.
         names = [*([FILE_FIELD.name] if self._has_files else []), *self._plan.schema.names]
-        self.changes.note(ChangeSet(files, None, new.select(names), before, begun))
+        self.changes.note(ChangeSet(files, None, self._added(new, before, names), before, begun))
         return self._version()

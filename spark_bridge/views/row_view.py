@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import lance
 import pyarrow as pa
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog
+from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.datasets.result_rows import append_result, create_of_result
-from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from state.location import Location
@@ -74,6 +77,19 @@ class RowView:
     def _snapshot(self) -> lance.LanceDataset:
         """A handle on the view's rows as they are now."""
         return self._table.snapshot()
+
+    def _added(self, rows: NewRows, before: lance.LanceDataset, names: Sequence[str]) -> pa.Table | AddedRows:
+        """Rows that the last commit has added, for those who follow the changes.
+
+        Args:
+            rows: those.
+            before: a handle on the rows before that commit.
+            names: their columns.
+        """
+        if isinstance(rows, pa.Table):
+            return rows.select(names)
+        schema = pa.schema([self._query.schema.field(each) for each in names])
+        return AddedRows(self._table.location, self._snapshot(), self._table.added_since(before), schema)
 
     def _version(self) -> ViewVersion:
         return ViewVersion(self._plan.name, self._path, self._table.version)

@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 from spark_bridge.catalyst import arrow_frames, leaves
 from spark_bridge.changes import memory_tier, parents
+from spark_bridge.datasets import result_rows
 from spark_bridge.hand_over import dataset_frame
 from spark_bridge.hand_over.epoch_rows import EpochRows
 
@@ -24,6 +25,7 @@ def as_if_many() -> Iterator[None]:
             (dataset_frame, "FEW_BYTES", -1),
             (dataset_frame, "_SPAN_TASK_BYTES", 1),
             (EpochRows, "tasks", 3),
+            (result_rows, "_STAGED_FROM_BYTES", 0),
             (parents, "_PARTITION_BYTES", 1),
         ):
             ways.enter_context(patch.object(owner, name, value))

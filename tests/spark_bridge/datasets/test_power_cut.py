@@ -88,7 +88,7 @@ class Views:
 
     def stage(self, *numbers: int) -> None:
         location = self.root.location.child(STORED)
-        self.tables["s.rows"].append_fragments(staged_fragments(FragmentStager(location).stage(groups(*numbers))))
+        self.tables["s.rows"].append(staged_fragments(FragmentStager(location).stage(groups(*numbers))))
 
     def commit(self) -> None:
         paths = {"v": VIEW, "s.rows": STORED}
