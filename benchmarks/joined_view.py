@@ -95,12 +95,12 @@ class Followed:
             time.sleep(0.1)
         self.first_s = time.perf_counter() - started
 
-    def turn(self) -> None:
+    def turn(self, new_orders: int = NEW_ORDERS) -> None:
         """An epoch of new orders, a file of new customers, and one whose customers move."""
         moved = str(CUSTOMERS_A_FILE * int(self._random.integers(0, self.customers // CUSTOMERS_A_FILE)))
         new = {str(self.customers): self._customers(self.customers, CUSTOMERS_A_FILE)}
         self.customers += CUSTOMERS_A_FILE
-        self.orders.append(self._new_orders(NEW_ORDERS))
+        self.orders.append(self._new_orders(new_orders))
         self.seconds.append(self._run(self.orders[-1], new, {moved: self._customers(int(moved), CUSTOMERS_A_FILE)}))
 
     def _new_orders(self, count: int) -> pa.Table:

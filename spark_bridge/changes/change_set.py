@@ -53,6 +53,10 @@ class ChangeSet:
         """The rows that come; many are read from the dataset."""
         return self.added.table if isinstance(self.added, AddedRows) else self.added
 
+    def held(self) -> ChangeSet:
+        """The same changes, with the rows that come in this process, also when the dataset lacks them later."""
+        return replace(self, added=self.new)
+
     def then(self, later: ChangeSet) -> ChangeSet:
         """These changes and later ones as one."""
         gone = None

@@ -16,6 +16,7 @@ import lance
 
 from actors.formats.limits import row_bytes
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
+from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.datasets.kept_rows import KeptRows
 from state.errors import StorageError
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD
@@ -110,8 +111,9 @@ class _Kept:
             self.is_lost = True  # the version is vacuumed by now, or the storage fails: look-ups go to the dataset
             return None
         for each in self._later:
-            if len(each.keys) and each.gone is None and self._key_column != FILE_FIELD.name:
-                self.is_lost = True
+            is_unknown = len(each.keys) and each.gone is None and self._key_column != FILE_FIELD.name
+            if is_unknown or isinstance(each.added, AddedRows):
+                self.is_lost = True  # many new rows are read with all others, in the thread
                 return None
             rows.follow(each.keys, each.gone, each.new)
         self._later = []

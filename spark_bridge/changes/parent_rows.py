@@ -115,6 +115,10 @@ class ParentRows:
         """Whether a parent of a view has changes, or the time reaches a row of one."""
         return bool(self._changes(plan, plan.parents)) or any(map(self._is_due, plan.computed.values()))
 
+    def are_large(self, plan: ViewPlan) -> bool:
+        """Whether a parent of a view has new rows that are in no process."""
+        return self._parents.are_large(plan.parents)
+
     def origins(self, plan: ViewPlan) -> pa.Array:
         """The origins of a view's rows that may change, each once: the changed rows of its parents."""
         origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]

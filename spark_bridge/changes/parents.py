@@ -72,7 +72,7 @@ class Parents:
     def are_large(self, names: Iterable[str]) -> bool:
         """Whether one of these has new rows that are in no process."""
         changes = (self.by_name[each].changes for each in names)
-        return any(each is not None and isinstance(each.added, AddedRows) for each in changes)
+        return any(each is not None and isinstance(each.added, AddedRows) and each.added.num_rows for each in changes)
 
     def new(self, name: str, columns: Sequence[str]) -> LeafRows:
         """Some columns of the rows of one that come, in this order."""

@@ -104,7 +104,7 @@ class _Unshown:
         for name in self.plan.parents:
             if (changes := parents[name].changes) is not None:
                 known = self._changes.get(name)
-                self._changes[name] = changes if known is None else known.then(changes)
+                self._changes[name] = changes.held() if known is None else known.then(changes)
 
     def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
         """Its parents, with all changes since the computation began."""

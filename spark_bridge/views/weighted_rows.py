@@ -56,7 +56,8 @@ class WeightedRows(RowView):
             CommitRefusedError: another process has written to the view.
         """
         result = self._changing.over(rows.both(self._plan, weighted=True))
-        changed = _ByTasks(self._catalyst, self._table, result) if result.is_large else _InHand(result.table())
+        is_large = rows.are_large(self._plan)
+        changed = _ByTasks(self._catalyst, self._table, result) if is_large else _InHand(result.table())
         before, begun = self._snapshot() if self.changes.is_kept else None, self._table.version
         gone = changed.gone(self._names)
         hashes = pc.unique(gone.column(0).combine_chunks())

@@ -57,7 +57,45 @@ _SAME_GROUPS, _CHANGE = (
 _ANEW = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_built_anew"
 _TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch"
 
+_LARGE, _LARGE_JOINS = "spark_bridge/changes/large_sides.py", "tests/spark_bridge/views/test_large_joins.py"
+_IN_NO_TABLE = f"{_LARGE_JOINS}::test_many_new_rows_of_a_join_are_in_no_table"
+
 VIEW_MUTANTS = (
+    Mutant(
+        "many new rows of both sides meet twice",
+        _LARGE,
+        (("left.staying(right.new_hashes), right.coming()", "left.after(right.new_hashes), right.coming()"),),
+        shown_by=f"{_IN_NO_TABLE}[groups of pairs]",
+    ),
+    Mutant(
+        "many new rows meet the other side as it was",
+        _LARGE,
+        (("yield 1, left.coming(), right.after(", "yield 1, left.coming(), right.before("),),
+        shown_by=f"{_IN_NO_TABLE}[groups of pairs]",
+    ),
+    Mutant(
+        "a row stays as it is when one of many new rows is its partner",
+        _LARGE,
+        (
+            (
+                "left.with_staying(left.leaving(), right), left.with_staying(left.coming(), right)",
+                "left.leaving(), left.coming()",
+            ),
+        ),
+        shown_by=f"{_IN_NO_TABLE}[left]",
+    ),
+    Mutant(
+        "many new rows without a key have no row in a full join",
+        _LARGE,
+        (("return LeafRows.of_frame(one.frame.union(other.frame))", "return one"),),
+        shown_by=f"{_IN_NO_TABLE}[full]",
+    ),
+    Mutant(
+        "many pairs that come take the place of equal ones that leave",
+        "spark_bridge/views/weighted_rows.py",
+        (('("left_semi", "left_anti")', '("left_semi", "left_semi")'),),
+        shown_by=f"{_IN_NO_TABLE}[left]",
+    ),
     Mutant(
         "a group of a join is computed again from all rows of the other side",
         "spark_bridge/changes/joined_rows.py",

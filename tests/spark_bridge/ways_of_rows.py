@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from spark_bridge.catalyst import arrow_frames, leaves
-from spark_bridge.changes import memory_tier, parents
+from spark_bridge.changes import large_sides, memory_tier, parents
 from spark_bridge.datasets import result_rows
 from spark_bridge.hand_over import dataset_frame
 from spark_bridge.hand_over.epoch_rows import EpochRows
@@ -27,6 +27,7 @@ def as_if_many() -> Iterator[None]:
             (EpochRows, "tasks", 3),
             (result_rows, "_STAGED_FROM_BYTES", 0),
             (parents, "_PARTITION_BYTES", 1),
+            (large_sides, "MOST_HASHES", 3),
         ):
             ways.enter_context(patch.object(owner, name, value))
         yield
