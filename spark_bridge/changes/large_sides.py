@@ -144,6 +144,8 @@ class LargeSide:
         return self._named(LeafRows.of_frame(new.frame.where(F.col(_JOIN).isNull())))
 
     def _at(self, version: ViewVersion, columns: list[str], hashes: pa.Array | None) -> LeafRows:
+        if hashes is None:
+            return self._parents.every(version, columns)[0]
         return self._parents.all_at(version, columns, _with(hashes))[0]
 
     def _staying(self, columns: list[str], hashes: pa.Array | None) -> LeafRows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pyarrow as pa
 from lance import FragmentMetadata
@@ -85,15 +85,11 @@ class Result:
         """Whether tasks write the rows."""
         return self.nbytes >= _STAGED_FROM_BYTES
 
-    def under(self, wrap: Callable[[DataFrame], DataFrame]) -> Result:
-        """The result of a query over the rows, with the same columns, for tasks."""
-        return replace(self, frame=lambda: wrap(self.frame()), few=None)
-
-    def of(self, names: Sequence[str]) -> Result:
-        """Some columns of the rows, in this order, for tasks."""
+    def query(self, query: Callable[[DataFrame], DataFrame], names: Sequence[str]) -> Result:
+        """Some columns of the result of a query over the rows, in this order, for tasks."""
         columns = [F.col(quoted_name(each)) for each in names]
         schema = pa.schema([self.schema.field(each) for each in names])
-        return replace(self, schema=schema, frame=lambda: self.frame().select(*columns), few=None)
+        return Result(schema, self.nbytes, lambda: query(self.frame()).select(*columns))
 
     def table(self) -> pa.Table:
         """All rows, in this process."""

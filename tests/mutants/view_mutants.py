@@ -91,9 +91,9 @@ VIEW_MUTANTS = (
         shown_by=f"{_IN_NO_TABLE}[full]",
     ),
     Mutant(
-        "many pairs that come take the place of equal ones that leave",
+        "many pairs that come are stored without the equals of those that leave",
         "spark_bridge/views/weighted_rows.py",
-        (('("left_semi", "left_anti")', '("left_semi", "left_semi")'),),
+        (("[*self._table.staged(left), *new]", "[*new]"),),
         shown_by=f"{_IN_NO_TABLE}[left]",
     ),
     Mutant(
