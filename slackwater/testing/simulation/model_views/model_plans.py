@@ -119,7 +119,9 @@ class _Boundary:
 def _timed_plan(view: TimedRows) -> TimedPlan:
     first = TimeBound(FIRST, pa.int64(), leaves=False, at_equal=True, boundary=_Boundary("while"))
     last = TimeBound(LAST, pa.int64(), leaves=True, at_equal=True, boundary=_Boundary(view.filter))
-    return TimedPlan(_LEAF, view.parents[0], names=[AT], bounds=(first, last), text=view.filter, identity=view.filter)
+    return TimedPlan(
+        _LEAF, view.parents[0], names=[AT], conditions=(first, last), text=view.filter, identity=view.filter
+    )
 
 
 def _join_plan(view: JoinOfSources) -> JoinPlan:
