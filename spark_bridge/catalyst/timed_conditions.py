@@ -179,9 +179,10 @@ class _Parts:
         children = catalyst.items(condition.children())
         match simple_name(condition):
             case "And" | "Or" as name:
-                left, right = children
-                is_open = expressions.Not(self._is(left, name == "Or"))
-                parts = self.of(left, needed), self.of(right, self._also(needed, left, is_open))
+                parts = list[ConditionPart | None]()
+                for each in _operands(condition, name):
+                    parts.append(self.of(each, needed))
+                    needed = self._also(needed, each, expressions.Not(self._is(each, name == "Or")))
                 return _combined("and" if name == "And" else "or", *parts)
             case "Not":
                 return _combined("not", self.of(children[0], needed))
@@ -250,6 +251,13 @@ class _Parts:
     def _is(self, condition: Expression, value: bool) -> Expression:
         expressions = self._catalyst.expressions
         return expressions.EqualNullSafe(condition, expressions.Literal(value, condition.dataType()))
+
+
+def _operands(condition: Expression, name: str) -> list[Expression]:
+    """The conditions that one joins by `AND`, or by `OR`, in their order."""
+    if simple_name(condition) != name:
+        return [condition]
+    return [*_operands(condition.left(), name), *_operands(condition.right(), name)]
 
 
 def _combined(logic: Logic, *parts: ConditionPart | None) -> ConditionPart | None:

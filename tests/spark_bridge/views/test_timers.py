@@ -6,6 +6,7 @@ The expected rows are Spark's answer to the query with a constant in place of `n
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -70,7 +71,8 @@ VIEWS = {
     "WHEN i > 500 THEN at <= now() - INTERVAL 8 HOURS END",
     "coalesce": "SELECT k, i FROM t WHERE coalesce(at > now() - INTERVAL 3 HOURS, day >= current_date(), g = 1)",
     "if": "SELECT k, i FROM t WHERE if(at <= now(), wall > localtimestamp() - INTERVAL 5 HOURS, b) IS NOT NULL",
-    "guarded": "SELECT k, i FROM t WHERE (g = 1 OR 6 / (g - 1) > 4 OR at > now()) AND CASE WHEN g > 2 THEN "
+    "guarded": "SELECT k, i FROM t WHERE (g = 1 OR at > now() OR 6 / (g - 1) > 4) "
+    "AND (b OR g <> 2 AND (at > now() OR 6 / (g - 2) > 2)) AND CASE WHEN g > 2 THEN "
     "at + make_interval(0, 0, 0, 0, CAST(6 / (g - 2) AS INT)) > now() ELSE day <= current_date() OR b END",
     "unequal": "SELECT i, day FROM t WHERE day <> current_date()",
     "in": "SELECT i, day FROM t WHERE day IN (current_date(), date_add(current_date(), 1), DATE'2013-01-03', NULL)",
@@ -85,7 +87,12 @@ VIEWS = {
 }  # fmt: skip
 
 
-_SELDOM = frozenset({"day", "having", "exists", "above", "unequal", "in", "not in"})
+_IDENTITIES = {
+    "comes": "at <= epoch_current_timestamp()",
+    "day": "day >= epoch_current_date() and day <= epoch_current_date()",
+    "turned": "__sw_time_1 >= epoch_now()",
+}
+_SELDOM = frozenset({"day", "having", "exists", "above", "unequal", "in", "not in", "or having"})
 """Views that time alone may leave as they are in the epochs of the test."""
 
 
@@ -244,6 +251,38 @@ def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSessi
     followed.materializer.close()
 
 
+def test_an_epoch_begins_when_any_boundary_of_a_condition_comes_to_a_row(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rows leave after a minute, all but the first after two, and come again after three."""
+    query = (
+        "SELECT i FROM t WHERE i = 0 AND at > now() - INTERVAL 2 MINUTES OR at > now() - INTERVAL 1 MINUTE "
+        "OR NOT at > now() - INTERVAL 3 MINUTES"
+    )
+    followed = _TimedFollowed(local_spark, tmp_path, ViewDefinition("v", query), {"t": _TIMES})
+    times = [BEGIN - timedelta(seconds=each) for each in (0, 20, 30)]
+    followed.epoch_of({"t": pa.table([pa.array([0, 1, 2], pa.int64()), times], schema=_TIMES)})
+    found = {}
+    for seconds in range(10, 200, 10):
+        followed.clock.advance(10)
+        if followed.materializer.has_news():
+            followed.epoch_of({})
+            found[seconds] = sorted(followed.stored()["i"].to_pylist())
+    # At 60 and 90 seconds the boundaries come to a row whose other conditions decide.
+    assert found == {
+        30: [0, 1],
+        40: [0],
+        60: [0],
+        90: [0],
+        100: [0],
+        120: [],
+        150: [2],
+        160: [1, 2],
+        180: [0, 1, 2],
+    }
+    followed.materializer.close()
+
+
 def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, tmp_path: Path) -> None:
     view = ViewDefinition("v", "SELECT i FROM t WHERE hour(at) < hour(now())")
     followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
@@ -260,9 +299,10 @@ def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, t
     followed.materializer.close()
 
 
-def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path) -> None:
-    """An epoch reads the rows that the time has reached, and no others."""
-    view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 HOUR")
+@pytest.mark.parametrize("condition", ["", "i < -1 AND at > now() - INTERVAL 15 MINUTES OR "])
+def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path, condition: str) -> None:
+    """An epoch reads the rows that the time has reached, by any boundary, and no others."""
+    view = ViewDefinition("v", f"SELECT i, at FROM t WHERE {condition}at > now() - INTERVAL 1 HOUR")
     followed = _TimedFollowed(local_spark, tmp_path, view, {"t": _TIMES})
     times = [BEGIN - timedelta(seconds=each) for each in range(5_000)]
     followed.epoch_of({"t": pa.table([pa.array(range(5_000), pa.int64()), times], schema=_TIMES)})
@@ -270,7 +310,7 @@ def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tm
     with patch.object(timed_rows, "count", lambda cost: read.append(cost.given)):
         followed.clock.advance(602)
         followed.epoch_of({})
-    assert followed.stored().num_rows == 2_998 and read == [602]
+    assert followed.stored().num_rows == 2_998 and read == [1204 if condition else 602]
     followed.materializer.close()
 
 
@@ -299,3 +339,15 @@ def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
     assert "below that, v.1 has the rows that the time lets in or out" in text
     assert "a scan of v.1 for the rows that the time has reached since the last epoch" in text
     assert filters_by_time(plan.identity) and not uses_epoch_timestamps(plan.identity)
+    combined = analyse(local_spark, ViewDefinition("v", VIEWS["or"]), _SCHEMAS)
+    assert "the rows with ((t.g = 1) OR (t.at > CAST(now() - INTERVAL '05' HOUR AS TIMESTAMP))), of v.1" in (
+        combined.explain()
+    )
+    assert filters_by_time(combined.identity) and not uses_epoch_timestamps(combined.identity)
+
+
+def test_the_identity_of_a_plain_filter_is_what_it_was(local_spark: SparkSession) -> None:
+    """The views of a root that exists are not built anew."""
+    text = {name: analyse(local_spark, ViewDefinition("v", VIEWS[name]), _SCHEMAS).identity for name in _IDENTITIES}
+    found = {name: re.findall(r"time 1 of v\.1 is (.*)", each) for name, each in text.items()}
+    assert found == {name: [each] for name, each in _IDENTITIES.items()}
