@@ -503,7 +503,7 @@ class TimedPlan(_OverRows):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it, whose first columns are its own; further ones are for `bounds`.
+        rows: the hidden view with the rows below it, whose first columns are its own; `conditions` need the others.
         names: of its columns.
         conditions: a row fulfils all of them.
         text: its conditions, for people.
