@@ -71,9 +71,10 @@ VIEWS = {
     "WHEN i > 500 THEN at <= now() - INTERVAL 8 HOURS END",
     "coalesce": "SELECT k, i FROM t WHERE coalesce(at > now() - INTERVAL 3 HOURS, day >= current_date(), g = 1)",
     "if": "SELECT k, i FROM t WHERE if(at <= now(), wall > localtimestamp() - INTERVAL 5 HOURS, b) IS NOT NULL",
-    "guarded": "SELECT k, i FROM t WHERE (g = 1 OR at > now() OR 6 / (g - 1) > 4) "
-    "AND (b OR g <> 2 AND (at > now() OR 6 / (g - 2) > 2)) AND CASE WHEN g > 2 THEN "
-    "at + make_interval(0, 0, 0, 0, CAST(6 / (g - 2) AS INT)) > now() ELSE day <= current_date() OR b END",
+    # The entry 0 of an array is an error.
+    "guarded": "SELECT k, i FROM t WHERE (g = 1 OR at > now() OR element_at(array(5, 1), g - 1) > 4) "
+    "AND (b OR g <> 2 AND (at > now() OR element_at(array(5), g - 2) > 2)) AND CASE WHEN g > 2 THEN "
+    "at + make_interval(0, 0, 0, 0, element_at(array(6), g - 2)) > now() ELSE day <= current_date() OR b END",
     "unequal": "SELECT i, day FROM t WHERE day <> current_date()",
     "in": "SELECT i, day FROM t WHERE day IN (current_date(), date_add(current_date(), 1), DATE'2013-01-03', NULL)",
     "not in": "SELECT i, day FROM t WHERE date(at) NOT IN (current_date(), date_add(current_date(), 1), day)",
@@ -330,6 +331,19 @@ def test_other_conditions_on_the_time_are_refused(local_spark: SparkSession, que
     views = [ViewDefinition("v", query), ViewDefinition("v", query, on_full="allow")]
     for view in views:
         with pytest.raises(NotIncrementalError, match=r"now\(\) in a condition: .* as in at > now\(\) - INTERVAL"):
+            analyse(local_spark, view, _SCHEMAS, _SCHEMAS)
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT i FROM t WHERE at > now() OR i NOT IN (SELECT i FROM u)", r"NOT IN .*write NOT EXISTS"),
+        ("SELECT t.i FROM t JOIN u ON t.i < u.i WHERE t.at > now()", r"without equal columns"),
+    ],
+)
+def test_the_reason_of_a_refusal_is_what_cannot_be_followed(local_spark: SparkSession, query: str, reason: str) -> None:
+    for view in (ViewDefinition("v", query), ViewDefinition("v", query, on_full="allow")):
+        with pytest.raises(NotIncrementalError, match=reason):
             analyse(local_spark, view, _SCHEMAS, _SCHEMAS)
 
 
