@@ -662,7 +662,7 @@ def _without_keys(view: str, plan: Plan) -> Exception:
     kind = _KINDS[join_type(plan)][1]
     if plan.condition().isEmpty():
         return refuse(view, f"a join ({kind}) without a condition", "join by equal columns, as in ON a.id = b.id")
-    if "isnull" in str(plan.condition().get()).lower() and kind == "anti":
+    if "isnull" in str(plan.condition().get()).lower() and kind in ("anti", "existence"):
         return refuse(view, "NOT IN over values that may be null", "write NOT EXISTS, which ignores nulls")
     return refuse(
         view,

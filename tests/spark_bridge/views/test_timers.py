@@ -143,7 +143,7 @@ def test_timed_views_that_are_declared_late_have_the_rows_of_their_epoch(
     for number in range(3):
         graph.correct({(source, f"{number}"): random_rows(chance, 40) for source in ("t", "u")})
     first = graph.definitions[0]
-    late = [ViewDefinition(f"late_{name}", VIEWS[name]) for name in ("between", "group", "join", "having")]
+    late = [ViewDefinition(f"late_{name}", VIEWS[name]) for name in ("between", "group", "join", "having", "case")]
     graph.declare([first, *late])
     with patch.object(derived_views, "_AT_ONCE_ROWS", 0):
         graph.settle()
