@@ -5,9 +5,10 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _FILES = "state/lance/branch_files.py"
+_RECORDS = "state/upkeep/branches.py"
 _BRANCH = "slackwater/branching/branch.py"
 _STEPS = "slackwater/branching/branch_steps.py"
-_MERGE = "slackwater/branching/merge.py"
+_MERGE = "slackwater/branching/merge_steps.py"
 _SAME = "slackwater/branching/same_files.py"
 _DIFFERENCE = "slackwater/reading/changes/view_difference.py"
 _OF_BRANCHES = "tests/slackwater/branching/test_branch.py"
@@ -51,19 +52,19 @@ BRANCH_MUTANTS = (
     ),
     Mutant(
         "a branch has all epochs of its root",
-        _FILES,
-        (("if each != record.epoch]", "if each > record.epoch]"),),
+        _RECORDS,
+        (("if each != first.epoch]", "if each > first.epoch]"),),
         shown_by=_BEGINS,
     ),
     Mutant(
         "a branch has the tags of its root",
-        _FILES,
-        (("store.amend(delta, tags={}, views=record.views)", "store.amend(delta, views=record.views)"),),
+        _RECORDS,
+        ((", tags={}, views=first.views)", ", views=first.views)"),),
         shown_by=_TAGS,
     ),
     Mutant(
         "a branch has the incomplete views of its root",
-        _FILES,
+        _RECORDS,
         (
             (
                 "for name, view in record.views.items() if view.pinned_epoch is None}",

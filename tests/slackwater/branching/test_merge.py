@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.branching.merge import Merged
+from slackwater.branching.merge_steps import Merged
 from slackwater.running.late_rows import late_delta
 from spark_bridge.analysis.view_definition import ON_CLOSE
 from spark_bridge.hand_over.epoch_rows import LateRows
