@@ -29,6 +29,7 @@ from slackwater.testing.simulation.stories.steps import (
     Wait,
 )
 from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.surroundings import Surroundings
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,16 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
         self._trace = trace
-        self._world = World(
-            scenario,
-            Random(seed),
-            Random(f"{seed} beside"),
-            self._turn,
-            None if trace is None else self._on_event,
-        )
+        on_event = None if trace is None else self._on_event
+        chance, beside = Random(seed), Random(f"{seed} beside")
+        self._world = World(scenario, Surroundings(scenario, chance, beside, self._turn, on_event))
         # A change that is found from now on ends no run.
         accepted = [ACCEPT] if scenario.on_change == "fail" else []
         self._steps: Iterator[Step] = iter(
             (
                 *scenario.story,
                 _FAULTS_END,
+                _BRANCHES_END,
                 *accepted,
                 CAUGHT_UP,
                 FOUND,
@@ -188,6 +186,8 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
 
 
 def _end_faults(world: World) -> Wait | None:
+    for branch in world.branches.worlds:
+        _end_faults(branch)
     world.bucket.refusals = 0
     world.bucket.show()
     world.faults.end()
@@ -204,6 +204,7 @@ def _check_end(world: World) -> None:
 
 
 _FAULTS_END = Step("FAULTS_END", _end_faults)
+_BRANCHES_END = Step("BRANCHES_END", lambda world: world.branches.end())
 _AT_END = Step("AT_END", _check_end)
 
 

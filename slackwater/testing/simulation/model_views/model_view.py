@@ -15,7 +15,7 @@ from state.tables.stored_rows import inner_name, is_view
 
 Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
-_GROUPS = 3
+_GROUPS, _OTHER_GROUPS = 3, 5
 _KEYS = 7
 _WINDOW_US = 500
 _SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
@@ -95,18 +95,23 @@ class EveryRow:
 
 @dataclass(frozen=True)
 class GroupedRows:
-    """`SELECT g, count(*), sum(x) FROM source GROUP BY g HAVING count(*) > 1`; its partials are all groups."""
+    """`SELECT g, count(*), sum(x) FROM source GROUP BY g HAVING count(*) > 1`; its partials are all groups.
+
+    Args:
+        groups: the number of groups, in which definitions differ.
+    """
 
     name: str
     sources: frozenset[str]
     has_state: bool = True
     is_full: bool = False
     parents: tuple[str, ...] = ()
+    groups: int = _GROUPS
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
         for file, start, end in spans:
-            _add(groups, _groups_of(file[1], tuple(range(start, end))))
+            _add(groups, _groups_of(file[1], tuple(range(start, end)), self.groups))
         return groups
 
     def result(self, stored: object) -> Groups:
@@ -116,7 +121,7 @@ class GroupedRows:
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
         expected: dict[int, tuple[int, int]] = {}
         for (_, path, _), rows in ingested.items():
-            _add(expected, _groups_of(path, rows))
+            _add(expected, _groups_of(path, rows, self.groups))
         return None if stored == expected else f"its groups are {stored}, the ingested rows give {expected}"
 
 
@@ -129,6 +134,7 @@ class CopiedGroups:
     parents: tuple[str, ...]
     has_state: bool = False
     is_full: bool = False
+    groups: int = _GROUPS
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         assert stored is None and not [*spans], "it reads rows of its parent"
@@ -138,7 +144,7 @@ class CopiedGroups:
         return stored
 
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
-        groups = GroupedRows(self.name, self.sources)
+        groups = GroupedRows(self.name, self.sources, groups=self.groups)
         spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
         expected = groups.result(groups.after(None, spans))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
@@ -404,7 +410,27 @@ def hidden_in(view: ModelView) -> list[ModelView]:
     if isinstance(view, JoinOfSources):
         join = None if view.within is None else view
         return [SideOfJoin(name, frozenset({source}), join=join) for name, source in view.sides.items()]
-    return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
+    if isinstance(view, CopiedGroups):
+        return [GroupedRows(name, view.sources, groups=view.groups) for name in view.parents if not is_view(name)]
+    return []
+
+
+def is_grouped(view: ModelView) -> bool:
+    """Whether a view has groups, of which another definition has others."""
+    return isinstance(view, GroupedRows | CopiedGroups)
+
+
+def regrouped(view: ModelView) -> ModelView:
+    """The other definition of a view of groups; any other view as it is."""
+    if isinstance(view, GroupedRows | CopiedGroups):
+        return replace(view, groups=_GROUPS + _OTHER_GROUPS - view.groups)
+    return view
+
+
+def identity_of(view: ModelView) -> str:
+    """The identity of a view, as the catalog has it: two definitions of one name have two."""
+    groups = view.groups if isinstance(view, GroupedRows | CopiedGroups) else _GROUPS
+    return view.name if groups == _GROUPS else f"{view.name} by {groups}"
 
 
 def follows_watermarks(view: ModelView) -> bool:
@@ -414,11 +440,11 @@ def follows_watermarks(view: ModelView) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _groups_of(path: str, rows: tuple[int, ...]) -> Groups:
+def _groups_of(path: str, rows: tuple[int, ...], number: int) -> Groups:
     """The groups of some rows of a file; the path and the position of a row give its group and its value."""
     groups: dict[int, tuple[int, int]] = {}
     for row in rows:
-        _add(groups, {(crc32(path.encode()) + row) % _GROUPS: (1, row + 1)})
+        _add(groups, {(crc32(path.encode()) + row) % number: (1, row + 1)})
     return groups
 
 

@@ -83,6 +83,22 @@ class Promises:
         self.check_branches: Callable[[], None] = lambda: None
         self.rows = 0
 
+    def begin(self, above: Promises) -> None:
+        """Begins with the first version of the store of a branch: all that it has is from the root above it."""
+        self._checked = self._disk.latest
+        version = self._disk.versions[self._checked]
+        tables, head = FileTables.of(version), version.head
+        self._epochs.begin(version)
+        self._quarantine.begin(above._quarantine)
+        self._commands.begin(tables, head, above._commands)
+        self._transitions.begin(tables)
+        self._removals.begin(tables, above._removals)
+        self._changes.is_accepted = above._changes.is_accepted
+        self._files.begin(tables)
+        self._watermarks.begin(above._watermarks)
+        self._views.begin(above._views, head.epoch)
+        self._check(self._checked, version)
+
     @property
     def epochs(self) -> int:
         """Number of committed epochs."""
@@ -227,7 +243,9 @@ class Promises:
         self._order.check(tables)
         self._watermarks.check(tables)
         views = version.head.views.values()
-        self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
+        self._views.check(
+            version.head.epoch, views, ingested, self._tables_at, tables.frozen_views(), tables.identities()
+        )
         late = self._late.take(tables)
         self._closing.check(tables, views, ingested, late)
         self._expiry.check(tables, version.head.views, ingested, late)

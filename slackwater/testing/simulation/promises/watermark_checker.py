@@ -25,6 +25,10 @@ class WatermarkChecker:
         # Files that were finished; some come back into the queue.
         self._finished: set[bytes] = set()
 
+    def begin(self, above: WatermarkChecker) -> None:
+        """Begins with the files that the root above a branch has finished."""
+        self._finished = {*above._finished}
+
     def check(self, tables: FileTables) -> None:
         """Checks the watermarks of one version of the store."""
         for row in tables.catalog.values():

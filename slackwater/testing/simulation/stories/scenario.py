@@ -144,6 +144,8 @@ class Scenario:
             yield "a file that is read again, or not any more, is read out of its order"
         if _have(words, "PIN(") and _have(words, "CLOCK("):
             yield "readers and owners measure the lives of pins by clocks that nearly agree"
+        if _have(words, "ON(") and (self.notifications or self.closing or self.expiring is not None):
+            yield "a root and a branch that runs cannot both read a queue, and they close windows in other epochs"
         hidden_long = [word for word in words if "hide(" in word and "listings=" in word]
         keeps_all = self.on_change == "replace" and not self.notifications and not _have(hidden_long, "hide('")
         if hidden_long and not self.pauses_removals and not keeps_all:

@@ -6,7 +6,7 @@ Words in small letters are about the bucket, words in capitals about everything 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
@@ -309,13 +309,36 @@ def DROP_BRANCH(name: str) -> Step:
     return Step(f"DROP_BRANCH({name!r})", lambda world: world.branches.drop(name))
 
 
+def MERGE(name: str) -> Step:
+    """A user takes the views of a branch into the root, on which nothing may run."""
+    return Step(f"MERGE({name!r})", lambda world: world.branches.merge(name))
+
+
 KILL_USERS = Step("KILL_USERS", lambda world: world.branches.kill())
-"""The users die who are making or dropping branches."""
+"""The users die who are making, merging or dropping branches."""
+
+
+def ON(branch: str, step: Step) -> Step:
+    """Something happens on a branch, as on a root of its own; nothing does if it cannot be opened."""
+
+    def begin(world: World) -> Wait | None:
+        there = world.branches.world_of(branch)
+        wait = None if there is None else step.begin(there)
+        if wait is None:
+            return None
+        return replace(wait, is_over=lambda: world.branches.world_of(branch) is not there or wait.is_over())
+
+    return Step(f"ON({branch!r}, {step!r})", begin)
 
 
 def ADD_VIEW(name: str) -> Step:
     """The user declares a view while the run runs: `extra`, `more`, `joined`, or one that was dropped."""
     return Step(f"ADD_VIEW({name!r})", lambda world: world.add_view(name))
+
+
+def CHANGE_VIEW(name: str) -> Step:
+    """The user changes a view of groups, and those that read it, for the next process."""
+    return Step(f"CHANGE_VIEW({name!r})", lambda world: world.change_view(name))
 
 
 def DROP_VIEW(name: str) -> Step:
@@ -534,6 +557,10 @@ NOTED = Step("NOTED", _noted)
 """The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
 ANSWERED = Step("ANSWERED", _answered)
 """Every command is answered, unless no process runs."""
+BRANCHED = Step(
+    "BRANCHED", lambda world: _must(lambda: not world.branches.are_busy, "a command about a branch does not end")
+)
+"""Every user has made, merged or dropped a branch, or has given up."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 CLAIMED = Step("CLAIMED", _claimed)

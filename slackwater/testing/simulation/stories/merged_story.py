@@ -1,0 +1,132 @@
+"""Random stories that run on a branch, and merge it into its root."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.steps import (
+    ADD_VIEW,
+    AT,
+    BARRIER,
+    BRANCH,
+    BRANCHED,
+    CAUGHT_UP,
+    CHANGE_VIEW,
+    COMMIT,
+    CRASH,
+    DROP_BRANCH,
+    EVENTS,
+    KILL,
+    KILL_USERS,
+    MERGE,
+    ON,
+    SECONDS,
+    START,
+    START_IF_FREE,
+    STOP,
+    STOPPED,
+    VIEW_COMMIT,
+    Step,
+    file,
+)
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_MERGED = 0.06
+_NAME = "m"
+_WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
+_MOMENTS = ("before view", "after view", "before commit", "after commit", "before tag", "after tag")
+
+
+def with_merges(scenario: Scenario, random: Random) -> Scenario:
+    """Adds a branch that runs and is merged to a share of the stories; the others stay as they are.
+
+    Args:
+        scenario: a story.
+        random: makes every choice; not the one that made the story.
+    """
+    text = repr(scenario.story)
+    is_apart = scenario.notifications or scenario.is_contended or scenario.closing or scenario.expiring is not None
+    if START not in scenario.story or is_apart or "DEATH(" in text or random.random() >= _MERGED:
+        return scenario
+    steps = [*scenario.story]
+    at = random.randint(steps.index(START) + 1, len(steps))
+    steps[at:at] = _MergedStory(scenario, random, may_die="kills=" not in text).steps()
+    return replace(scenario, story=tuple(steps))
+
+
+class _MergedStory:
+    """The steps about one branch.
+
+    Args:
+        scenario: the story around them.
+        random: makes every choice.
+        may_die: whether actors may die that no file kills.
+    """
+
+    def __init__(self, scenario: Scenario, random: Random, *, may_die: bool) -> None:
+        self._scenario, self._random, self._may_die = scenario, random, may_die
+
+    def steps(self) -> list[Step]:
+        random = self._random
+        begun = [self._file("early"), START_IF_FREE, BARRIER, BRANCH(_NAME), BRANCHED, BRANCH(_NAME), BRANCHED]
+        stands = [STOP, STOPPED] if random.random() < 0.4 else []
+        meets = random.random() < 0.75
+        ends = [ON(_NAME, STOP), ON(_NAME, STOPPED)] if random.random() < 0.6 else []
+        return [
+            *begun,
+            *stands,
+            *self._on_branch(),
+            *([START_IF_FREE, CAUGHT_UP, ON(_NAME, CAUGHT_UP)] if meets else []),
+            *ends,
+            STOP,
+            STOPPED,
+            *self._merge(),
+            *random.choice(([], [START], [START, BARRIER])),
+            *random.choice(([], [DROP_BRANCH(_NAME), BRANCHED], [self._file("late"), *self._merge()])),
+        ]
+
+    def _on_branch(self) -> list[Step]:
+        """The user changes views, and runs them on the branch, where processes die."""
+        random = self._random
+        changes = [
+            CHANGE_VIEW("groups"),
+            CHANGE_VIEW("nested"),
+            ADD_VIEW("extra"),
+            ADD_VIEW("more"),
+            ADD_VIEW("joined"),
+        ]
+        random.shuffle(changes)
+        found = [ON(_NAME, change) for change in changes[: random.choice((1, 2, 5))]]
+        first = random.randint(0, len(found))
+        steps = [*found[:first], ON(_NAME, START), *found[first:]]
+        for _ in range(random.choice((1, 2, 3))):
+            steps += random.choice(([self._file("middle")], [ON(_NAME, BARRIER)], [SECONDS(random.choice((1, 20)))]))
+            steps += [ON(_NAME, self._misfortune())] if random.random() < 0.5 else []
+        return [*steps, ON(_NAME, START_IF_FREE)]
+
+    def _misfortune(self) -> Step:
+        random = self._random
+        fates = [COMMIT("lost"), COMMIT("unanswered"), VIEW_COMMIT("lost"), VIEW_COMMIT("unanswered"), KILL, START]
+        return random.choice([*fates, *(map(CRASH, _WHO) if self._may_die else ())])
+
+    def _merge(self) -> list[Step]:
+        """A merge, in half of all cases with a misfortune, after which it is repeated."""
+        random = self._random
+        if random.random() < 0.5:
+            return [MERGE(_NAME), BRANCHED]
+        kind = random.random()
+        if kind < 0.5:
+            cut = [AT(random.choice(_MOMENTS), random.choice((KILL_USERS, KILL_USERS, START))), MERGE(_NAME)]
+        elif kind < 0.8:
+            cut = [COMMIT(random.choice(("lost", "unanswered", "late"))), MERGE(_NAME)]
+        else:
+            cut = [VIEW_COMMIT(random.choice(("lost", "unanswered"))), MERGE(_NAME)]
+        return [*cut, random.choice((BRANCHED, EVENTS(random.choice((1, 10))))), STOP, STOPPED, MERGE(_NAME), BRANCHED]
+
+    def _file(self, name: str) -> Step:
+        random = self._random
+        return file(f"{random.choice(self._scenario.sources)}/{name}", rows=random.choice((1, 3)))
