@@ -17,6 +17,7 @@ _OF_DIFFERENCES = "tests/slackwater/reading/test_root_difference.py"
 _BEGINS = f"{_OF_BRANCHES}::test_a_branch_begins_with_an_epoch_and_copies_no_rows"
 _TAGS = f"{_OF_BRANCHES}::test_the_tags_of_branches_are_not_those_of_users"
 _APART = f"{_OF_BRANCHES}::test_root_and_branch_change_and_vacuum_without_harm_to_each_other"
+_MERGED = "'MERGE(' in repr(scenario.story)"
 
 BRANCH_MUTANTS = (
     Mutant(
@@ -148,6 +149,46 @@ BRANCH_MUTANTS = (
         _DIFFERENCE,
         (("if left.deletions(at) != right.deletions(at))", "if False)"),),
         shown_by=f"{_OF_DIFFERENCES}::test_a_branch_is_compared_by_what_was_written_since",
+    ),
+    Mutant(
+        "a merge looks at the files that are half read alone",
+        _SAME,
+        (
+            (
+                "            if differing := _first_differing(left, right):",
+                "            if (differing := _first_differing(left, right)) and table == 'queue':",
+            ),
+        ),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge shows a copy at the version of the branch",
+        _MERGE,
+        (("            self._copied[path] = target, copied\n", "            self._copied[path] = target, version\n"),),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge leaves the definitions of hidden views behind",
+        _MERGE,
+        (
+            (
+                "            if declared_name(each) in names and not is_stored_rows(each):",
+                "            if each in names and not is_stored_rows(each):",
+            ),
+        ),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge shows views in two steps",
+        _MERGE,
+        (
+            (
+                "        self._store.commit(\n            epoch=self._epoch,\n            delta=Delta.merge([self._def",
+                "        self._store.amend(views=views)\n"
+                "        self._store.commit(\n            epoch=self._epoch,\n            delta=Delta.merge([self._def",
+            ),
+        ),
+        among=_MERGED,
     ),
     Mutant(
         "a merge does not look at the files",

@@ -25,7 +25,9 @@ from slackwater.testing.simulation.stories.steps import (
     AT,
     BARRIER,
     BRANCH,
+    BRANCHED,
     CAUGHT_UP,
+    CHANGE_VIEW,
     CLOCK,
     COMMIT,
     CRASH,
@@ -37,7 +39,9 @@ from slackwater.testing.simulation.stories.steps import (
     KILL,
     KILL_READER,
     KILL_USERS,
+    MERGE,
     NODE,
+    ON,
     PAUSE,
     PIN,
     RECOVERED,
@@ -47,6 +51,7 @@ from slackwater.testing.simulation.stories.steps import (
     SECONDS,
     SILENCE,
     START,
+    START_IF_FREE,
     STOP,
     STOPPED,
     TAG,
@@ -678,3 +683,59 @@ def test_a_root_keeps_what_its_branches_need_whoever_dies(told: Told, who: Step)
         keep_epochs=1,
         on_change="append",
     )
+
+
+_BEGUN = [file("a", rows=3), START, BARRIER, CAUGHT_UP, *(BRANCH("b"), BRANCHED) * 2]
+_CHANGED = [ON("b", each) for each in (CHANGE_VIEW("groups"), START, ADD_VIEW("extra"), ADD_VIEW("more"))]
+_MET = [CAUGHT_UP, ON("b", CAUGHT_UP), ON("b", STOP), ON("b", STOPPED), STOP, STOPPED]
+_TAKEN = {"copy", "extra", "groups", "more"}
+_WITH_BRANCHES = {"keep_epochs": 2, "on_change": "append", "derived_view": True}
+
+
+@pytest.mark.parametrize("what", few([BARRIER, KILL, COMMIT("unanswered"), CRASH("materializer")], KILL), ids=repr)
+def test_merged_views_have_the_rows_of_the_root_whatever_happens_on_the_branch(told: Told, what: Step) -> None:
+    more = [file("b", rows=2), ON("b", EVENTS(30)), ON("b", what), file("c", rows=3), ON("b", START_IF_FREE)]
+    for outcome in told(*_BEGUN, *_CHANGED, *more, *_MET, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+        assert outcome.refusals == ()
+
+
+@pytest.mark.parametrize("who", [KILL_USERS, pytest.param(START, marks=pytest.mark.more)], ids=repr)
+@pytest.mark.parametrize("moment", few(["before view", "after view", "before commit", "after commit"], "after commit"))
+def test_a_merge_that_dies_takes_all_or_nothing_and_is_repeated(told: Told, who: Step, moment: str) -> None:
+    again = [BRANCHED, STOP, STOPPED, MERGE("b"), BRANCHED]
+    story = [*_BEGUN, *_CHANGED, *_MET, AT(moment, who), MERGE("b"), *again, START, BARRIER]
+    for outcome in told(*story, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("fate", get_args(CommitFate))
+def test_a_merge_with_an_unknown_outcome_is_repeated(told: Told, fate: CommitFate) -> None:
+    story = [*_BEGUN, *_CHANGED, *_MET, AT("after view", COMMIT(fate)), MERGE("b"), BRANCHED, MERGE("b"), BRANCHED]
+    for outcome in told(*story, START, BARRIER, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+
+
+@pytest.mark.more
+def test_a_branch_that_runs_on_beside_its_merge_stays_whole_and_is_merged_again(told: Told) -> None:
+    met = [CAUGHT_UP, ON("b", CAUGHT_UP), STOP, STOPPED]
+    first = [*_BEGUN, *_CHANGED, *met, MERGE("b"), EVENTS(20), file("b"), BRANCHED, START, CAUGHT_UP]
+    second = [ON("b", ADD_VIEW("joined")), *_MET, MERGE("b"), BRANCHED, START, BARRIER, DROP_BRANCH("b"), BRANCHED]
+    for outcome in told(*first, *second, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= {*_TAKEN, "joined"}
+
+
+@pytest.mark.more
+def test_a_merge_is_refused_when_root_and_branch_have_read_other_files(told: Told) -> None:
+    stands = [ON("b", CAUGHT_UP), ON("b", STOP), ON("b", STOPPED), STOP, STOPPED, file("b"), START, CAUGHT_UP, STOP]
+    for outcome in told(*_BEGUN, *_CHANGED, *stands, STOPPED, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        [refusal] = outcome.refusals
+        assert "have not read the same files of s: they differ in b" in refusal
+        assert outcome.views.isdisjoint({"extra", "more"})
+
+
+@pytest.mark.more
+def test_a_merge_is_refused_while_a_run_owns_the_root(told: Told) -> None:
+    for outcome in told(*_BEGUN, *_CHANGED, *_MET[:4], MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views.isdisjoint({"extra", "more"})

@@ -30,6 +30,7 @@ from slackwater.testing.simulation.stories.steps import (
 )
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.surroundings import Surroundings
+from state.tables.stored_rows import is_view
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Outcome:
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
         failed_views: the names of the views that have failed.
+        views: the names of the views of the last version of the store that are maintained.
+        refusals: the errors of merges that were refused.
         late_rows: the file and the position of each row that came too late for a view.
     """
 
@@ -50,6 +53,8 @@ class Outcome:
     seconds: float
     statuses: dict[str, tuple[str, ...]]
     failed_views: frozenset[str]
+    views: frozenset[str] = frozenset()
+    refusals: tuple[str, ...] = ()
     late_rows: tuple[tuple[FileKey, int], ...] = ()
 
 
@@ -112,10 +117,16 @@ class Simulation:
             self._world.close()
         world = self._world
         tables = FileTables.latest(world.disk)
-        failed = frozenset(name for name, row in tables.frozen_views().items() if row["error"] is not None)
-        events = world.schedule.events + world.ownerships.background.events
+        frozen = tables.frozen_views()
         return Outcome(
-            events, world.promises.epochs, world.clock.monotonic(), tables.statuses(), failed, world.promises.late_rows
+            events=world.schedule.events + world.ownerships.background.events,
+            epochs=world.promises.epochs,
+            seconds=world.clock.monotonic(),
+            statuses=tables.statuses(),
+            failed_views=frozenset(name for name, row in frozen.items() if row["error"] is not None),
+            views=frozenset(filter(is_view, world.head().views)) - frozen.keys(),
+            refusals=world.branches.refusals,
+            late_rows=world.promises.late_rows,
         )
 
     def _turn(self, *, nested: bool = True) -> bool:

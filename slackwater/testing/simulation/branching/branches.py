@@ -13,7 +13,7 @@ from slackwater.testing.simulation.branching.merging import SimulatedMerge
 from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
-from state.errors import CommandRefusedError, CommandUnansweredError, SlackwaterError
+from state.errors import CommandRefusedError, CommandUnansweredError, SlackwaterError, UsageError
 from state.upkeep.branches import branches_of
 
 if TYPE_CHECKING:
@@ -24,9 +24,6 @@ _TIMEOUT_S = 60.0
 
 class Branches:
     """All branches of the root.
-
-    Attributes:
-        merges: all merges so far.
 
     Args:
         world: everything else.
@@ -68,6 +65,11 @@ class Branches:
     def are_busy(self) -> bool:
         """True while a user makes, merges or drops a branch."""
         return any(user.alive for user in self._users) or not all(merge.is_over for merge in self.merges)
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The errors of merges that were refused."""
+        return tuple(str(merge.error) for merge in self.merges if isinstance(merge.error, UsageError))
 
     def take_merged(self) -> list[ModelView]:
         """The views that merges have taken since the last call, as the branches have defined them."""

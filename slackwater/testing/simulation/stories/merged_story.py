@@ -72,7 +72,7 @@ class _MergedStory:
 
     def steps(self) -> list[Step]:
         random = self._random
-        begun = [self._file("early"), START_IF_FREE, BARRIER, BRANCH(_NAME), BRANCHED, BRANCH(_NAME), BRANCHED]
+        begun = [self._file("early"), CAUGHT_UP, BRANCH(_NAME), BRANCHED, BRANCH(_NAME), BRANCHED]
         stands = [STOP, STOPPED] if random.random() < 0.4 else []
         meets = random.random() < 0.75
         ends = [ON(_NAME, STOP), ON(_NAME, STOPPED)] if random.random() < 0.6 else []
@@ -80,7 +80,7 @@ class _MergedStory:
             *begun,
             *stands,
             *self._on_branch(),
-            *([START_IF_FREE, CAUGHT_UP, ON(_NAME, CAUGHT_UP)] if meets else []),
+            *([CAUGHT_UP, ON(_NAME, CAUGHT_UP)] if meets else []),
             *ends,
             STOP,
             STOPPED,
@@ -92,13 +92,8 @@ class _MergedStory:
     def _on_branch(self) -> list[Step]:
         """The user changes views, and runs them on the branch, where processes die."""
         random = self._random
-        changes = [
-            CHANGE_VIEW("groups"),
-            CHANGE_VIEW("nested"),
-            ADD_VIEW("extra"),
-            ADD_VIEW("more"),
-            ADD_VIEW("joined"),
-        ]
+        changes = [CHANGE_VIEW("groups"), ADD_VIEW("extra"), ADD_VIEW("more"), ADD_VIEW("joined")]
+        changes += [CHANGE_VIEW("nested")] if self._scenario.nested_view else []
         random.shuffle(changes)
         found = [ON(_NAME, change) for change in changes[: random.choice((1, 2, 5))]]
         first = random.randint(0, len(found))
@@ -111,7 +106,8 @@ class _MergedStory:
     def _misfortune(self) -> Step:
         random = self._random
         fates = [COMMIT("lost"), COMMIT("unanswered"), VIEW_COMMIT("lost"), VIEW_COMMIT("unanswered"), KILL, START]
-        return random.choice([*fates, *(map(CRASH, _WHO) if self._may_die else ())])
+        fates += map(CRASH, _WHO) if self._may_die else ()
+        return random.choice(fates)
 
     def _merge(self) -> list[Step]:
         """A merge, in half of all cases with a misfortune, after which it is repeated."""
