@@ -74,20 +74,28 @@ class _MergedStory:
         random = self._random
         begun = [self._file("early"), CAUGHT_UP, BRANCH(_NAME), BRANCHED, BRANCH(_NAME), BRANCHED]
         stands = [STOP, STOPPED] if random.random() < 0.4 else []
-        meets = random.random() < 0.75
-        ends = [ON(_NAME, STOP), ON(_NAME, STOPPED)] if random.random() < 0.6 else []
         return [
             *begun,
             *stands,
             *self._on_branch(),
-            *([CAUGHT_UP, ON(_NAME, CAUGHT_UP)] if meets else []),
-            *ends,
+            *self._meeting(),
             STOP,
             STOPPED,
             *self._merge(),
             *random.choice(([], [START], [START, BARRIER])),
             *random.choice(([], [DROP_BRANCH(_NAME), BRANCHED], [self._file("late"), *self._merge()])),
         ]
+
+    def _meeting(self) -> list[Step]:
+        """Root and branch read the same files, or one of them is ahead of the other."""
+        random = self._random
+        ends = [ON(_NAME, STOP), ON(_NAME, STOPPED)]
+        kind = random.random()
+        if kind < 0.15:
+            return [ON(_NAME, CAUGHT_UP), *ends, self._file("ahead"), CAUGHT_UP]
+        if kind < 0.3:
+            return [CAUGHT_UP, STOP, STOPPED, self._file("ahead"), ON(_NAME, CAUGHT_UP)]
+        return [CAUGHT_UP, ON(_NAME, CAUGHT_UP), *(ends if kind < 0.7 else [])]
 
     def _on_branch(self) -> list[Step]:
         """The user changes views, and runs them on the branch, where processes die."""
