@@ -62,6 +62,7 @@ from slackwater.testing.simulation.stories.steps import (
     Step,
     back,
     file,
+    fresh,
     hide,
     mend,
     refuse,
@@ -739,3 +740,20 @@ def test_a_merge_is_refused_when_root_and_branch_have_read_other_files(told: Tol
 def test_a_merge_is_refused_while_a_run_owns_the_root(told: Told) -> None:
     for outcome in told(*_BEGUN, *_CHANGED, *_MET[:4], MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
         assert outcome.views.isdisjoint({"extra", "more"})
+
+
+_IDLE: dict[str, Any] = {"lateness_us": 25, "closing": True, "idle_s": 20.0}
+
+
+def test_the_last_windows_of_an_idle_source_close_and_a_row_that_comes_in_time_is_not_late(told: Told) -> None:
+    early = [fresh("a"), START, BARRIER, SECONDS(12), fresh("b", ago_s=8), SECONDS(12), fresh("c", ago_s=15)]
+    for outcome in told(*early, CAUGHT_UP, **_IDLE):
+        assert outcome.late_rows == ()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("who", [CRASH("coordinator"), CRASH("fetch-0"), KILL], ids=repr)
+def test_a_row_that_comes_after_the_idle_time_is_late_and_kept_whoever_dies(told: Told, who: Step) -> None:
+    idle = [fresh("a"), START, BARRIER, SECONDS(12), who, START, SECONDS(60), fresh("b", ago_s=55), BARRIER, who]
+    outcomes = told(*idle, START, CAUGHT_UP, **_IDLE)
+    assert any(outcome.late_rows for outcome in outcomes)

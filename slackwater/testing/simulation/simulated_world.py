@@ -160,6 +160,8 @@ class World:
             scenario.order,
             pauses_removals=scenario.pauses_removals,
             lateness_us=scenario.lateness_us,
+            idle_us=_idle_us(scenario),
+            time_us=lambda: int(self.clock.now().timestamp() * 1e6),
         )
         self.inbox = SimulatedInbox(self.promises)
         self.pins: Pins = Pins(self, self.place)
@@ -342,7 +344,7 @@ def _definition(scenario: Scenario, place: Location) -> PipelineDefinition:
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
                 order=scenario.order,
                 materialize=scenario.stores_rows,
-                event_time=None if scenario.lateness_us is None else EventTime("x", scenario.lateness_us),
+                event_time=_event_time(scenario),
             )
             for name in scenario.sources
         ),
@@ -359,6 +361,16 @@ def _definition(scenario: Scenario, place: Location) -> PipelineDefinition:
         ),
         retention=_retention(scenario),
     )
+
+
+def _event_time(scenario: Scenario) -> EventTime | None:
+    if scenario.lateness_us is None:
+        return None
+    return EventTime("x", scenario.lateness_us, idle_us=_idle_us(scenario))
+
+
+def _idle_us(scenario: Scenario) -> int | None:
+    return None if scenario.idle_s is None else int(scenario.idle_s * 1e6)
 
 
 def _policy(scenario: Scenario) -> FilePolicy:

@@ -26,6 +26,7 @@ class SimulatedBranch:
         state_version: the version of the store of the root that it refers to; None without the store of the branch.
         origin: the disk with the store of the branch as it began.
         disk: that of the branch, which can be opened; None before, and afterwards.
+        opened: the branch as a root, from its first use on.
 
     Args:
         name: its name.
@@ -38,14 +39,14 @@ class SimulatedBranch:
         self.state_version: int | None = None
         self.origin = MemoryDisk()
         self.disk: MemoryDisk | None = None
-        self._world: World | None = None
+        self.opened: World | None = None
 
     @property
     def world(self) -> World | None:
         """The branch as a root; None if it cannot be opened."""
-        if self._world is None and self.disk is not None:
-            self._world = self._above.at_branch(self._name, self.disk)
-        return self._world
+        if self.opened is None and self.disk is not None:
+            self.opened = self._above.at_branch(self._name, self.disk)
+        return self.opened
 
     def check(self) -> None:
         """Checks that all that the branch refers to is there."""
@@ -57,13 +58,13 @@ class SimulatedBranch:
 
     def check_end(self) -> None:
         """Checks the branch as a root, at the end of a story, if anything was done there."""
-        if self._world is not None:
-            self._world.check_end()
+        if self.opened is not None:
+            self.opened.check_end()
 
     def end(self) -> None:
         """Every process on the branch dies."""
-        if self._world is not None:
-            for process in self._world.processes:
+        if self.opened is not None:
+            for process in self.opened.processes:
                 process.end()
 
     def refer(self, path: str, version: int) -> None:
@@ -100,7 +101,7 @@ class SimulatedBranch:
     def close(self) -> None:
         """The store of the branch is gone, and every process on it dies."""
         self.end()
-        self.disk, self._world, self.state_version = None, None, None
+        self.disk, self.opened, self.state_version = None, None, None
         self.origin = MemoryDisk(datasets=self.origin.datasets)
 
     def delete(self) -> None:

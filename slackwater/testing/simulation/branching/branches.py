@@ -46,8 +46,8 @@ class Branches:
 
     @property
     def worlds(self) -> list[World]:
-        """All branches that can be opened, as roots."""
-        return [world for world in map(self.world_of, self._branches) if world is not None]
+        """The branches that were opened, as roots."""
+        return [branch.opened for branch in self._branches.values() if branch.opened is not None]
 
     def make(self, name: str) -> None:
         """A user makes a branch at the last epoch, or goes on with one that was begun."""

@@ -10,6 +10,7 @@ from zlib import crc32
 
 from actors.files import FileKey
 from slackwater.testing.simulation.world.file_rows import RowsByFile, Span, event_time_us
+from slackwater.testing.simulation.world.simulated_clock import START_US
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 
@@ -19,8 +20,6 @@ _GROUPS, _OTHER_GROUPS = 3, 5
 _KEYS = 7
 _WINDOW_US = 500
 _SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
-_START_US = 1_577_836_800 * _SECOND_US
-"""The time at which every simulation begins."""
 
 TimeFilter = Literal["while", "minute"]
 """A filter by the time: each row is there for a while, or in the first seconds of each minute."""
@@ -348,7 +347,7 @@ def timed_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[TimedRow, ...]:
     found = []
     for row in rows:
         chance = crc32(f"{path}#{row}".encode())
-        first_us = _START_US + (chance % 60 - 10) * _SECOND_US
+        first_us = START_US + (chance % 60 - 10) * _SECOND_US
         last_us = first_us + (4, 15, 30, 90)[chance // 60 % 4] * _SECOND_US
         found.append(TimedRow(f"{source}/{path}@{version.hex()}#{row}", first_us, last_us))
     return tuple(found)

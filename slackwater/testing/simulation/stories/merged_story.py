@@ -49,7 +49,8 @@ def with_merges(scenario: Scenario, random: Random) -> Scenario:
         random: makes every choice; not the one that made the story.
     """
     text = repr(scenario.story)
-    is_apart = scenario.notifications or scenario.is_contended or scenario.closing or scenario.expiring is not None
+    follows = scenario.closing or scenario.expiring is not None or scenario.idle_s is not None
+    is_apart = scenario.notifications or scenario.is_contended or follows
     if START not in scenario.story or is_apart or "DEATH(" in text or random.random() >= _MERGED:
         return scenario
     steps = [*scenario.story]

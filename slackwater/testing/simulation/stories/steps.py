@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.file_rows import path_at
 from slackwater.testing.simulation.world.ownerships import OwnerFate
 from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
 from state.epoch import epoch_time_us, next_epoch
@@ -97,6 +98,25 @@ def file(
             *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row, fails), world.clock.now()
         ),
     )
+
+
+def fresh(path: str, *, rows: int = 3, ago_s: float = 0.0) -> Step:
+    """A file appears whose rows have happened so many seconds ago.
+
+    Args:
+        path: the beginning of its name, see `file`.
+        rows: their number.
+        ago_s: the seconds.
+    """
+    more = f", ago_s={ago_s:g}" if ago_s else ""
+
+    def begin(world: World) -> None:
+        now = world.clock.now()
+        source, name = world.path_of(path)
+        name = path_at(name, int((now.timestamp() - ago_s) * 1e6))
+        world.bucket.put(source, name, Content(rows), now)
+
+    return Step(f"fresh({path!r}, rows={rows}{more})", begin)
 
 
 def vanish(path: str) -> Step:
@@ -451,6 +471,12 @@ def _current(world: World) -> Wait:
     )
 
 
+def _closed(world: World) -> Wait:
+    if world.definition.sources[0].event_time is None or world.definition.sources[0].event_time.idle_us is None:
+        return Wait(lambda: True)
+    return _must(lambda: _running(world) is None or not world.promises.has_open_windows, "a window stays open")
+
+
 def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.backlog.has_vanished else Wait(lambda: True)
 
@@ -549,6 +575,8 @@ CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and is neither paused nor frozen."""
 CURRENT = Step("CURRENT", _current)
 """The views with filters by the time have the rows of now, or of later; a process has caught up."""
+CLOSED = Step("CLOSED", _closed)
+"""If sources can be idle, the last windows are closed; a process has caught up."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
 FOUND = Step("FOUND", _found)
