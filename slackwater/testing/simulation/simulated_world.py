@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ from slackwater.testing.simulation.model_views.model_view import (
     JoinOfSources,
     ModelView,
     TimedRows,
+    definitions_of,
     hidden_in,
     is_grouped,
-    regrouped,
 )
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
@@ -153,7 +154,12 @@ class World:
                 *self.all_views.values(),
                 *(hidden for view in self.all_views.values() for hidden in hidden_in(view)),
                 *self.stored_rows.values(),
-                *(other for view in map(regrouped, self.all_views.values()) for other in (view, *hidden_in(view))),
+                *(
+                    each
+                    for view in self.all_views.values()
+                    for other in definitions_of(view)[1:]
+                    for each in (other, *hidden_in(other))
+                ),
             ],
             scenario.keep_epochs,
             scenario.on_change,
@@ -218,13 +224,13 @@ class World:
         self.all_views[model.name] = self._added[model.name] = model
         self._ended.discard(model.name)
 
-    def change_view(self, name: str) -> None:
+    def change_view(self, name: str, change: Callable[[ModelView], ModelView]) -> None:
         """The user changes the definition of a view, and of those that read it, for later processes."""
         declared = {view.name: view for view in self.views_to_declare()}
         changed = name in declared and is_grouped(declared[name])
         for view in declared.values():
             if changed and name in (view.name, *view.parents):
-                self.declare(regrouped(view))
+                self.declare(change(view))
 
     def at_branch(self, name: str, disk: MemoryDisk) -> World:
         """The world of a branch of this root.

@@ -71,7 +71,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
     what = f"rows below {view.filter}" if isinstance(view, RowsBelow) else "groups"
     if isinstance(view, GroupedRows):
-        what = f"{view.groups} groups"
+        what = f"{view.groups} groups above {view.above}"
     join = view.join if isinstance(view, SideOfJoin) else None
     expiry = None if join is None else dict(_join_plan(join).expiries)[view.name]
     content = f"{'rows' if isinstance(view, SideOfJoin) else what} of {', '.join(sorted(view.sources))}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 from zlib import crc32
 
 from actors.files import FileKey
@@ -17,6 +17,7 @@ from state.tables.stored_rows import inner_name, is_view
 Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
 _GROUPS, _OTHER_GROUPS = 3, 5
+_ABOVE, _OTHER_ABOVE = 1, 2
 _KEYS = 7
 _WINDOW_US = 500
 _SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
@@ -98,6 +99,7 @@ class GroupedRows:
 
     Args:
         groups: the number of groups, in which definitions differ.
+        above: the number of rows that a group has at least one more of, in which definitions of the same groups differ.
     """
 
     name: str
@@ -106,6 +108,7 @@ class GroupedRows:
     is_full: bool = False
     parents: tuple[str, ...] = ()
     groups: int = _GROUPS
+    above: int = _ABOVE
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
@@ -115,7 +118,7 @@ class GroupedRows:
 
     def result(self, stored: object) -> Groups:
         groups: Groups = stored  # type: ignore[assignment]
-        return {group: each for group, each in groups.items() if each[0] > 1}
+        return {group: each for group, each in groups.items() if each[0] > self.above}
 
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
         expected: dict[int, tuple[int, int]] = {}
@@ -134,6 +137,7 @@ class CopiedGroups:
     has_state: bool = False
     is_full: bool = False
     groups: int = _GROUPS
+    above: int = _ABOVE
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         assert stored is None and not [*spans], "it reads rows of its parent"
@@ -143,7 +147,7 @@ class CopiedGroups:
         return stored
 
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
-        groups = GroupedRows(self.name, self.sources, groups=self.groups)
+        groups = GroupedRows(self.name, self.sources, groups=self.groups, above=self.above)
         spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
         expected = groups.result(groups.after(None, spans))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
@@ -410,26 +414,37 @@ def hidden_in(view: ModelView) -> list[ModelView]:
         join = None if view.within is None else view
         return [SideOfJoin(name, frozenset({source}), join=join) for name, source in view.sides.items()]
     if isinstance(view, CopiedGroups):
-        return [GroupedRows(name, view.sources, groups=view.groups) for name in view.parents if not is_view(name)]
+        own = GroupedRows(view.name, view.sources, groups=view.groups, above=view.above)
+        return [replace(own, name=name) for name in view.parents if not is_view(name)]
     return []
 
 
-def is_grouped(view: ModelView) -> bool:
-    """Whether a view has groups, of which another definition has others."""
+def is_grouped(view: ModelView) -> TypeGuard[GroupedRows | CopiedGroups]:
+    """Whether a view has groups; then other definitions of its name are in stories."""
     return isinstance(view, GroupedRows | CopiedGroups)
 
 
-def regrouped(view: ModelView) -> ModelView:
-    """The other definition of a view of groups; any other view as it is."""
-    if isinstance(view, GroupedRows | CopiedGroups):
-        return replace(view, groups=_GROUPS + _OTHER_GROUPS - view.groups)
-    return view
+def with_other_groups(view: ModelView) -> ModelView:
+    """A view of groups with another definition, of other groups; any other view as it is."""
+    return replace(view, groups=_GROUPS + _OTHER_GROUPS - view.groups) if is_grouped(view) else view
+
+
+def with_other_filter(view: ModelView) -> ModelView:
+    """A view of groups with another definition, of the same groups; any other view as it is."""
+    return replace(view, above=_ABOVE + _OTHER_ABOVE - view.above) if is_grouped(view) else view
+
+
+def definitions_of(view: ModelView) -> list[ModelView]:
+    """All definitions of the name of a view that are in stories, its own first."""
+    own = [view, with_other_groups(view)]
+    return [*own, *map(with_other_filter, own)] if is_grouped(view) else [view]
 
 
 def identity_of(view: ModelView) -> str:
     """The identity of a view, as the catalog has it: two definitions of one name have two."""
-    groups = view.groups if isinstance(view, GroupedRows | CopiedGroups) else _GROUPS
-    return view.name if groups == _GROUPS else f"{view.name} by {groups}"
+    if not is_grouped(view) or (view.groups, view.above) == (_GROUPS, _ABOVE):
+        return view.name
+    return f"{view.name} by {view.groups} above {view.above}"
 
 
 def follows_watermarks(view: ModelView) -> bool:

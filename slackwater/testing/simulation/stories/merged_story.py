@@ -18,6 +18,7 @@ from slackwater.testing.simulation.stories.steps import (
     CRASH,
     DROP_BRANCH,
     EVENTS,
+    FILTER_VIEW,
     KILL,
     KILL_USERS,
     MERGE,
@@ -101,7 +102,12 @@ class _MergedStory:
     def _on_branch(self) -> list[Step]:
         """The user changes views, and runs them on the branch, where processes die."""
         random = self._random
-        changes = [CHANGE_VIEW("groups"), ADD_VIEW("extra"), ADD_VIEW("more"), ADD_VIEW("joined")]
+        changes = [
+            random.choice((CHANGE_VIEW, FILTER_VIEW))("groups"),
+            ADD_VIEW("extra"),
+            ADD_VIEW("more"),
+            ADD_VIEW("joined"),
+        ]
         changes += [CHANGE_VIEW("nested")] if self._scenario.nested_view else []
         random.shuffle(changes)
         found = [ON(_NAME, change) for change in changes[: random.choice((1, 2, 5))]]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
+from slackwater.testing.simulation.model_views.model_view import with_other_filter, with_other_groups
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
 from slackwater.testing.simulation.world.file_rows import path_at
@@ -357,8 +358,13 @@ def ADD_VIEW(name: str) -> Step:
 
 
 def CHANGE_VIEW(name: str) -> Step:
-    """The user changes a view of groups, and those that read it, for the next process."""
-    return Step(f"CHANGE_VIEW({name!r})", lambda world: world.change_view(name))
+    """The user changes the groups of a view, and of those that read it, for the next process."""
+    return Step(f"CHANGE_VIEW({name!r})", lambda world: world.change_view(name, with_other_groups))
+
+
+def FILTER_VIEW(name: str) -> Step:
+    """The user changes the filter above the groups of a view, and of those that read it, for the next process."""
+    return Step(f"FILTER_VIEW({name!r})", lambda world: world.change_view(name, with_other_filter))
 
 
 def DROP_VIEW(name: str) -> Step:
