@@ -35,6 +35,7 @@ from slackwater.testing.simulation.stories.steps import (
     DROP_BRANCH,
     DROP_VIEW,
     EVENTS,
+    FILTER_VIEW,
     FREEZE,
     KILL,
     KILL_READER,
@@ -757,3 +758,11 @@ def test_a_row_that_comes_after_the_idle_time_is_late_and_kept_whoever_dies(told
     idle = [fresh("a"), START, BARRIER, SECONDS(12), who, START, SECONDS(60), fresh("b", ago_s=55), BARRIER, who]
     outcomes = told(*idle, START, CAUGHT_UP, **_IDLE)
     assert any(outcome.late_rows for outcome in outcomes)
+
+
+@pytest.mark.parametrize("who", few([KILL, CRASH("coordinator"), CRASH("materializer")], KILL), ids=repr)
+@pytest.mark.parametrize("moment", few(["before view", "after view", "before commit"], "after view"))
+def test_a_changed_view_takes_groups_over_whoever_dies(told: Told, who: Step, moment: str) -> None:
+    story = [file("a", rows=8), START, CAUGHT_UP, FILTER_VIEW("groups"), AT(moment, who), START, file("b"), EVENTS(80)]
+    for outcome in told(*story, START, BARRIER, seeds=16, keep_epochs=2, derived_view=True):
+        assert outcome.views == {"copy", "groups", "rows"}
