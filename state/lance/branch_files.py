@@ -33,7 +33,8 @@ from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.tables.delta import Delta
 from state.tables.records import EpochRecord
-from state.upkeep.branches import become_branch, branch_location, first_record
+from state.upkeep.branch_beginning import become_branch, first_record
+from state.upkeep.branches import branch_location
 
 _AT_ONCE = 16
 

@@ -13,14 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from state.errors import UsageError
 from state.location import Location
-from state.store.store import StateStore
-from state.tables.delta import Delta
-from state.tables.record_rows import epoch_delta, expiry_delta
-from state.tables.records import EpochRecord
 
 FOLDER = "branches"
 _TAG = re.compile(r"(branch|dropping)/([A-Za-z][A-Za-z0-9._-]{0,63})")
@@ -109,28 +105,3 @@ def root_above(location: Location) -> Location | None:
     above, folder, name = location.url.rpartition(f"/{FOLDER}/")
     is_branch = bool(folder) and _TAG.fullmatch(branch_tag(name)) is not None
     return Location(above, location.storage_options, location.durability) if is_branch else None
-
-
-def first_record(record: EpochRecord) -> EpochRecord:
-    """The first epoch of a branch, from the record of its root.
-
-    A view that is not complete reads an earlier epoch, which the branch does not have: there it begins anew.
-    """
-    views = {name: view for name, view in record.views.items() if view.pinned_epoch is None}
-    return replace(record, views=views)
-
-
-def become_branch(store: StateStore, first: EpochRecord, definitions: Delta) -> None:
-    """Makes the store of a root that of a branch: one epoch, no tags.
-
-    Args:
-        store: a clone of the store of the root, at the version of that epoch.
-        first: see `first_record`.
-        definitions: rows of the catalog that the branch has in place of those of the epoch.
-
-    Raises:
-        CommitRefusedError: another process makes the same branch.
-    """
-    others = [each for each in store.epoch_times()["epoch"].to_pylist() if each != first.epoch]
-    begun = replace(first, state_version=store.version + 1)
-    store.amend(Delta.merge([expiry_delta(others), epoch_delta(begun), definitions]), tags={}, views=first.views)

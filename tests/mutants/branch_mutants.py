@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _FILES = "state/lance/branch_files.py"
-_RECORDS = "state/upkeep/branches.py"
+_RECORDS = "state/upkeep/branch_beginning.py"
 _BRANCH = "slackwater/branching/branch.py"
 _STEPS = "slackwater/branching/branch_steps.py"
 _MERGE = "slackwater/branching/merge_steps.py"

@@ -12,7 +12,7 @@ from state.memory.memory_disk import MemoryDataset, MemoryDisk
 from state.memory.memory_store import MemoryStateStore
 from state.tables.delta import Delta
 from state.tables.records import ViewVersion
-from state.upkeep.branches import become_branch, first_record
+from state.upkeep.branch_beginning import become_branch, first_record
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
