@@ -85,11 +85,14 @@ class MergeSteps:
         self._here = Catalog.of(store.scan("catalog"))
         self._there = Catalog.of(branch.scan("catalog", state_version=record.state_version))
         self._epoch = next_epoch(clock, store.head.epoch, store.head.term)
+        begun = {path for view in first.head.views.values() for path in view.datasets}
+        # Datasets are named after views and epochs: since then, both may have made one of the same name.
         self._maintained = {
             path: version
             for name, view in store.head.views.items()
             if name in self._here.views and self._here.views[name].frozen_epoch is None
             for path, version in view.datasets.items()
+            if path in begun
         }
         self._copied: dict[str, tuple[str, int]] = {}
         self._bytes = 0
@@ -198,8 +201,8 @@ class MergeSteps:
     def _place(self, name: str, path: str, version: int) -> tuple[str, int]:
         """The path and version at the root of a dataset of the branch; it is copied if the root does not maintain it.
 
-        A dataset has one path in both, and one for each definition.  Its copy has the name of the first view with it:
-        the view that has created it may have another one by now.
+        A dataset that the branch began with has one path in both, and one for each definition.  A copy has the name of
+        the first view with it: the view that has created it may have another one by now.
         """
         if path in self._maintained:
             return path, self._maintained[path]

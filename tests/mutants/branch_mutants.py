@@ -215,6 +215,12 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_a_dataset_that_the_root_maintains_no_longer_is_copied",
     ),
     Mutant(
+        "a merge takes a dataset of the root for one of the branch with the same name",
+        _MERGE,
+        (("            if path in begun\n", ""),),
+        shown_by=f"{_OF_MERGES}::test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_copied",
+    ),
+    Mutant(
         "a merge takes views that the branch has not changed",
         _MERGE,
         (("if self._differs(self._first, name)}", "if True}"),),

@@ -743,6 +743,13 @@ def test_a_merge_is_refused_while_a_run_owns_the_root(told: Told) -> None:
         assert outcome.views.isdisjoint({"extra", "more"})
 
 
+@pytest.mark.more
+def test_root_and_branch_that_change_a_view_in_epochs_of_one_number_are_merged(told: Told) -> None:
+    apart = [STOP, STOPPED, CLOCK(-3600), ON("b", CHANGE_VIEW("groups")), ON("b", START), FILTER_VIEW("groups"), START]
+    for outcome in told(*_BEGUN, *apart, *_MET, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.refusals == ()
+
+
 _IDLE: dict[str, Any] = {"lateness_us": 25, "closing": True, "idle_s": 20.0}
 
 

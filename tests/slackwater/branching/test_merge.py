@@ -154,6 +154,19 @@ def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoo
     assert open_dataset(local.root.child(views["more.2"].path)).to_table().num_rows == 3
 
 
+def test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_copied(local: WrittenRoot) -> None:
+    writer, above = Writer(branched(local.root)), Writer(local.root)
+    above.epoch = writer.epoch = max(above.epoch, writer.epoch)
+    writer.add("more", late(1, 2, 3), identity="plan of the branch")
+    writer.commit()
+    above.add("more", late(4), identity="plan of the root")
+    above.commit()
+    assert writer.views["more"].path == above.views["more"].path
+    expected = contents(writer.root)["more"]
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["more"] == expected
+
+
 def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -> None:
     with_new_view(written.root)
     finish(Writer(written.root), "day=4/new.csv", 3)

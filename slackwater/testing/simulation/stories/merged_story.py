@@ -14,6 +14,7 @@ from slackwater.testing.simulation.stories.steps import (
     BRANCHED,
     CAUGHT_UP,
     CHANGE_VIEW,
+    CLOCK,
     COMMIT,
     CRASH,
     DROP_BRANCH,
@@ -75,7 +76,7 @@ class _MergedStory:
     def steps(self) -> list[Step]:
         random = self._random
         begun = [self._file("early"), CAUGHT_UP, BRANCH(_NAME), BRANCHED, BRANCH(_NAME), BRANCHED]
-        stands = [STOP, STOPPED] if random.random() < 0.4 else []
+        stands = [STOP, STOPPED] if random.random() < 0.4 else self._in_root()
         return [
             *begun,
             *stands,
@@ -87,6 +88,15 @@ class _MergedStory:
             *random.choice(([], [START], [START, BARRIER])),
             *random.choice(([], [DROP_BRANCH(_NAME), BRANCHED], [self._file("late"), *self._merge()])),
         ]
+
+    def _in_root(self) -> list[Step]:
+        """The user changes a view of the root, too; with a clock that was set back, in epochs of the same numbers."""
+        random = self._random
+        if random.random() < 0.6:
+            return []
+        may_set_clock = "PIN(" not in repr(self._scenario.story) and random.random() < 0.5
+        clock = [CLOCK(-3600)] if may_set_clock else []
+        return [*clock, *random.choice(([ADD_VIEW("extra")], [FILTER_VIEW("groups"), STOP, STOPPED, START]))]
 
     def _meeting(self) -> list[Step]:
         """Root and branch read the same files, or one of them is ahead of the other."""
