@@ -37,23 +37,23 @@ class MergeChecker:
         self._began = root.versions[root.latest]
 
     def taken(self) -> list[str]:
-        """The names of the views that it has taken, also if it died without an answer."""
+        """The names of the views that it has taken, also if it died without an answer: each as a whole."""
         shown = self._shown()
         if shown is None:
             return []
         rows = [row for row in FileTables.of(shown).catalog.values() if row["kind"] == "view" and is_view(row["name"])]
-        return sorted(row["name"] for row in rows if row["created_epoch"] == shown.head.epoch)
+        names = sorted(row["name"] for row in rows if row["created_epoch"] == shown.head.epoch)
+        self._check_taken(shown, names)
+        return names
 
     def check(self, merged: Merged | None, error: SlackwaterError | None) -> None:
         """Checks the end of the merge: its result, or its error."""
-        shown = self._shown()
-        if shown is not None:
-            self._check_taken(shown)
-        if merged is not None and (*self.taken(),) != merged.views:
-            raise PromiseBroken("G2", f"{self._run} has taken {merged.views}, and the root shows {self.taken()}")
+        taken = self.taken()
+        if merged is not None and (*taken,) != merged.views:
+            raise PromiseBroken("G2", f"{self._run} has taken {merged.views}, and the root shows {taken}")
         if isinstance(error, UsageError):
-            if shown is not None:
-                raise PromiseBroken("G2", f"{self._run} was refused ({error}), and has taken {self.taken()}")
+            if self._shown() is not None:
+                raise PromiseBroken("G2", f"{self._run} was refused ({error}), and has taken {taken}")
             if _OTHER_FILES in str(error) and _files_of(self._began) == _files_of(self._there):
                 raise PromiseBroken("G4", f"{self._run} was refused, and the files are the same: {error}")
 
@@ -63,15 +63,15 @@ class MergeChecker:
         own = (each for each in self._root.versions.values() if each.head.run == self._run)
         return next((each for each in own if each.head.epoch > before), None)
 
-    def _check_taken(self, shown: MemoryVersion) -> None:
+    def _check_taken(self, shown: MemoryVersion, names: list[str]) -> None:
         """Checks that all of each view is there, and that the files are the same."""
         here, there = FileTables.of(shown).identities(), FileTables.of(self._there).identities()
-        for name in self.taken():
+        for name in names:
             parts = {each for each in self._record.views if declared_name(each) == name}
             found = {each for each in shown.head.views if declared_name(each) == name}
             if parts != found or any(here[each] != there[each] for each in parts):
                 raise PromiseBroken("G2", f"{self._run} has taken {sorted(found)} of {sorted(parts)}")
-        sources = {source for name in self.taken() for source in _sources(shown, name)}
+        sources = {source for name in names for source in _sources(shown, name)}
         rows, others = (
             {file: state for file, state in _files_of(each).items() if file[0] in sources}
             for each in (shown, self._there)
