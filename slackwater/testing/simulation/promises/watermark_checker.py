@@ -55,7 +55,8 @@ class WatermarkChecker:
             tables: its rows about files.
             epoch: that of its head.
         """
-        self._note_rows(tables, epoch)
+        if self._idle_us is not None:
+            self._note_rows(tables, epoch)
         for row in tables.catalog.values():
             if row["kind"] != "watermark":
                 continue
