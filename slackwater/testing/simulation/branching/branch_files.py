@@ -73,8 +73,9 @@ class SimulatedBranch:
         self.origin.datasets.setdefault(path, MemoryDataset({version: rows}, version))
 
     def tag(self, view: ViewVersion) -> None:
-        """A version of a view is the one for plain readers."""
-        self.origin.datasets[view.path].committed = view.version
+        """A version of a view is the one for plain readers, unless a drop has deleted it meanwhile."""
+        if view.path in self.origin.datasets:
+            self.origin.datasets[view.path].committed = view.version
 
     def begin(self, epoch: int, version: int) -> None:
         """The store of the branch begins, unless another user has begun it.
