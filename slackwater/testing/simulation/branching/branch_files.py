@@ -94,8 +94,8 @@ class SimulatedBranch:
         become_branch(store, first_record(record), Delta())
 
     def open(self) -> None:
-        """The branch is whole: users can open it, and run on it."""
-        if self.disk is None:
+        """The branch is whole: users can open it, and run on it, unless a drop has deleted its origin meanwhile."""
+        if self.disk is None and self.origin.latest:
             latest, datasets = self.origin.latest, self.origin.datasets
             self.disk = MemoryDisk(versions={latest: self.origin.versions[latest]}, latest=latest, datasets=datasets)
 
