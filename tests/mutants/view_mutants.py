@@ -1003,6 +1003,17 @@ VIEW_MUTANTS = (
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
     ),
     Mutant(
+        "groups are taken over, and the view before goes on",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "            self.versions[name] = version\n        return [regrouped",
+                "        return [regrouped",
+            ),
+        ),
+        among="'FILTER_VIEW(' in repr(scenario.story)",
+    ),
+    Mutant(
         "groups by another key are taken over",
         _SAME_GROUPS,
         (("groups != wanted_groups or ", ""),),
