@@ -59,7 +59,8 @@ if TYPE_CHECKING:
     from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
     from slackwater.branching.branch import branch, drop_branch
-    from slackwater.branching.merge import Merged, merge
+    from slackwater.branching.merge import merge
+    from slackwater.branching.merge_steps import Merged
     from slackwater.pipeline import Pipeline
     from slackwater.planning.definition_change import DefinitionChange
     from slackwater.planning.dry_run.dry_run import DryRun
@@ -127,7 +128,7 @@ _MODULES = {
     "FetchSettings": "actors.settings",
     "Json": "actors.formats.options",
     "Listing": "actors.sources.discovery",
-    "Merged": "slackwater.branching.merge",
+    "Merged": "slackwater.branching.merge_steps",
     "Notifications": "actors.sources.discovery",
     "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.formats.options",

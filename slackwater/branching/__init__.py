@@ -14,5 +14,6 @@ Invariants:
 * A branch opens only when it is whole; every step before may be repeated.
 * A merge is one commit, and changes nothing of the branch.
 
-Face: `branch.branch`, `branch.drop_branch`, `merge.merge`; `branch_steps` has the order of their steps.
+Face: `branch.branch`, `branch.drop_branch`, `merge.merge`; `branch_steps` and `merge_steps` have the order of their
+steps.
 """

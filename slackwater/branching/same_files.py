@@ -10,13 +10,13 @@ import pyarrow.compute as pc
 
 from actors.sources.source import SourceDefinition
 from state.errors import UsageError
-from state.lance.lance_store import LanceStateStore
+from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
 from state.tables.records import EpochRecord
 from state.tables.tables import REMOVED_STATUSES
 
-Side: TypeAlias = tuple[LanceStateStore, Catalog, EpochRecord | None]
+Side: TypeAlias = tuple[StateStore, Catalog, EpochRecord | None]
 """A store, its catalog, and the epoch to look at; None for the last version."""
 
 _FIELDS = {"ledger": ("status", "rows_read", "rows_bad"), "queue": ("row_offset", "rows_bad")}

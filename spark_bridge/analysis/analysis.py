@@ -678,7 +678,11 @@ class _Analysis:
             NotIncrementalError: recomputation is not possible, or not allowed.
         """
         is_query = self._definition.function is None
-        require_recomputable(self._catalyst, self._name, plan, self._schemas, self._views, is_query=is_query)
+        try:
+            require_recomputable(self._catalyst, self._name, plan, self._schemas, self._views, is_query=is_query)
+        except NotIncrementalError as other:
+            # A filter by the time is maintained, but for the reason that is known.
+            raise (refusal if has_timed_filter(self._catalyst, plan) else other) from None
         if self._definition.on_full != "allow":
             raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})

@@ -6,8 +6,10 @@ or a filter by the time, and the rows and the values beside them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from operator import and_, invert, or_
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import pyarrow as pa
@@ -455,24 +457,88 @@ class TimeBound:
 
 
 @dataclass(frozen=True, eq=False)
+class RowFlag:
+    """A condition that time does not change, over stored rows.
+
+    Args:
+        column: that tells whether a row fulfils it.
+    """
+
+    column: str
+
+    def keeps(self, time_us: int) -> pc.Expression:
+        """See `TimeBound.keeps`."""
+        return pc.field(self.column)
+
+
+_LOGIC: Mapping[str, Callable[..., pc.Expression]] = {
+    "and": lambda *parts: reduce(and_, parts),
+    "or": lambda *parts: reduce(or_, parts),
+    "not": invert,
+    "has a value": pc.Expression.is_valid,
+}
+"""See `spark_bridge.catalyst.timed_conditions.Logic`; Arrow's and Lance's conditions have SQL's three values."""
+
+
+@dataclass(frozen=True, eq=False)
+class CombinedBounds:
+    """A condition made of others, over stored rows.
+
+    Args:
+        logic: how, see `spark_bridge.catalyst.timed_conditions.CombinedCondition`.
+        parts: the others.
+    """
+
+    logic: str
+    parts: tuple[TimeBound | RowFlag | CombinedBounds, ...]
+
+    def keeps(self, time_us: int) -> pc.Expression:
+        """See `TimeBound.keeps`."""
+        return _LOGIC[self.logic](*(each.keeps(time_us) for each in self.parts))
+
+
+@dataclass(frozen=True, eq=False)
 class TimedPlan(_OverRows):
     """A filter by the time of the epoch: rows come and leave as time passes.
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it, whose first columns are its own; further ones are for `bounds`.
+        rows: the hidden view with the rows below it, whose first columns are its own; `conditions` need the others.
         names: of its columns.
-        bounds: its conditions; a row fulfils all of them.
+        conditions: a row fulfils all of them.
         text: its conditions, for people.
         identity: a text, equal for filters that keep the same.
         clock: the source whose watermark is the time; None for the time of the epoch.
     """
 
     names: list[str]
-    bounds: tuple[TimeBound, ...]
+    conditions: tuple[TimeBound | RowFlag | CombinedBounds, ...]
     text: str
     identity: str
     clock: str | None = None
+
+    @cached_property
+    def bounds(self) -> tuple[TimeBound, ...]:
+        """The bounds of its conditions."""
+        return tuple(each for each in self._leaves if isinstance(each, TimeBound))
+
+    @cached_property
+    def columns_compared(self) -> tuple[str, ...]:
+        """The columns of its conditions."""
+        return tuple(dict.fromkeys(each.column for each in self._leaves))
+
+    def keeps(self, time_us: int) -> pc.Expression:
+        """Whether a row fulfils its conditions at a time."""
+        return CombinedBounds("and", self.conditions).keeps(time_us)
+
+    @property
+    def _leaves(self) -> Iterator[TimeBound | RowFlag]:
+        waiting: list[TimeBound | RowFlag | CombinedBounds] = [*self.conditions]
+        for each in waiting:
+            if isinstance(each, CombinedBounds):
+                waiting.extend(each.parts)
+            else:
+                yield each
 
     @property
     def touched(self) -> str:

@@ -67,11 +67,13 @@ from spark_bridge.analysis.computed_leaves import (
     ROWS,
     BesidePlan,
     Between,
+    CombinedBounds,
     ComputedLeaf,
     EventTime,
     JoinKind,
     JoinPlan,
     LimitPlan,
+    RowFlag,
     SingleValue,
     TimeBound,
     TimedPlan,
@@ -87,7 +89,15 @@ from spark_bridge.catalyst.joined_form import join_type
 from spark_bridge.catalyst.single_values import SingleRows
 from spark_bridge.catalyst.time_bounds import time_bounds
 from spark_bridge.catalyst.time_windows import column_origin
-from spark_bridge.catalyst.timed_conditions import Boundary, TimedCondition, timed_conditions
+from spark_bridge.catalyst.timed_conditions import (
+    Boundary,
+    CombinedCondition,
+    ConditionPart,
+    RowCondition,
+    TimedCondition,
+    comparisons_of,
+    timed_condition,
+)
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -110,6 +120,9 @@ _KINDS: Mapping[str, tuple[JoinKind, str]] = {
 InnerRows = Literal["groups", "sides", "keys", "order", "parts", "whole", "beside", "values", "timed"]
 """The rows of a hidden view: groups, those of a side of a join, below a window, a limit or a filter by the time, of a
 part of a union, or beside single values; or such a value."""
+
+_Compared = TimedCondition | RowCondition
+_Stored = Mapping[_Compared, TimeBound | RowFlag]
 
 _Over = Callable[[Plan, Sequence[Expression], Sequence[str]], Plan]
 """Makes a query over a leaf: (leaf, its columns under the names and ids that the query uses, names) -> the query."""
@@ -501,37 +514,33 @@ class InnerCut:
     def _timed(self, plan: Plan, conditions: Sequence[Expression], rows: Plan) -> Plan:
         """A filter by the time of the epoch as a leaf."""
         catalyst, items = self._catalyst, self._catalyst.items
-        found = [timed_conditions(catalyst, each) for each in conditions]
-        if None in found:
+        found = [timed_condition(catalyst, each) for each in conditions]
+        parts = [each for each in found if each is not None]
+        if len(parts) < len(found):
             self._check.check(plan)
-        parts = [part for each in found if each is not None for part in each]
         columns = items(plan.output())
         self._require_values(columns, "a filter by the time of an epoch")
         below = self.of(rows)
-        stored = {attribute_id(each): number for number, each in enumerate(items(below.output()))}
-        names, more = list[str | None](), list[Expression]()
-        for part in parts:
-            if is_attribute(part.value) and attribute_id(part.value) in stored:
-                names.append(None)
+        numbers = {attribute_id(each): number for number, each in enumerate(items(below.output()))}
+        compared, more = dict[_Compared, int | str](), list[Expression]()
+        for part in dict.fromkeys(chain.from_iterable(map(comparisons_of, parts))):
+            if is_attribute(part.value) and attribute_id(part.value) in numbers:
+                compared[part] = numbers[attribute_id(part.value)]
                 continue
-            names.append(f"__sw_time_{1 + len(more)}")
+            compared[part] = f"__sw_time_{1 + len(more)}"
             more.append(catalyst.alias(part.value, f"__sw_time_{1 + len(more)}"))
         inner = self._inner(below, more, "timed")
-        kept = items(inner.plan.output())
-        schema = catalyst.arrow_schema(inner.plan)
-        bounds = []
-        for part, name in zip(parts, names, strict=True):
-            column = name or str(kept[stored[attribute_id(part.value)]].name())
-            kind = schema.field(column).type
-            bounds.append(TimeBound(column, kind, part.leaves, part.at_equal, Boundary(catalyst, part.boundary)))
+        kept, schema = items(inner.plan.output()), catalyst.arrow_schema(inner.plan)
+        fields = {part: schema.field(column) for part, column in compared.items()}
+        stored = {part: _over_rows(catalyst, part, each) for part, each in fields.items()}
         leaf = catalyst.local_relation(catalyst.seq(kept[: len(columns)])).newInstance()
         timed = TimedPlan(
             name=f"time {1 + len(self.computed)}",
             rows=inner.name,
             names=[str(each.name()) for each in kept[: len(columns)]],
-            bounds=tuple(bounds),
+            conditions=tuple(_combined(each, stored) for each in parts),
             text=f"the rows with {' and '.join(each.sql() for each in conditions)}",
-            identity=" and ".join(map(_bound_text, bounds, parts)),
+            identity=" and ".join(_condition_text(each, stored) for each in parts),
         )
         self.computed[timed.name] = timed
         self.leaves[attribute_id(leaf.output().apply(0))] = timed.name
@@ -611,10 +620,35 @@ class InnerCut:
         }
 
 
-def _bound_text(bound: TimeBound, condition: TimedCondition) -> str:
+def _over_rows(catalyst: Catalyst, part: _Compared, column: pa.Field) -> TimeBound | RowFlag:
+    """A part of a condition on the time, over the rows of a hidden view."""
+    if isinstance(part, RowCondition):
+        return RowFlag(column.name)
+    boundary = Boundary(catalyst, part.boundary)
+    return TimeBound(column.name, column.type, part.leaves, part.at_equal, boundary)
+
+
+def _combined(part: ConditionPart, stored: _Stored) -> TimeBound | RowFlag | CombinedBounds:
+    """A condition on the time, over the rows of a hidden view."""
+    if isinstance(part, CombinedCondition):
+        return CombinedBounds(part.logic, tuple(_combined(each, stored) for each in part.parts))
+    return stored[part]
+
+
+def _condition_text(part: ConditionPart, stored: _Stored) -> str:
     """A condition on the time, for an identity."""
-    sign = {(True, True): ">", (True, False): ">=", (False, False): "<", (False, True): "<="}
-    return f"{bound.column} {sign[bound.leaves, bound.at_equal]} {filter_text(str(condition.boundary.sql()))}"
+    match part:
+        case CombinedCondition("and"):
+            return " and ".join(_condition_text(each, stored) for each in part.parts)
+        case CombinedCondition():
+            texts = (f"({_condition_text(each, stored)})" for each in part.parts)
+            return f"{part.logic} of {', '.join(texts)}"
+        case RowCondition():
+            return stored[part].column
+        case TimedCondition():
+            sign = {(True, True): ">", (True, False): ">=", (False, False): "<", (False, True): "<="}
+            boundary = filter_text(str(part.boundary.sql()))
+            return f"{stored[part].column} {sign[part.leaves, part.at_equal]} {boundary}"
 
 
 def _limit_text(form: LimitForm) -> str:
@@ -628,7 +662,7 @@ def _without_keys(view: str, plan: Plan) -> Exception:
     kind = _KINDS[join_type(plan)][1]
     if plan.condition().isEmpty():
         return refuse(view, f"a join ({kind}) without a condition", "join by equal columns, as in ON a.id = b.id")
-    if "isnull" in str(plan.condition().get()).lower() and kind == "anti":
+    if "isnull" in str(plan.condition().get()).lower() and kind in ("anti", "existence"):
         return refuse(view, "NOT IN over values that may be null", "write NOT EXISTS, which ignores nulls")
     return refuse(
         view,

@@ -184,9 +184,9 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"{_pretty_name(condition)}() in a condition",
-                "rows come and leave as time passes by conditions of WHERE and HAVING, joined by AND, that compare a "
-                "time, a date or a whole number of columns with one of now() alone, as in at > now() - INTERVAL 1 DAY; "
-                "coalesce(until, TIMESTAMP '9999-12-31') > now() keeps rows without an end",
+                "rows come and leave as time passes by conditions of WHERE and HAVING that compare a time, a date or a "
+                "whole number of columns with one of now() alone, as in at > now() - INTERVAL 1 DAY; they may stand in "
+                "AND, OR, NOT and CASE",
             )
 
     def _is_of_rows(self, expression: Expression) -> bool:

@@ -5,7 +5,8 @@ that of this epoch, `-` and `+` for the rows that leave and come, an epoch chang
 
     F(rows+) - F(rows-)     +     G(rows after) - F(rows after)
 
-The second difference is read by the values that the boundary in time has passed since; no other row can be in it.
+The second difference is read by the values that a boundary in time has passed since; no other row can be in it,
+whatever else the filter asks.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class TimedRows:
         read = _read(timed, columns)
         changes = parents.by_name[timed.rows].changes
         turned = self._turned(parents, timed, read, begun_us, time_us)
-        was, is_now = _kept_at(timed, begun_us), _kept_at(timed, time_us)
+        was, is_now = timed.keeps(begun_us), timed.keeps(time_us)
         gone, new = [turned.filter(was)], [turned.filter(is_now)]
         if changes is not None:
             gone.append(parents.gone(timed.rows).select(read).filter(was))
@@ -85,7 +86,7 @@ class TimedRows:
             time_us: the time, in microseconds since 1970.
         """
         self._forget(timed)  # rows may have come before that `changed` has not seen
-        return _kept_at(timed, time_us)
+        return timed.keeps(time_us)
 
     def are_due(self, parents: StoredParents, timed: TimedPlan, begun_us: int, time_us: int) -> bool:
         """Whether the time reaches a row between two times.  Arguments as for `changed`."""
@@ -129,12 +130,7 @@ class TimedRows:
 
 
 def _read(timed: TimedPlan, columns: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys([*columns, *(each.column for each in timed.bounds)]))
-
-
-def _kept_at(timed: TimedPlan, time_us: int) -> pc.Expression:
-    """Whether a row is kept at a time."""
-    return reduce(lambda one, other: one & other, (each.keeps(time_us) for each in timed.bounds))
+    return list(dict.fromkeys([*columns, *timed.columns_compared]))
 
 
 def _first_after(parents: StoredParents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:

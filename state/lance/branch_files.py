@@ -18,7 +18,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import obstore
 from obstore.exceptions import BaseError
@@ -33,8 +32,8 @@ from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.tables.delta import Delta
-from state.tables.record_rows import epoch_delta, expiry_delta
 from state.tables.records import EpochRecord
+from state.upkeep.branch_beginning import become_branch, first_record
 from state.upkeep.branches import branch_location
 
 _AT_ONCE = 16
@@ -100,13 +99,13 @@ class BranchFiles:
         above = LanceStateStore.open(self._root, self._clock, read_only=True)
         record = above.epoch(epoch)
         assert record is not None, "the root keeps the epoch"
-        # A view that is not complete reads an earlier epoch, which the branch does not have: there it begins anew.
-        views = {name: view for name, view in record.views.items() if view.pinned_epoch is None}
+        record = first_record(record)
+        views = record.views
         datasets = {path: version for view in views.values() for path, version in view.datasets.items()}
         with ThreadPoolExecutor(_AT_ONCE) as threads:
             list(threads.map(lambda each: self._clone_dataset(*each), datasets.items()))
             list(threads.map(lambda view: tag_committed(self.location, view), views.values()))
-        origin = self._make_origin(replace(record, views=views), definitions)
+        origin = self._make_origin(record, definitions)
         _clone(dataset_location(origin.location), dataset_location(self.location), origin.version)
 
     def delete_store(self) -> None:
@@ -133,11 +132,8 @@ class BranchFiles:
             store = LanceStateStore.open(self._origin, self._clock)
         if store.version > record.state_version:
             return store
-        others = [each for each in store.epoch_times()["epoch"].to_pylist() if each != record.epoch]
-        first = replace(record, state_version=store.version + 1)
         try:
-            delta = Delta.merge([expiry_delta(others), epoch_delta(first), definitions])
-            store.amend(delta, tags={}, views=record.views)
+            become_branch(store, record, definitions)
         except CommitRefusedError:
             return store.reopen()  # another process makes the same branch
         return store

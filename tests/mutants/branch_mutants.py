@@ -5,9 +5,10 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _FILES = "state/lance/branch_files.py"
+_RECORDS = "state/upkeep/branch_beginning.py"
 _BRANCH = "slackwater/branching/branch.py"
 _STEPS = "slackwater/branching/branch_steps.py"
-_MERGE = "slackwater/branching/merge.py"
+_MERGE = "slackwater/branching/merge_steps.py"
 _SAME = "slackwater/branching/same_files.py"
 _DIFFERENCE = "slackwater/reading/changes/view_difference.py"
 _OF_BRANCHES = "tests/slackwater/branching/test_branch.py"
@@ -16,6 +17,7 @@ _OF_DIFFERENCES = "tests/slackwater/reading/test_root_difference.py"
 _BEGINS = f"{_OF_BRANCHES}::test_a_branch_begins_with_an_epoch_and_copies_no_rows"
 _TAGS = f"{_OF_BRANCHES}::test_the_tags_of_branches_are_not_those_of_users"
 _APART = f"{_OF_BRANCHES}::test_root_and_branch_change_and_vacuum_without_harm_to_each_other"
+_MERGED = "'MERGE(' in repr(scenario.story)"
 
 BRANCH_MUTANTS = (
     Mutant(
@@ -51,19 +53,19 @@ BRANCH_MUTANTS = (
     ),
     Mutant(
         "a branch has all epochs of its root",
-        _FILES,
-        (("if each != record.epoch]", "if each > record.epoch]"),),
+        _RECORDS,
+        (("if each != first.epoch]", "if each > first.epoch]"),),
         shown_by=_BEGINS,
     ),
     Mutant(
         "a branch has the tags of its root",
-        _FILES,
-        (("store.amend(delta, tags={}, views=record.views)", "store.amend(delta, views=record.views)"),),
+        _RECORDS,
+        ((", tags={}, views=first.views)", ", views=first.views)"),),
         shown_by=_TAGS,
     ),
     Mutant(
         "a branch has the incomplete views of its root",
-        _FILES,
+        _RECORDS,
         (
             (
                 "for name, view in record.views.items() if view.pinned_epoch is None}",
@@ -149,6 +151,46 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_DIFFERENCES}::test_a_branch_is_compared_by_what_was_written_since",
     ),
     Mutant(
+        "a merge looks at the files that are half read alone",
+        _SAME,
+        (
+            (
+                "            if differing := _first_differing(left, right):",
+                "            if (differing := _first_differing(left, right)) and table == 'queue':",
+            ),
+        ),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge shows a copy at the version of the branch",
+        _MERGE,
+        (("            self._copied[path] = target, copied\n", "            self._copied[path] = target, version\n"),),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge leaves the definitions of hidden views behind",
+        _MERGE,
+        (
+            (
+                "            if declared_name(each) in names and not is_stored_rows(each):",
+                "            if each in names and not is_stored_rows(each):",
+            ),
+        ),
+        among=_MERGED,
+    ),
+    Mutant(
+        "a merge shows views in two steps",
+        _MERGE,
+        (
+            (
+                "        self._store.commit(\n            epoch=self._epoch,\n            delta=Delta.merge([self._def",
+                "        self._store.amend(views=views)\n"
+                "        self._store.commit(\n            epoch=self._epoch,\n            delta=Delta.merge([self._def",
+            ),
+        ),
+        among=_MERGED,
+    ),
+    Mutant(
         "a merge does not look at the files",
         _SAME,
         (("if differing := _first_differing(left, right):", "if differing := _first_differing(left, left):"),),
@@ -171,6 +213,12 @@ BRANCH_MUTANTS = (
         _MERGE,
         (("if name in self._here.views and self._here.views[name].frozen_epoch is None\n", "if True\n"),),
         shown_by=f"{_OF_MERGES}::test_a_dataset_that_the_root_maintains_no_longer_is_copied",
+    ),
+    Mutant(
+        "a merge takes a dataset of the root for one of the branch with the same name",
+        _MERGE,
+        (("            if path in begun\n", ""),),
+        shown_by=f"{_OF_MERGES}::test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_copied",
     ),
     Mutant(
         "a merge takes views that the branch has not changed",

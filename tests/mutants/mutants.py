@@ -729,6 +729,36 @@ MUTANTS = (
         shown_by=f"{_WATERMARKS}::test_a_source_to_which_rows_come_is_not_idle",
     ),
     Mutant(
+        "rows do not end the idle time of their source",
+        "actors/coordination/watermarks.py",
+        (("            self._rows_s, self._idle_at = now_s, None\n", "            pass\n"),),
+        among="scenario.idle_s is not None",
+    ),
+    Mutant(
+        "the watermark of an idle source passes a file that is not finished",
+        "actors/coordination/watermarks.py",
+        (
+            (
+                "        if min(since, default=epoch + 1) > self._listed_epoch:\n",
+                "        if self._idle_at is not None or min(since, default=epoch + 1) > self._listed_epoch:\n",
+            ),
+        ),
+        among="scenario.idle_s is not None",
+        start=3984,
+    ),
+    Mutant(
+        "the watermark of an idle source is the clock",
+        "actors/coordination/watermarks.py",
+        (("max(_FIRST_US, self._time_us() - self._idle_us)", "max(_FIRST_US, self._time_us())"),),
+        among="scenario.idle_s is not None",
+    ),
+    Mutant(
+        "no mark is made for an idle source",
+        "actors/coordination/watermarks.py",
+        (("!= self.at or self.idle_in_s(now_s) <= 0.0", "!= self.at"),),
+        among="scenario.idle_s is not None",
+    ),
+    Mutant(
         "the watermark of an idle source moves with each look at the clock",
         "actors/coordination/watermarks.py",
         (("_IDLE_STEP = 0.25", "_IDLE_STEP = 0"),),

@@ -31,6 +31,7 @@ _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
 _TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/changes/timed_rows.py"
+_TIMED_CONDITIONS = "spark_bridge/catalyst/timed_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
@@ -406,6 +407,42 @@ VIEW_MUTANTS = (
         _TIMED_ROWS,
         (("        if not turning:\n", "        if turning is not None:\n"),),
         shown_by=f"{_TIMED}[group]",
+    ),
+    Mutant(
+        "a scan reads the rows that one boundary of several has passed",
+        _TIMED_ROWS,
+        (("for bound in timed.bounds if (each", "for bound in timed.bounds[:1] if (each"),),
+        shown_by=f"{_TIMED}[nested]",
+    ),
+    Mutant(
+        "the next time of one boundary of several is looked for",
+        _TIMED_ROWS,
+        (("        for bound in timed.bounds:\n", "        for bound in timed.bounds[:1]:\n"),),
+        shown_by=f"{_TIMERS}::test_an_epoch_begins_when_any_boundary_of_a_condition_comes_to_a_row",
+    ),
+    Mutant(
+        "the NOT of what is not known is true",
+        "spark_bridge/analysis/computed_leaves.py",
+        (('"not": invert,', '"not": lambda part: ~(part & part.is_valid()),'),),
+        shown_by=f"{_TIMED}[neither]",
+    ),
+    Mutant(
+        "a CASE whose condition is not known has no value",
+        _TIMED_CONDITIONS,
+        (('_combined("and", known, _combined("has a value", known))', "known"),),
+        shown_by=f"{_TIMED}[case]",
+    ),
+    Mutant(
+        "a condition is computed for rows that the query does not compute it for",
+        _TIMED_CONDITIONS,
+        (("if needed is None or is_attribute(value):", "if needed is not value:"),),
+        shown_by=f"{_TIMED}[guarded]",
+    ),
+    Mutant(
+        "a condition behind an OR is computed for the rows that the first one keeps",
+        _TIMED_CONDITIONS,
+        (('self._is(each, name == "Or")', 'self._is(each, name == "And")'),),
+        shown_by=f"{_TIMED}[guarded]",
     ),
     Mutant(
         "rows that come with a file are compared with the time of the epoch before the time passes",
@@ -1002,6 +1039,17 @@ VIEW_MUTANTS = (
         "spark_bridge/datasets/kept_rows.py",
         (("            run.expire(column, before_us)\n", "            pass\n"),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
+    ),
+    Mutant(
+        "groups are taken over, and the view before goes on",
+        "spark_bridge/views/recorded_views.py",
+        (
+            (
+                "            self.versions[name] = version\n        return [regrouped",
+                "        return [regrouped",
+            ),
+        ),
+        among="'FILTER_VIEW(' in repr(scenario.story)",
     ),
     Mutant(
         "groups by another key are taken over",

@@ -9,6 +9,7 @@ from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedAct
 from slackwater.testing.simulation.simulated_world import World
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.surroundings import Surroundings
 
 
 class Echo:
@@ -28,7 +29,8 @@ class Two:
     """An actor that calls, and one that is called."""
 
     def __init__(self) -> None:
-        self.world = World(Scenario(()), Random(0), Random(0), lambda: False)
+        scenario = Scenario(())
+        self.world = World(scenario, Surroundings(scenario, Random(0), Random(0), lambda: False))
         process = Life("process")
         self.caller: SimulatedActor[Echo] = SimulatedActor("caller", process, self.world)
         self.called: SimulatedActor[Echo] = SimulatedActor("called", process, self.world)

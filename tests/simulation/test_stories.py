@@ -25,7 +25,9 @@ from slackwater.testing.simulation.stories.steps import (
     AT,
     BARRIER,
     BRANCH,
+    BRANCHED,
     CAUGHT_UP,
+    CHANGE_VIEW,
     CLOCK,
     COMMIT,
     CRASH,
@@ -33,11 +35,14 @@ from slackwater.testing.simulation.stories.steps import (
     DROP_BRANCH,
     DROP_VIEW,
     EVENTS,
+    FILTER_VIEW,
     FREEZE,
     KILL,
     KILL_READER,
     KILL_USERS,
+    MERGE,
     NODE,
+    ON,
     PAUSE,
     PIN,
     RECOVERED,
@@ -47,6 +52,7 @@ from slackwater.testing.simulation.stories.steps import (
     SECONDS,
     SILENCE,
     START,
+    START_IF_FREE,
     STOP,
     STOPPED,
     TAG,
@@ -57,6 +63,7 @@ from slackwater.testing.simulation.stories.steps import (
     Step,
     back,
     file,
+    fresh,
     hide,
     mend,
     refuse,
@@ -678,3 +685,91 @@ def test_a_root_keeps_what_its_branches_need_whoever_dies(told: Told, who: Step)
         keep_epochs=1,
         on_change="append",
     )
+
+
+_BEGUN = [file("a", rows=3), START, BARRIER, CAUGHT_UP, *(BRANCH("b"), BRANCHED) * 2]
+_CHANGED = [ON("b", each) for each in (CHANGE_VIEW("groups"), START, ADD_VIEW("extra"), ADD_VIEW("more"))]
+_MET = [CAUGHT_UP, ON("b", CAUGHT_UP), ON("b", STOP), ON("b", STOPPED), STOP, STOPPED]
+_TAKEN = {"copy", "extra", "groups", "more"}
+_WITH_BRANCHES = {"keep_epochs": 2, "on_change": "append", "derived_view": True}
+
+
+@pytest.mark.parametrize("what", few([BARRIER, KILL, COMMIT("unanswered"), CRASH("materializer")], KILL), ids=repr)
+def test_merged_views_have_the_rows_of_the_root_whatever_happens_on_the_branch(told: Told, what: Step) -> None:
+    more = [file("b", rows=2), ON("b", EVENTS(30)), ON("b", what), file("c", rows=3), ON("b", START_IF_FREE)]
+    for outcome in told(*_BEGUN, *_CHANGED, *more, *_MET, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+        assert outcome.refusals == ()
+
+
+@pytest.mark.parametrize("who", [KILL_USERS, pytest.param(START, marks=pytest.mark.more)], ids=repr)
+@pytest.mark.parametrize("moment", few(["before view", "after view", "before commit", "after commit"], "after commit"))
+def test_a_merge_that_dies_takes_all_or_nothing_and_is_repeated(told: Told, who: Step, moment: str) -> None:
+    again = [BRANCHED, STOP, STOPPED, MERGE("b"), BRANCHED]
+    story = [*_BEGUN, *_CHANGED, *_MET, AT(moment, who), MERGE("b"), *again, START, BARRIER]
+    for outcome in told(*story, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("fate", get_args(CommitFate))
+def test_a_merge_with_an_unknown_outcome_is_repeated(told: Told, fate: CommitFate) -> None:
+    story = [*_BEGUN, *_CHANGED, *_MET, AT("after view", COMMIT(fate)), MERGE("b"), BRANCHED, MERGE("b"), BRANCHED]
+    for outcome in told(*story, START, BARRIER, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= _TAKEN
+
+
+@pytest.mark.more
+def test_a_branch_that_runs_on_beside_its_merge_stays_whole_and_is_merged_again(told: Told) -> None:
+    met = [CAUGHT_UP, ON("b", CAUGHT_UP), STOP, STOPPED]
+    first = [*_BEGUN, *_CHANGED, *met, MERGE("b"), EVENTS(20), file("b"), BRANCHED, START, CAUGHT_UP]
+    second = [ON("b", ADD_VIEW("joined")), *_MET, MERGE("b"), BRANCHED, START, BARRIER, DROP_BRANCH("b"), BRANCHED]
+    for outcome in told(*first, *second, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views >= {*_TAKEN, "joined"}
+
+
+@pytest.mark.more
+def test_a_merge_is_refused_when_root_and_branch_have_read_other_files(told: Told) -> None:
+    stands = [ON("b", CAUGHT_UP), ON("b", STOP), ON("b", STOPPED), STOP, STOPPED, file("b"), START, CAUGHT_UP, STOP]
+    for outcome in told(*_BEGUN, *_CHANGED, *stands, STOPPED, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        [refusal] = outcome.refusals
+        assert "have not read the same files of s: they differ in b" in refusal
+        assert outcome.views.isdisjoint({"extra", "more"})
+
+
+@pytest.mark.more
+def test_a_merge_is_refused_while_a_run_owns_the_root(told: Told) -> None:
+    for outcome in told(*_BEGUN, *_CHANGED, *_MET[:4], MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.views.isdisjoint({"extra", "more"})
+
+
+@pytest.mark.more
+def test_root_and_branch_that_change_a_view_in_epochs_of_one_number_are_merged(told: Told) -> None:
+    apart = [STOP, STOPPED, CLOCK(-3600), ON("b", CHANGE_VIEW("groups")), ON("b", START), FILTER_VIEW("groups"), START]
+    for outcome in told(*_BEGUN, *apart, *_MET, MERGE("b"), BRANCHED, seeds=16, **_WITH_BRANCHES):
+        assert outcome.refusals == ()
+
+
+_IDLE: dict[str, Any] = {"lateness_us": 25, "closing": True, "idle_s": 20.0}
+
+
+def test_the_last_windows_of_an_idle_source_close_and_a_row_that_comes_in_time_is_not_late(told: Told) -> None:
+    early = [fresh("a"), START, BARRIER, SECONDS(12), fresh("b", ago_s=8), SECONDS(12), fresh("c", ago_s=15)]
+    for outcome in told(*early, CAUGHT_UP, **_IDLE):
+        assert outcome.late_rows == ()
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("who", [CRASH("coordinator"), CRASH("fetch-0"), KILL], ids=repr)
+def test_a_row_that_comes_after_the_idle_time_is_late_and_kept_whoever_dies(told: Told, who: Step) -> None:
+    idle = [fresh("a"), START, BARRIER, SECONDS(12), who, START, SECONDS(60), fresh("b", ago_s=55), BARRIER, who]
+    outcomes = told(*idle, START, CAUGHT_UP, **_IDLE)
+    assert any(outcome.late_rows for outcome in outcomes)
+
+
+@pytest.mark.parametrize("who", few([KILL, CRASH("coordinator"), CRASH("materializer")], KILL), ids=repr)
+@pytest.mark.parametrize("moment", few(["before view", "after view", "before commit"], "after view"))
+def test_a_changed_view_takes_groups_over_whoever_dies(told: Told, who: Step, moment: str) -> None:
+    story = [file("a", rows=8), START, CAUGHT_UP, FILTER_VIEW("groups"), AT(moment, who), START, file("b"), EVENTS(80)]
+    for outcome in told(*story, START, BARRIER, seeds=16, keep_epochs=2, derived_view=True):
+        assert outcome.views == {"copy", "groups", "rows"}

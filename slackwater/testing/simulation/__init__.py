@@ -28,6 +28,7 @@ Invariants:
     simulation.py, campaign.py, shrink.py, __main__.py    one seed, many seeds, the shortest story that fails
     stories/                                              the words of a story, and stories made out of seeds
     world/                                                bucket, queue, root, clock, schedule
+    branching/                                            branches as roots of their own, and their merges
     hosting/                                              the process, its attempts, and the actors of one attempt
     model_views/                                          models of the views, and the materializer over them
     promises/                                             the checks of G1 to G6

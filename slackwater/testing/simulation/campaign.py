@@ -10,8 +10,11 @@ from random import Random  # noqa: TID251 - a seed becomes a story here
 
 from slackwater.testing.simulation.shrink import failure_of
 from slackwater.testing.simulation.stories.branched_story import with_branches
+from slackwater.testing.simulation.stories.changed_story import with_changed_views
 from slackwater.testing.simulation.stories.commanded_story import with_commands
 from slackwater.testing.simulation.stories.contended_story import ContendedStory
+from slackwater.testing.simulation.stories.idle_story import with_idle_sources
+from slackwater.testing.simulation.stories.merged_story import with_merges
 from slackwater.testing.simulation.stories.random_story import RandomStory
 from slackwater.testing.simulation.stories.scenario import Scenario
 
@@ -23,7 +26,10 @@ def scenario_of(seed: int) -> Scenario:
     scenario = RandomStory(Random(seed)).scenario()
     scenario = ContendedStory(Random(f"{seed} contended")).of(scenario)
     scenario = with_commands(scenario, Random(f"{seed} commanded"))
-    return with_branches(scenario, Random(f"{seed} branched"))
+    scenario = with_changed_views(scenario, Random(f"{seed} changed"))
+    scenario = with_idle_sources(scenario, Random(f"{seed} idle"))
+    scenario = with_branches(scenario, Random(f"{seed} branched"))
+    return with_merges(scenario, Random(f"{seed} merged"))
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

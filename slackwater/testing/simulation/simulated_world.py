@@ -1,10 +1,10 @@
-"""The world of a simulation: bucket, disk, processes and the schedule of their events."""
+"""The world of a simulation around one root: its disk, its processes, and all that it shares with its branches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from actors.files import PathKey
 from actors.formats.options import Parquet
@@ -13,6 +13,7 @@ from actors.sources.discovery import Listing, Notifications
 from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
+from slackwater.testing.simulation.branching.branches import Branches
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
@@ -22,35 +23,32 @@ from slackwater.testing.simulation.model_views.model_view import (
     JoinOfSources,
     ModelView,
     TimedRows,
+    definitions_of,
     hidden_in,
+    is_grouped,
 )
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.world.background import Background
-from slackwater.testing.simulation.world.branches import Branches
-from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
-from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, EventQueue, queue_url
+from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
-from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.ownerships import Ownerships, RunOwnership
 from slackwater.testing.simulation.world.pins import Pins
-from slackwater.testing.simulation.world.schedule import Life, Schedule
-from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
+from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import Access, SimulatedRoot, StoreFaults
-from slackwater.testing.simulation.world.simulated_threads import SimulatedThreads
+from slackwater.testing.simulation.world.surroundings import Surroundings
+from state.clock import Clock
 from state.location import Location
 from state.memory.memory_disk import MemoryDisk
 from state.ownership.command import Command
 from state.tables.records import Head
 from state.tables.stored_rows import inner_name, stored_rows_name
+from state.upkeep.branches import branch_location
 from state.upkeep.retention import RetentionSettings
 
 if TYPE_CHECKING:
-    from random import Random  # noqa: TID251 - as an argument
-
     from slackwater.testing.simulation.twin.twin_root import TwinDisk
 
 _DEATHS_WITHOUT_ROWS = 2
@@ -74,50 +72,39 @@ class UnrelatedDeaths:
 
 
 class World:
-    """A bucket, a disk, processes, and the schedule of their events.
+    """One root, its processes and its users, and all that is around it.
 
     Args:
         scenario: all settings.
-        random: makes every choice.
-        beside: makes the choices about the ownership of the root.
-        turn: lets one event happen.
-        on_event: see `Schedule`.
+        around: the bucket, the clock and the schedule, which the root shares with its branches.
+        branch: the name of a branch; empty for the root of the story.
+        disk: of a branch.
     """
 
     def __init__(
-        self,
-        scenario: Scenario,
-        random: Random,
-        beside: Random,
-        turn: Callable[[], bool],
-        on_event: Callable[[Life, Callable[..., None], tuple[Any, ...]], None] | None = None,
+        self, scenario: Scenario, around: Surroundings, branch: str = "", disk: MemoryDisk | None = None
     ) -> None:
-        self.random = random
-        self.clock = SimulatedClock(stands=scenario.clock_stands)
-        background = Background(beside, self.clock, on_event, is_lazy=scenario.is_contended)
-        self.schedule = Schedule(random, self.clock, scenario.slow, on_event, background)
-        self.interruptions = Interruptions(random, turn)
-        self.twin_disk = _twin_disk(self.clock) if scenario.on_lance else None
-        self.disk: MemoryDisk = self.twin_disk or MemoryDisk()
+        self._scenario, self._around, self._branch = scenario, around, branch
+        self.place = branch_location(_PLACE, branch) if branch else _PLACE
+        self.random, self.clock, self.schedule = around.random, around.clock, around.schedule
+        self.interruptions, self.threads = around.interruptions, around.threads
+        self.bucket, self.queues = around.bucket, around.queues
+        self.twin_disk = _twin_disk(self.clock) if scenario.on_lance and not branch else None
+        self.disk: MemoryDisk = self.twin_disk or disk or MemoryDisk()
         self.ownerships: Ownerships = Ownerships(
-            _PLACE,
+            self.place,
             self.clock,
-            beside,
+            around.beside,
             self.interruptions,
-            turn,
-            background,
+            around.turn,
+            around.background,
             # Few renewals where no story hangs on them: each costs as much as twenty events.
             OwnerChecker(self.clock) if scenario.is_contended else OwnerChecker(self.clock, 60.0, 240.0),
             is_contended=scenario.is_contended,
         )
-        self.bucket = Bucket(scenario.page_size)
-        self.queues = {
-            source: EventQueue(source, random, self.clock, loses=scenario.loses_events)
-            for source in (scenario.sources if scenario.notifications else ())
-        }
         self.faults = StoreFaults()
         self.deaths = UnrelatedDeaths()
-        self.definition = _definition(scenario)
+        self.definition = _definition(scenario, self.place)
         self.recovery = RecoverySettings()
         self.must_settle = scenario.must_settle
         self.patience_s = scenario.patience_s
@@ -167,23 +154,29 @@ class World:
                 *self.all_views.values(),
                 *(hidden for view in self.all_views.values() for hidden in hidden_in(view)),
                 *self.stored_rows.values(),
+                *(
+                    each
+                    for view in self.all_views.values()
+                    for other in definitions_of(view)[1:]
+                    for each in (other, *hidden_in(other))
+                ),
             ],
             scenario.keep_epochs,
             scenario.on_change,
             scenario.order,
             pauses_removals=scenario.pauses_removals,
             lateness_us=scenario.lateness_us,
+            idle_us=_idle_us(scenario),
+            time_us=lambda: int(self.clock.now().timestamp() * 1e6),
         )
-        self.threads = SimulatedThreads(self.schedule, self.clock)
         self.inbox = SimulatedInbox(self.promises)
-        self.pins: Pins = Pins(self, _PLACE)
+        self.pins: Pins = Pins(self, self.place)
         self.promises.pinned = self.pins.kept_at
         self.branches: Branches = Branches(self)
         self.promises.check_branches = self.branches.check
         self.backlog = Backlog(self.disk, self.bucket, removes=scenario.on_change == "replace")
         self.processes: list[SimulatedProcess] = []
         self._starts = 0
-        self._network = Life("network")
 
     @property
     def process(self) -> SimulatedProcess | None:
@@ -198,9 +191,13 @@ class World:
         """
         self.bucket.queues = self.queues
         self._starts += 1
-        self.ownerships.claim(f"run-{self._starts}", self._head, self._begin, takeover=takeover)
+        for model in self.branches.take_merged():
+            self.declare(model)
+        name = f"run-{self._starts}" if not self._branch else f"{self._branch}-run-{self._starts}"
+        self.ownerships.claim(name, self.head, self._begin, takeover=takeover)
 
-    def _head(self) -> Head:
+    def head(self) -> Head:
+        """The head of the store."""
         return self.disk.versions[self.disk.latest].head if self.disk.latest else Head(0, 0)
 
     def _begin(self, ownership: RunOwnership, replaces: Head) -> None:
@@ -221,6 +218,34 @@ class World:
         late = [self.backfill] if self.backfill is not None and self.processes else []
         views = {**self._added, **{view.name: view for view in late}}
         return tuple(view for view in views.values() if view.name not in self._ended)
+
+    def declare(self, model: ModelView) -> None:
+        """The user declares a view from the next process on, as another one of its name if there is one."""
+        self.all_views[model.name] = self._added[model.name] = model
+        self._ended.discard(model.name)
+
+    def change_view(self, name: str, change: Callable[[ModelView], ModelView]) -> None:
+        """The user changes the definition of a view, and of those that read it, for later processes."""
+        declared = {view.name: view for view in self.views_to_declare()}
+        changed = name in declared and is_grouped(declared[name])
+        for view in declared.values():
+            if changed and name in (view.name, *view.parents):
+                self.declare(change(view))
+
+    def at_branch(self, name: str, disk: MemoryDisk) -> World:
+        """The world of a branch of this root.
+
+        Args:
+            name: of the branch.
+            disk: has the first version of its store, and its datasets.
+        """
+        branch = World(self._scenario, self._around, name, disk)
+        branch.definition = replace(branch.definition, sources=self.definition.sources)
+        branch.all_views = {**self.all_views}
+        branch._added = {view.name: view for view in self.views_to_declare()}
+        branch._ended = {*self._ended}
+        branch.promises.begin(self.promises)
+        return branch
 
     def add_view(self, name: str) -> None:
         """The user declares a view, in the process that runs and in later ones."""
@@ -268,12 +293,13 @@ class World:
             interruptions=self.interruptions,
             faults=self.faults,
             promises=self.promises,
-            send_late=lambda arrival: self.schedule.soon(self._network, arrival),
+            send_late=lambda arrival: self.schedule.soon(self._around.network, arrival),
         )
 
     def check_end(self) -> None:
         """The checks at the end of a story."""
         self.promises.check_retained()
+        self.branches.check_end()
         if self.twin_disk is not None:
             self.twin_disk.check_all()
 
@@ -296,7 +322,7 @@ class World:
         return (source, name) if slash else (self.definition.sources[0].name, path)
 
 
-def _twin_disk(clock: SimulatedClock) -> TwinDisk:
+def _twin_disk(clock: Clock) -> TwinDisk:
     # Here and not above: Lance takes a second to import, and few stories need it.
     from slackwater.testing.simulation.twin.lance_twin import LanceTwin
     from slackwater.testing.simulation.twin.twin_root import TwinDisk
@@ -309,10 +335,10 @@ def _nested(name: str, source: str) -> ModelView:
     return CopiedGroups(name, frozenset({source}), (inner_name(name, 1),))
 
 
-def _definition(scenario: Scenario) -> PipelineDefinition:
+def _definition(scenario: Scenario, place: Location) -> PipelineDefinition:
     return PipelineDefinition(
         name="simulated",
-        root=_PLACE,
+        root=place,
         sources=tuple(
             SourceDefinition(
                 name=name,
@@ -324,7 +350,7 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
                 schema_evolution="add_columns" if scenario.adds_columns else "strict",
                 order=scenario.order,
                 materialize=scenario.stores_rows,
-                event_time=None if scenario.lateness_us is None else EventTime("x", scenario.lateness_us),
+                event_time=_event_time(scenario),
             )
             for name in scenario.sources
         ),
@@ -341,6 +367,16 @@ def _definition(scenario: Scenario) -> PipelineDefinition:
         ),
         retention=_retention(scenario),
     )
+
+
+def _event_time(scenario: Scenario) -> EventTime | None:
+    if scenario.lateness_us is None:
+        return None
+    return EventTime("x", scenario.lateness_us, idle_us=_idle_us(scenario))
+
+
+def _idle_us(scenario: Scenario) -> int | None:
+    return None if scenario.idle_s is None else int(scenario.idle_s * 1e6)
 
 
 def _policy(scenario: Scenario) -> FilePolicy:

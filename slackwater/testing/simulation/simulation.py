@@ -19,6 +19,7 @@ from slackwater.testing.simulation.stories.steps import (
     ANSWERED,
     CAUGHT_UP,
     CLAIMED,
+    CLOSED,
     CURRENT,
     FOUND,
     NOTED,
@@ -29,6 +30,8 @@ from slackwater.testing.simulation.stories.steps import (
     Wait,
 )
 from slackwater.testing.simulation.world.schedule import Life
+from slackwater.testing.simulation.world.surroundings import Surroundings
+from state.tables.stored_rows import is_view
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Outcome:
         seconds: simulated time.
         statuses: path -> the statuses of its versions in the ledger, in the order of their epochs.
         failed_views: the names of the views that have failed.
+        views: the names of the views of the last version of the store that are maintained.
+        refusals: the errors of merges that were refused.
         late_rows: the file and the position of each row that came too late for a view.
     """
 
@@ -49,6 +54,8 @@ class Outcome:
     seconds: float
     statuses: dict[str, tuple[str, ...]]
     failed_views: frozenset[str]
+    views: frozenset[str] = frozenset()
+    refusals: tuple[str, ...] = ()
     late_rows: tuple[tuple[FileKey, int], ...] = ()
 
 
@@ -65,19 +72,16 @@ class Simulation:
 
     def __init__(self, scenario: Scenario, seed: int, trace: Callable[[str], None] | None = None) -> None:
         self._trace = trace
-        self._world = World(
-            scenario,
-            Random(seed),
-            Random(f"{seed} beside"),
-            self._turn,
-            None if trace is None else self._on_event,
-        )
+        on_event = None if trace is None else self._on_event
+        chance, beside = Random(seed), Random(f"{seed} beside")
+        self._world = World(scenario, Surroundings(scenario, chance, beside, self._turn, on_event))
         # A change that is found from now on ends no run.
         accepted = [ACCEPT] if scenario.on_change == "fail" else []
         self._steps: Iterator[Step] = iter(
             (
                 *scenario.story,
                 _FAULTS_END,
+                _BRANCHES_END,
                 *accepted,
                 CAUGHT_UP,
                 FOUND,
@@ -85,6 +89,7 @@ class Simulation:
                 NOTED,
                 ANSWERED,
                 CURRENT,
+                CLOSED,
                 STOP,
                 STOPPED,
                 ALL_OVER,
@@ -114,10 +119,16 @@ class Simulation:
             self._world.close()
         world = self._world
         tables = FileTables.latest(world.disk)
-        failed = frozenset(name for name, row in tables.frozen_views().items() if row["error"] is not None)
-        events = world.schedule.events + world.ownerships.background.events
+        frozen = tables.frozen_views()
         return Outcome(
-            events, world.promises.epochs, world.clock.monotonic(), tables.statuses(), failed, world.promises.late_rows
+            events=world.schedule.events + world.ownerships.background.events,
+            epochs=world.promises.epochs,
+            seconds=world.clock.monotonic(),
+            statuses=tables.statuses(),
+            failed_views=frozenset(name for name, row in frozen.items() if row["error"] is not None),
+            views=frozenset(filter(is_view, world.head().views)) - frozen.keys(),
+            refusals=world.branches.refusals,
+            late_rows=world.promises.late_rows,
         )
 
     def _turn(self, *, nested: bool = True) -> bool:
@@ -188,6 +199,8 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
 
 
 def _end_faults(world: World) -> Wait | None:
+    for branch in world.branches.worlds:
+        _end_faults(branch)
     world.bucket.refusals = 0
     world.bucket.show()
     world.faults.end()
@@ -204,6 +217,7 @@ def _check_end(world: World) -> None:
 
 
 _FAULTS_END = Step("FAULTS_END", _end_faults)
+_BRANCHES_END = Step("BRANCHES_END", lambda world: world.branches.end())
 _AT_END = Step("AT_END", _check_end)
 
 

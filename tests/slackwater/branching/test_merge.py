@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.branching.merge import Merged
+from slackwater.branching.merge_steps import Merged
 from slackwater.running.late_rows import late_delta
 from spark_bridge.analysis.view_definition import ON_CLOSE
 from spark_bridge.hand_over.epoch_rows import LateRows
@@ -152,6 +152,19 @@ def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoo
     views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
     assert views["more.2"].path not in (views["late"].path, writer.views["late"].path)
     assert open_dataset(local.root.child(views["more.2"].path)).to_table().num_rows == 3
+
+
+def test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_copied(local: WrittenRoot) -> None:
+    writer, above = Writer(branched(local.root)), Writer(local.root)
+    above.epoch = writer.epoch = max(above.epoch, writer.epoch)
+    writer.add("more", late(1, 2, 3), identity="plan of the branch")
+    writer.commit()
+    above.add("more", late(4), identity="plan of the root")
+    above.commit()
+    assert writer.views["more"].path == above.views["more"].path
+    expected = contents(writer.root)["more"]
+    assert merged(local).views == ("more",)
+    assert contents(local.root)["more"] == expected
 
 
 def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -> None:

@@ -15,6 +15,7 @@ from slackwater.testing.simulation.twin.twin_root import TwinDisk
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot, SimulatedStore
+from slackwater.testing.simulation.world.surroundings import Surroundings
 from state.errors import CommitRefusedError
 from state.memory.memory_disk import MemoryVersion
 from state.store.store import StagedFold
@@ -40,7 +41,7 @@ class Twins:
         for check in ("on_version", "on_acknowledged", "on_tag", "check_retained"):
             monkeypatch.setattr(Promises, check, lambda *_: None)
         scenario, chance = Scenario((), on_lance=True), NoChance()
-        self.world = World(scenario, chance, chance, lambda: False)  # type: ignore[arg-type]
+        self.world = World(scenario, Surroundings(scenario, chance, chance, lambda: False))  # type: ignore[arg-type]
         assert self.world.twin_disk is not None
         self.disk: TwinDisk = self.world.twin_disk
         self.root: SimulatedRoot = self.world.root(Life("run"))

@@ -539,6 +539,7 @@ def test_filters_by_the_time_are_computed_at_the_time_of_their_epoch(root: Commi
         ViewDefinition("timed", "SELECT k, i FROM t WHERE moment + INTERVAL '30 12' DAY TO HOUR > now()"),
         ViewDefinition("above", "SELECT k, count(*) AS n FROM timed GROUP BY k"),
         ViewDefinition("within", "SELECT count(DISTINCT k) AS n FROM t WHERE day > current_date() - 20"),
+        ViewDefinition("either", "SELECT k, i FROM t WHERE i < 0 OR moment + INTERVAL '30 12' DAY TO HOUR > now()"),
     ]
     written(root, *views)
     root.put("later.csv", body("csv", rows(40, 8)))

@@ -43,7 +43,7 @@ NOT_INCREMENTAL = {
     "current_timestamp()": "SELECT k, max(at) < current_timestamp() AS old FROM t GROUP BY k",
     "now()": "SELECT k, max(at) AS last, now() AS c FROM t GROUP BY k",
     "current_user()": "SELECT k, current_user() AS u FROM t",
-    "now() in a condition": "SELECT k FROM t WHERE at > now() - INTERVAL 1 HOUR OR i > 0",
+    "now() in a condition": "SELECT k FROM t WHERE now() - at < INTERVAL 1 HOUR OR i > 0",
     "current_date() in a condition": "SELECT k, count(*) FILTER (WHERE day < current_date()) AS n FROM t GROUP BY k",
     "the text now as a TIMESTAMP": "SELECT k, CAST('now' AS TIMESTAMP) AS c FROM t",
     "the text Yesterday  as a DATE": "SELECT k FROM t WHERE day >= 'Yesterday '",

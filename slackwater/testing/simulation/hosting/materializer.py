@@ -166,7 +166,7 @@ class SimulatedMaterializer(Life):
 
     def _make_materializer(self) -> ModelMaterializer:
         return ModelMaterializer(
-            views=self._world.all_views,
+            views=self._attempt.process.models,
             stored_rows=self._world.stored_rows,
             root=self._root,
             clock=self._world.clock,

@@ -59,6 +59,8 @@ class SimulatedProcess(Life):
         self._news = SimulatedNews(world.threads, self, self._on_news)
         self.requests = RunRequests(root, sources, self._news)
         views = world.views_to_declare()
+        # What the user changes from now on is known to a later process.
+        self.models = {**world.all_views}
         self.declared = DeclaredViews(
             [definition_of(view) for view in views], {view.name: view.sources for view in views}, self.requests
         )

@@ -11,6 +11,7 @@ from slackwater.testing.simulation.model_views.model_derived_view import group_c
 from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
+from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from state.errors import ViewFailedError
@@ -74,6 +75,7 @@ class ModelDatasets:
     """
 
     num_rows = 0
+    lacks: Sequence[int] = ()
 
     def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
         self.changes = ChangeLog()
@@ -82,7 +84,10 @@ class ModelDatasets:
         self._last: dict[str, int] = {}
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
-        name, kept = self._model.name, self._model.after(None, self._spans(rows))
+        return self._create(epoch, self._model.after(None, self._spans(rows)))
+
+    def _create(self, epoch: int, kept: object) -> ViewVersion:
+        name = self._model.name
         path, state_path = f"views/{name}-{epoch}.lance", f"view_state/{name}-{epoch}.lance"
         version = self._root.commit_view(path, 0, self._model.result(kept))
         state = (state_path, self._root.commit_view(state_path, 0, kept)) if self._model.has_state else (None, None)
@@ -90,6 +95,12 @@ class ModelDatasets:
 
     def open(self, version: ViewVersion) -> None:
         self._at(version)
+
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
+        """See `spark_bridge.views.view.GroupedView`: all groups are those of the other view."""
+        assert version.state_path is not None, "it has partials"
+        groups = self._root.view_rows(version.state_path, version.datasets[version.state_path])
+        return self._create(epoch, groups)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
         return self._write(self._spans(rows), anew=False)

@@ -19,17 +19,20 @@ from slackwater.testing.simulation.model_views.model_plans import plan_of
 from slackwater.testing.simulation.model_views.model_stored_rows import ModelStoredRows
 from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
+    GroupedRows,
     JoinOfSources,
     ModelView,
     RowsBelow,
     SideOfJoin,
     TimedRows,
     hidden_in,
+    identity_of,
+    with_other_filter,
 )
 from slackwater.testing.simulation.world.file_rows import Span
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.analysis.planned_view import PlannedView, StoredGroups, stored_groups
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet
@@ -121,13 +124,15 @@ class ModelMaterializer:
         by_name = {definition.name: definition for definition in definitions}
         # A view comes after those that it reads; without its parent, it is not declared.
         views = [
-            PlannedView(by_name[name], self._plans[name], schemas)
+            PlannedView(by_name[name], self._plans[name], schemas, before=self._before(name, known.get(name)))
             for name in sorted(by_name, key=lambda name: len(self._models[name].parents))
             if all(map(schemas.get, self._models[name].sources)) and by_name.keys() >= {*self._plans[name].views}
         ]
         planned = {each.plan.name: each for view in views for each in (*view.inner, view)}
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(by_name, plans, known, self._recorded.ingested, self._recorded.ending)
+        declaration = Declaration.of(
+            by_name, plans, known, self._recorded.ingested, self._recorded.ending, stored_groups(planned)
+        )
         self._schemas = schemas
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
         self._followed = self._recorded.followed
@@ -151,10 +156,14 @@ class ModelMaterializer:
         rows = _rows({source: self._rows_of(source, of) for source, of in blocks.items()})
         # A backfill closes no window: its watermarks come when it is shown.
         timed = replace(rows, watermarks=watermarks)
+        make_grouped: Any = self._make  # no measure is lacking, so it completes none
         done = self._recorded.run_epoch(
             epoch,
             blocks.keys(),
-            lambda: self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
+            lambda: [
+                *self._recorded.regroup(epoch, make_grouped, self._run),
+                *self._recorded.write(epoch, rows, blocks, self._work(epoch, timed, blocks), self._run),
+            ],
             lambda: self._correct(epoch, corrections),
             self._take_changes,
             self._run,
@@ -210,6 +219,15 @@ class ModelMaterializer:
         return self._leaves.in_memory if "_leaves" in vars(self) else {}
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _before(self, name: str, stored: CatalogView | None) -> StoredGroups | None:
+        """The groups of the stored view of a name, if the declared one has the same; see `ViewPlanner`."""
+        model = self._models[name]
+        if stored is None or stored.frozen_epoch is not None or stored.missing or not isinstance(model, GroupedRows):
+            return None
+        other = with_other_filter(model)
+        is_of_same_groups = stored.identity == identity_of(other)
+        return StoredGroups(plan_of(other, self._stored_rows.keys()), has_all=True) if is_of_same_groups else None
 
     def _rows_of(self, source: str, blocks: Sequence[Block]) -> list[Span]:
         """The rows of blocks.

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
+    GroupedRows,
     JoinOfSources,
     ModelView,
     RowsBelow,
@@ -19,6 +20,8 @@ from slackwater.testing.simulation.model_views.model_view import (
     boundary_us,
     follows_watermarks,
     hidden_in,
+    identity_of,
+    is_grouped,
 )
 from slackwater.testing.simulation.world.file_rows import SCHEMA
 from spark_bridge.analysis.computed_leaves import (
@@ -51,7 +54,8 @@ _LEAF = "leaf"
 
 def definition_of(view: ModelView) -> ViewDefinition:
     """The declaration of a model view; nothing reads its query."""
-    return ViewDefinition(view.name, query=f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}")
+    query = f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}"
+    return ViewDefinition(view.name, query=query, replace=is_grouped(view), cascade=is_grouped(view))
 
 
 def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
@@ -66,6 +70,8 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
     if isinstance(view, SideOfJoin | RowsBelow) and view.sources <= {*materialized}:
         columns = dict.fromkeys(view.sources, frozenset({FILE_FIELD.name}))
     what = f"rows below {view.filter}" if isinstance(view, RowsBelow) else "groups"
+    if isinstance(view, GroupedRows):
+        what = f"{view.groups} groups above {view.above}"
     join = view.join if isinstance(view, SideOfJoin) else None
     expiry = None if join is None else dict(_join_plan(join).expiries)[view.name]
     content = f"{'rows' if isinstance(view, SideOfJoin) else what} of {', '.join(sorted(view.sources))}"
@@ -80,8 +86,8 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         schema=_schema(view),
         key=(),
         is_changing=False,
-        identity=view.name,
-        definition=view.name + (ON_CLOSE if closing else BY_WATERMARK if follows_watermarks(view) else ""),
+        identity=identity_of(view),
+        definition=identity_of(view) + (ON_CLOSE if closing else BY_WATERMARK if follows_watermarks(view) else ""),
         reason="",
         plan=nothing,
         timestamps=nothing,
@@ -119,7 +125,9 @@ class _Boundary:
 def _timed_plan(view: TimedRows) -> TimedPlan:
     first = TimeBound(FIRST, pa.int64(), leaves=False, at_equal=True, boundary=_Boundary("while"))
     last = TimeBound(LAST, pa.int64(), leaves=True, at_equal=True, boundary=_Boundary(view.filter))
-    return TimedPlan(_LEAF, view.parents[0], names=[AT], bounds=(first, last), text=view.filter, identity=view.filter)
+    return TimedPlan(
+        _LEAF, view.parents[0], names=[AT], conditions=(first, last), text=view.filter, identity=view.filter
+    )
 
 
 def _join_plan(view: JoinOfSources) -> JoinPlan:

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 from zlib import crc32
 
 from actors.files import FileKey
 from slackwater.testing.simulation.world.file_rows import RowsByFile, Span, event_time_us
+from slackwater.testing.simulation.world.simulated_clock import START_US
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 
 Groups: TypeAlias = Mapping[int, tuple[int, int]]
 """Group → number of its rows, and the sum of their values."""
-_GROUPS = 3
+_GROUPS, _OTHER_GROUPS = 3, 5
+_ABOVE, _OTHER_ABOVE = 1, 2
 _KEYS = 7
 _WINDOW_US = 500
 _SECOND_US, _MINUTE_US = 1_000_000, 60_000_000
-_START_US = 1_577_836_800 * _SECOND_US
-"""The time at which every simulation begins."""
 
 TimeFilter = Literal["while", "minute"]
 """A filter by the time: each row is there for a while, or in the first seconds of each minute."""
@@ -95,28 +95,35 @@ class EveryRow:
 
 @dataclass(frozen=True)
 class GroupedRows:
-    """`SELECT g, count(*), sum(x) FROM source GROUP BY g HAVING count(*) > 1`; its partials are all groups."""
+    """`SELECT g, count(*), sum(x) FROM source GROUP BY g HAVING count(*) > 1`; its partials are all groups.
+
+    Args:
+        groups: the number of groups, in which definitions differ.
+        above: the number of rows that a group has at least one more of, in which definitions of the same groups differ.
+    """
 
     name: str
     sources: frozenset[str]
     has_state: bool = True
     is_full: bool = False
     parents: tuple[str, ...] = ()
+    groups: int = _GROUPS
+    above: int = _ABOVE
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         groups: dict[int, tuple[int, int]] = dict(stored or {})  # type: ignore[call-overload]
         for file, start, end in spans:
-            _add(groups, _groups_of(file[1], tuple(range(start, end))))
+            _add(groups, _groups_of(file[1], tuple(range(start, end)), self.groups))
         return groups
 
     def result(self, stored: object) -> Groups:
         groups: Groups = stored  # type: ignore[assignment]
-        return {group: each for group, each in groups.items() if each[0] > 1}
+        return {group: each for group, each in groups.items() if each[0] > self.above}
 
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
         expected: dict[int, tuple[int, int]] = {}
         for (_, path, _), rows in ingested.items():
-            _add(expected, _groups_of(path, rows))
+            _add(expected, _groups_of(path, rows, self.groups))
         return None if stored == expected else f"its groups are {stored}, the ingested rows give {expected}"
 
 
@@ -129,6 +136,8 @@ class CopiedGroups:
     parents: tuple[str, ...]
     has_state: bool = False
     is_full: bool = False
+    groups: int = _GROUPS
+    above: int = _ABOVE
 
     def after(self, stored: object, spans: Iterable[Span]) -> Groups:
         assert stored is None and not [*spans], "it reads rows of its parent"
@@ -138,7 +147,7 @@ class CopiedGroups:
         return stored
 
     def difference(self, stored: object, ingested: RowsByFile) -> str | None:
-        groups = GroupedRows(self.name, self.sources)
+        groups = GroupedRows(self.name, self.sources, groups=self.groups, above=self.above)
         spans = [Span(file, row, row + 1) for file, rows in ingested.items() if file[0] in self.sources for row in rows]
         expected = groups.result(groups.after(None, spans))
         return None if stored == expected else f"its rows are {stored}, the ingested rows give {expected}"
@@ -342,7 +351,7 @@ def timed_rows(file: FileKey, rows: tuple[int, ...]) -> tuple[TimedRow, ...]:
     found = []
     for row in rows:
         chance = crc32(f"{path}#{row}".encode())
-        first_us = _START_US + (chance % 60 - 10) * _SECOND_US
+        first_us = START_US + (chance % 60 - 10) * _SECOND_US
         last_us = first_us + (4, 15, 30, 90)[chance // 60 % 4] * _SECOND_US
         found.append(TimedRow(f"{source}/{path}@{version.hex()}#{row}", first_us, last_us))
     return tuple(found)
@@ -404,7 +413,38 @@ def hidden_in(view: ModelView) -> list[ModelView]:
     if isinstance(view, JoinOfSources):
         join = None if view.within is None else view
         return [SideOfJoin(name, frozenset({source}), join=join) for name, source in view.sides.items()]
-    return [GroupedRows(name, view.sources) for name in view.parents if not is_view(name)]
+    if isinstance(view, CopiedGroups):
+        own = GroupedRows(view.name, view.sources, groups=view.groups, above=view.above)
+        return [replace(own, name=name) for name in view.parents if not is_view(name)]
+    return []
+
+
+def is_grouped(view: ModelView) -> TypeGuard[GroupedRows | CopiedGroups]:
+    """Whether a view has groups; then other definitions of its name are in stories."""
+    return isinstance(view, GroupedRows | CopiedGroups)
+
+
+def with_other_groups(view: ModelView) -> ModelView:
+    """A view of groups with another definition, of other groups; any other view as it is."""
+    return replace(view, groups=_GROUPS + _OTHER_GROUPS - view.groups) if is_grouped(view) else view
+
+
+def with_other_filter(view: ModelView) -> ModelView:
+    """A view of groups with another definition, of the same groups; any other view as it is."""
+    return replace(view, above=_ABOVE + _OTHER_ABOVE - view.above) if is_grouped(view) else view
+
+
+def definitions_of(view: ModelView) -> list[ModelView]:
+    """All definitions of the name of a view that are in stories, its own first."""
+    own = [view, with_other_groups(view)]
+    return [*own, *map(with_other_filter, own)] if is_grouped(view) else [view]
+
+
+def identity_of(view: ModelView) -> str:
+    """The identity of a view, as the catalog has it: two definitions of one name have two."""
+    if not is_grouped(view) or (view.groups, view.above) == (_GROUPS, _ABOVE):
+        return view.name
+    return f"{view.name} by {view.groups} above {view.above}"
 
 
 def follows_watermarks(view: ModelView) -> bool:
@@ -414,11 +454,11 @@ def follows_watermarks(view: ModelView) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _groups_of(path: str, rows: tuple[int, ...]) -> Groups:
+def _groups_of(path: str, rows: tuple[int, ...], number: int) -> Groups:
     """The groups of some rows of a file; the path and the position of a row give its group and its value."""
     groups: dict[int, tuple[int, int]] = {}
     for row in rows:
-        _add(groups, {(crc32(path.encode()) + row) % _GROUPS: (1, row + 1)})
+        _add(groups, {(crc32(path.encode()) + row) % number: (1, row + 1)})
     return groups
 
 

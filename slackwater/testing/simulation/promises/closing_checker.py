@@ -12,6 +12,7 @@ from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import RowsByFile, event_time_us
+from state.epoch import epoch_time_us
 from state.memory.memory_disk import MemoryDataset
 from state.tables.keys import decode_key
 from state.tables.records import ViewVersion
@@ -56,6 +57,11 @@ class ClosingChecker:
     def late_rows(self) -> tuple[LateRow, ...]:
         """The late rows of all views."""
         return tuple(row for shown in self._shown.values() for row in shown.late)
+
+    def has_open(self, views: Iterable[ViewVersion]) -> bool:
+        """Whether one of the views of the last version of the store has an open window."""
+        datasets = [each.datasets for each in views if each.name in self._models]
+        return any(self._datasets[path].rows(path, version) for _, (path, version) in map(dict.items, datasets))
 
     def check(
         self,
@@ -120,10 +126,11 @@ class LateRowChecker:
     Args:
         bucket: the files and their contents.
         lateness_us: of every source; None for sources without an event time.
+        idle_us: of every source; None for sources that are never idle.
     """
 
-    def __init__(self, bucket: Bucket, lateness_us: int | None) -> None:
-        self._bucket, self._lateness_us = bucket, lateness_us
+    def __init__(self, bucket: Bucket, lateness_us: int | None, idle_us: int | None = None) -> None:
+        self._bucket, self._lateness_us, self._idle_us = bucket, lateness_us, idle_us
         self._known: set[bytes] = set()
         # Files that were finished; a retry reads the rest of some of them.
         self._finished: set[bytes] = set()
@@ -159,10 +166,18 @@ class LateRowChecker:
             if row["source"] == file[0] and self._high(file_of(row)) >= closed + self._lateness_us
         ]
         for key, row in (*tables.queue.items(), *tables.ledger.items()):
-            if file_of(row) == file and key not in self._finished and row["listed_epoch"] <= min(reaching):
+            if file_of(row) != file or key in self._finished:
+                continue
+            if not self._is_later(row["listed_epoch"], closed, reaching):
                 raise PromiseBroken(
                     "time", f"{view}: rows of {file[1]} are late, which was listed before the watermark was {closed}"
                 )
+
+    def _is_later(self, listed_epoch: int, closed: int, reaching: list[int]) -> bool:
+        """Whether a file was listed after the rows that have moved the watermark, or after the source was idle."""
+        if reaching and listed_epoch > min(reaching):
+            return True
+        return self._idle_us is not None and epoch_time_us(listed_epoch) >= closed + self._idle_us
 
     def _high(self, file: FileKey) -> int:
         content = self._bucket.contents[file]

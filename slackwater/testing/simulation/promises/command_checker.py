@@ -66,6 +66,11 @@ class CommandChecker:
         self._retried: set[bytes] = set()
         self.retried_since_mark: set[FileKey] = set()
 
+    def begin(self, tables: FileTables, head: Head, above: CommandChecker) -> None:
+        """Begins with the first version of a branch; the commands to the root above it are over here."""
+        self._tables, self._head = tables, head
+        self._asked = {f"above {name}": _Asked(each.command, is_answered=True) for name, each in above._asked.items()}
+
     # -- of users --------------------------------------------------------------------------------------------------
 
     def on_asked(self, name: str, command: Command) -> None:

@@ -29,6 +29,13 @@ class EpochChecker:
         """Number of committed epochs."""
         return len(self._committed)
 
+    def begin(self, version: MemoryVersion) -> None:
+        """Begins with the first version of the store of a branch, which has one epoch of the root above it."""
+        [record] = read_epochs(version.tables["epoch"].values())
+        _check_new(record, version.head, record.state_version)
+        self._head, self._committed, self._retained = version.head, {record.epoch: record}, [record.epoch]
+        self._runs = {record.term: "", version.head.term: version.head.run}
+
     def check(self, number: int, version: MemoryVersion, pinned: Set[int] = frozenset()) -> EpochRecord | None:
         """Checks the next version of the store.
 

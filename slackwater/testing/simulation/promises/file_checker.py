@@ -29,6 +29,11 @@ class FileChecker:
         self._ingested = IngestedRows({})
         self._done_epochs: dict[bytes, int] = {}
 
+    def begin(self, tables: FileTables) -> None:
+        """Begins with the rows of the first version of a branch."""
+        self._ingested = self._ingested_rows(tables)
+        self._read_again(tables)
+
     def check(self, tables: FileTables, new_rows: int) -> RowsByFile:
         """Checks the rows of the next version of the store.
 

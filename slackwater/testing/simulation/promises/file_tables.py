@@ -65,6 +65,10 @@ class FileTables:
         """The catalog's rows of the views that are maintained no longer, by name."""
         return {row["name"]: row for row in self.catalog.values() if row["frozen_epoch"] is not None}
 
+    def identities(self) -> dict[str, str]:
+        """The identities of the views of the catalog, by name."""
+        return {row["name"]: row["identity"] for row in self.catalog.values() if row["kind"] == "view"}
+
     def statuses(self) -> dict[str, tuple[str, ...]]:
         """`source/path` → the statuses of its finished versions, in the order of their last epochs."""
         statuses: dict[str, tuple[str, ...]] = {}

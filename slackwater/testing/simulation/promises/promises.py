@@ -49,6 +49,8 @@ class Promises:
         order: the `order` of every source; None without one.
         pauses_removals: whether every removal pauses until the user allows it.
         lateness_us: the lateness of the event times of every source; None without event times.
+        idle_us: their idle time; None for sources that are never idle.
+        time_us: the time, in microseconds since 1970.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class Promises:
         *,
         pauses_removals: bool = False,
         lateness_us: int | None = None,
+        idle_us: int | None = None,
+        time_us: Callable[[], int] = lambda: 0,
     ) -> None:
         self._disk = disk
         self._epochs = EpochChecker(keep_epochs)
@@ -72,9 +76,9 @@ class Promises:
         self._changes = ChangeChecker(bucket, fails=on_change == "fail")
         self._files = FileChecker(bucket, self._commands)
         self._order = ReadingOrderChecker(order)
-        self._watermarks = WatermarkChecker(bucket, lateness_us)
+        self._watermarks = WatermarkChecker(bucket, lateness_us, idle_us, time_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
-        self._late = LateRowChecker(bucket, lateness_us)
+        self._late = LateRowChecker(bucket, lateness_us, idle_us)
         self._closing = ClosingChecker(disk.datasets, self._late, views)
         self._expiry = ExpiryChecker(disk.datasets, self._late, views)
         self._runs = RunChecker(bucket, on_change)
@@ -82,6 +86,22 @@ class Promises:
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
         self.check_branches: Callable[[], None] = lambda: None
         self.rows = 0
+
+    def begin(self, above: Promises) -> None:
+        """Begins with the first version of the store of a branch: all that it has is from the root above it."""
+        self._checked = self._disk.latest
+        version = self._disk.versions[self._checked]
+        tables, head = FileTables.of(version), version.head
+        self._epochs.begin(version)
+        self._quarantine.begin(above._quarantine)
+        self._commands.begin(tables, head, above._commands)
+        self._transitions.begin(tables)
+        self._removals.begin(tables, above._removals)
+        self._changes.is_accepted = above._changes.is_accepted
+        self._files.begin(tables)
+        self._watermarks.begin(above._watermarks)
+        self._views.begin(above._views, head.epoch)
+        self._check(self._checked, version)
 
     @property
     def epochs(self) -> int:
@@ -158,6 +178,12 @@ class Promises:
         latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
         return self._views.is_current([view for name, view in latest.items() if name not in frozen], time_us)
 
+    @property
+    def has_open_windows(self) -> bool:
+        """Whether a window is open of a view that shows each when it closes."""
+        latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
+        return self._closing.has_open([view for name, view in latest.items() if name not in frozen])
+
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.
 
@@ -225,9 +251,11 @@ class Promises:
         ingested = self._files.check(tables, new_rows)
         self.rows += new_rows
         self._order.check(tables)
-        self._watermarks.check(tables)
+        self._watermarks.check(tables, version.head.epoch)
         views = version.head.views.values()
-        self._views.check(version.head.epoch, views, ingested, self._tables_at, tables.frozen_views())
+        self._views.check(
+            version.head.epoch, views, ingested, self._tables_at, tables.frozen_views(), tables.identities()
+        )
         late = self._late.take(tables)
         self._closing.check(tables, views, ingested, late)
         self._expiry.check(tables, version.head.views, ingested, late)

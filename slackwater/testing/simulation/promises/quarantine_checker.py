@@ -26,6 +26,10 @@ class QuarantineChecker:
         self._forgotten: set[PathKey] = set()
         self.messages: set[str] = set()
 
+    def begin(self, above: QuarantineChecker) -> None:
+        """Begins with the history of the root above a branch."""
+        self._forgotten, self.messages = {*above._forgotten}, {*above.messages}
+
     def check(self, tables: FileTables) -> None:
         """Checks the rows about files at one version of the store."""
         quarantined: dict[FileKey, set[int]] = {}

@@ -28,6 +28,10 @@ class RemovalChecker:
         self._removals: Counter[FileKey] = Counter()
         self._tables = FileTables.of(None)
 
+    def begin(self, tables: FileTables, above: RemovalChecker) -> None:
+        """Begins with the rows of the first version of a branch, and with what is allowed in the root above it."""
+        self._tables, self.is_allowed = tables, above.is_allowed
+
     def check(self, tables: FileTables) -> None:
         """Checks the rows of the next version of the store against those of the last one."""
         before, self._tables = self._tables, tables

@@ -22,6 +22,10 @@ class TransitionChecker:
         self._replaces = on_change == "replace"
         self._tables = FileTables.of(None)
 
+    def begin(self, tables: FileTables) -> None:
+        """Begins with the rows of the first version of a branch."""
+        self._tables = tables
+
     def check(self, tables: FileTables) -> None:
         """Checks the rows of the next version against those of the last one."""
         before, self._tables = self._tables, tables

@@ -11,6 +11,7 @@ from slackwater.testing.simulation.model_views.model_view import (
     TimedRows,
     follows_watermarks,
     hidden_in,
+    identity_of,
 )
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.backfill_history import history_of, taken_spans
@@ -30,7 +31,7 @@ class ViewChecker:
     Args:
         datasets: path → dataset of a view.
         contents: file version → its content.
-        models: the models of the views; the first of them reads every source.
+        models: the models of the views; the first of them reads every source.  Two of one name differ in identity.
     """
 
     def __init__(
@@ -40,7 +41,9 @@ class ViewChecker:
         models: Sequence[ModelView],
     ) -> None:
         self._datasets, self._contents = datasets, contents
-        self._models = {model.name: model for model in models}
+        self._models = {model.name: model for model in reversed(models)}
+        self._by_identity = {(model.name, identity_of(model)): model for model in models}
+        self._identities: Mapping[str, str] = {}
         self._first = models[0].name
         self._committed: dict[tuple[str, int], object] = {}
         self._stored: dict[str, object] = {}
@@ -54,6 +57,7 @@ class ViewChecker:
         ingested: RowsByFile,
         tables_at: Callable[[int], FileTables],
         frozen: Mapping[str, Row] = MappingProxyType({}),
+        identities: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Checks the views of the next version of the store.
 
@@ -63,8 +67,9 @@ class ViewChecker:
             ingested: the rows of each file version that they must have.
             tables_at: epoch → the rows about files at this epoch, for backfills.
             frozen: the catalog's rows of the views that must stay as they are, by name.
+            identities: name → identity, as the catalog has it.
         """
-        self._ingested[epoch] = ingested
+        self._ingested[epoch], self._identities = ingested, identities
         before, self._stored = self._stored, {}
         for view in views:
             model = self._model_of(view)
@@ -103,6 +108,10 @@ class ViewChecker:
             if isinstance(model, TimedRows) and view.pinned_epoch is None:
                 self._check_time(epoch, view, model, is_same=view.name in before and before[view.name] == stored)
             self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
+
+    def begin(self, above: ViewChecker, epoch: int) -> None:
+        """Begins with the history of the root above a branch, up to the epoch that the branch begins with."""
+        self._ingested = {each: rows for each, rows in above._ingested.items() if each <= epoch}
 
     def is_current(self, views: Iterable[ViewVersion], time_us: int) -> bool:
         """Whether the views with filters by the time have the rows of a time, or were right at a later one.
@@ -145,7 +154,7 @@ class ViewChecker:
         """
         ingested = self._ingested[max(self._ingested)]
         for view in views:
-            model = self._models[base_name(view.name)]
+            model = self._model_of(view)
             if model.is_full:
                 own = {file: rows for file in files if file[0] in model.sources and (rows := ingested.get(file))}
                 spans = [span for span in self._rows(view.path, view.version) if span.file in own]  # type: ignore[attr-defined]
@@ -154,7 +163,8 @@ class ViewChecker:
                     raise PromiseBroken("G1", f"caught up, and {view.name} at version {view.version}: {difference}")
 
     def _model_of(self, view: ViewVersion) -> ModelView:
-        model = self._models[base_name(view.name)]
+        name = base_name(view.name)
+        model = self._by_identity.get((name, self._identities.get(view.name, "")), self._models[name])
         return model.at(view.noted.get("time_us")) if isinstance(model, TimedRows) else model
 
     def _check_time(self, epoch: int, view: ViewVersion, model: TimedRows, *, is_same: bool) -> None:

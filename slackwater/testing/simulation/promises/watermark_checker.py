@@ -3,30 +3,60 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import event_time_us
+from state.epoch import epoch_time_us
 from state.memory.memory_disk import Row
+
+_AHEAD_US = 2_000
+"""An epoch is at most so much ahead of the clock."""
 
 
 class WatermarkChecker:
     """Checks that watermarks never go back, and pass no file that is listed and not finished.
 
+    A watermark passes the event times of the rows that came only if none has come for the idle time: then it is so much
+    behind the clock.
+
     Args:
         bucket: the files and their contents.
         lateness_us: of every source; None for sources without an event time.
+        idle_us: of every source; None for sources that are never idle.
+        time_us: the time, in microseconds since 1970.
     """
 
-    def __init__(self, bucket: Bucket, lateness_us: int | None) -> None:
-        self._bucket, self._lateness_us = bucket, lateness_us
+    def __init__(
+        self,
+        bucket: Bucket,
+        lateness_us: int | None,
+        idle_us: int | None = None,
+        time_us: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self._bucket, self._lateness_us, self._idle_us, self._time_us = bucket, lateness_us, idle_us, time_us
         self._last: dict[str, int] = {}
+        # Source → the rows so far, and of each epoch with more of them its time, and that of its commit.
+        self._rows: dict[str, int] = {}
+        self._came: dict[str, list[tuple[int, int]]] = {}
         # Files that were finished; some come back into the queue.
         self._finished: set[bytes] = set()
 
-    def check(self, tables: FileTables) -> None:
-        """Checks the watermarks of one version of the store."""
+    def begin(self, above: WatermarkChecker) -> None:
+        """Begins with the files that the root above a branch has finished."""
+        self._finished = {*above._finished}
+
+    def check(self, tables: FileTables, epoch: int = 0) -> None:
+        """Checks the watermarks of one version of the store.
+
+        Args:
+            tables: its rows about files.
+            epoch: that of its head.
+        """
+        if self._idle_us is not None:
+            self._note_rows(tables, epoch)
         for row in tables.catalog.values():
             if row["kind"] != "watermark":
                 continue
@@ -52,11 +82,36 @@ class WatermarkChecker:
             if row["source"] == source and (self._high(row) or 0) >= at + lateness_us
         ]
         if not reaching:
-            raise _broken(source, f"it is {at}, and no finished file has a row at {at + lateness_us}")
+            self._check_idle(source, at, tables, lateness_us)
+            return
         for key, row in tables.queue.items():
             is_new = row["source"] == source and key not in self._finished
             if is_new and row["listed_epoch"] <= min(reaching):
                 raise _broken(source, f"it is {at}, and {row['path']} is not finished")
+
+    def _check_idle(self, source: str, at: int, tables: FileTables, lateness_us: int) -> None:
+        """Checks a watermark that no row has reached: it is that of an idle source."""
+        if self._idle_us is None:
+            raise _broken(source, f"it is {at}, and no finished file has a row at {at + lateness_us}")
+        mark_us = at + self._idle_us
+        if mark_us > self._time_us() + _AHEAD_US:
+            raise _broken(source, f"it is {at}, and an idle source is at {self._time_us() - self._idle_us}")
+        came = [begun for begun, committed in self._came.get(source, ()) if committed <= mark_us]
+        if came and came[-1] > at + _AHEAD_US:
+            raise _broken(source, f"it is {at} as of an idle source, and rows came in the epoch of {came[-1]}")
+        for key, row in tables.queue.items():
+            is_new = row["source"] == source and key not in self._finished
+            if is_new and epoch_time_us(row["listed_epoch"]) < mark_us:
+                raise _broken(source, f"it is {at} as of an idle source, and {row['path']} is not finished")
+
+    def _note_rows(self, tables: FileTables, epoch: int) -> None:
+        rows: dict[str, int] = {}
+        for row, offset in tables.offsets():
+            rows[row["source"]] = rows.get(row["source"], 0) + offset
+        for source, count in rows.items():
+            if count > self._rows.get(source, 0):
+                self._came.setdefault(source, []).append((epoch_time_us(epoch), self._time_us()))
+        self._rows = rows
 
     def _high(self, row: Row, end: int | None = None) -> int | None:
         """The highest event time of the rows of a file, or of those before `end`."""

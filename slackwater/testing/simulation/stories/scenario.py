@@ -53,6 +53,7 @@ class Scenario:
         time_filter: the filter by the time of a further view of the first source; None without that view.
         closing: whether there is a further view of the first source that shows windows when they close.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
+        idle_s: seconds without rows after which the watermark of a source follows the clock; None for never.
         order: in which the files of every source are read; None for none.
         notifications: whether queues of events tell of files, too.
         loses_events: whether some events never come.
@@ -95,6 +96,7 @@ class Scenario:
     time_filter: TimeFilter | None = None
     closing: bool = False
     lateness_us: int | None = None
+    idle_s: float | None = None
     order: ReadingOrder | None = None
     notifications: bool = False
     loses_events: bool = False
@@ -136,6 +138,8 @@ class Scenario:
             yield "windows close over a source with an event time, whose rows are not stored"
         if self.expiring is not None and (self.lateness_us is None or self.stores_rows or len(self.sources) < 2):
             yield "rows expire over two sources with an event time, whose rows are not stored"
+        if self.idle_s is not None and (self.lateness_us is None or self.clock_stands or _have(words, "CLOCK(")):
+            yield "a source with an event time is idle by a clock that goes on"
         if self.must_settle and self.notifications:
             yield "a directory has no queue of events"
         if self.on_change != "fail" and _have(words, "ACCEPT"):
@@ -144,6 +148,9 @@ class Scenario:
             yield "a file that is read again, or not any more, is read out of its order"
         if _have(words, "PIN(") and _have(words, "CLOCK("):
             yield "readers and owners measure the lives of pins by clocks that nearly agree"
+        follows = self.closing or self.expiring is not None or self.idle_s is not None
+        if _have(words, "ON(") and (self.notifications or follows):
+            yield "a root and a branch that runs cannot both read a queue, and they close windows in other epochs"
         hidden_long = [word for word in words if "hide(" in word and "listings=" in word]
         keeps_all = self.on_change == "replace" and not self.notifications and not _have(hidden_long, "hide('")
         if hidden_long and not self.pauses_removals and not keeps_all:

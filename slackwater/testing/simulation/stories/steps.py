@@ -6,12 +6,14 @@ Words in small letters are about the bucket, words in capitals about everything 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
+from slackwater.testing.simulation.model_views.model_view import with_other_filter, with_other_groups
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.file_rows import path_at
 from slackwater.testing.simulation.world.ownerships import OwnerFate
 from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
 from state.epoch import epoch_time_us, next_epoch
@@ -97,6 +99,25 @@ def file(
             *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row, fails), world.clock.now()
         ),
     )
+
+
+def fresh(path: str, *, rows: int = 3, ago_s: float = 0.0) -> Step:
+    """A file appears whose rows have happened so many seconds ago.
+
+    Args:
+        path: the beginning of its name, see `file`.
+        rows: their number.
+        ago_s: the seconds.
+    """
+    more = f", ago_s={ago_s:g}" if ago_s else ""
+
+    def begin(world: World) -> None:
+        now = world.clock.now()
+        source, name = world.path_of(path)
+        name = path_at(name, int((now.timestamp() - ago_s) * 1e6))
+        world.bucket.put(source, name, Content(rows), now)
+
+    return Step(f"fresh({path!r}, rows={rows}{more})", begin)
 
 
 def vanish(path: str) -> Step:
@@ -309,13 +330,41 @@ def DROP_BRANCH(name: str) -> Step:
     return Step(f"DROP_BRANCH({name!r})", lambda world: world.branches.drop(name))
 
 
+def MERGE(name: str) -> Step:
+    """A user takes the views of a branch into the root, on which nothing may run."""
+    return Step(f"MERGE({name!r})", lambda world: world.branches.merge(name))
+
+
 KILL_USERS = Step("KILL_USERS", lambda world: world.branches.kill())
-"""The users die who are making or dropping branches."""
+"""The users die who are making, merging or dropping branches."""
+
+
+def ON(branch: str, step: Step) -> Step:
+    """Something happens on a branch, as on a root of its own; nothing does if it cannot be opened."""
+
+    def begin(world: World) -> Wait | None:
+        there = world.branches.world_of(branch)
+        wait = None if there is None else step.begin(there)
+        if wait is None:
+            return None
+        return replace(wait, is_over=lambda: world.branches.world_of(branch) is not there or wait.is_over())
+
+    return Step(f"ON({branch!r}, {step!r})", begin)
 
 
 def ADD_VIEW(name: str) -> Step:
     """The user declares a view while the run runs: `extra`, `more`, `joined`, or one that was dropped."""
     return Step(f"ADD_VIEW({name!r})", lambda world: world.add_view(name))
+
+
+def CHANGE_VIEW(name: str) -> Step:
+    """The user changes the groups of a view, and of those that read it, for the next process."""
+    return Step(f"CHANGE_VIEW({name!r})", lambda world: world.change_view(name, with_other_groups))
+
+
+def FILTER_VIEW(name: str) -> Step:
+    """The user changes the filter above the groups of a view, and of those that read it, for the next process."""
+    return Step(f"FILTER_VIEW({name!r})", lambda world: world.change_view(name, with_other_filter))
 
 
 def DROP_VIEW(name: str) -> Step:
@@ -428,6 +477,12 @@ def _current(world: World) -> Wait:
     )
 
 
+def _closed(world: World) -> Wait:
+    if world.definition.sources[0].event_time is None or world.definition.sources[0].event_time.idle_us is None:
+        return Wait(lambda: True)
+    return _must(lambda: _running(world) is None or not world.promises.has_open_windows, "a window stays open")
+
+
 def _settled(world: World) -> Wait:
     return _caught_up(world, is_settled=True) if world.backlog.has_vanished else Wait(lambda: True)
 
@@ -526,6 +581,8 @@ CAUGHT_UP = Step("CAUGHT_UP", _caught_up)
 """Everything that is in the bucket now is finished; for that, a process runs, and is neither paused nor frozen."""
 CURRENT = Step("CURRENT", _current)
 """The views with filters by the time have the rows of now, or of later; a process has caught up."""
+CLOSED = Step("CLOSED", _closed)
+"""If sources can be idle, the last windows are closed; a process has caught up."""
 SETTLED = Step("SETTLED", _settled)
 """The same once more, if anything has vanished: word of that was on its way then, and has come."""
 FOUND = Step("FOUND", _found)
@@ -534,6 +591,10 @@ NOTED = Step("NOTED", _noted)
 """The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
 ANSWERED = Step("ANSWERED", _answered)
 """Every command is answered, unless no process runs."""
+BRANCHED = Step(
+    "BRANCHED", lambda world: _must(lambda: not world.branches.are_busy, "a command about a branch does not end")
+)
+"""Every user has made, merged or dropped a branch, or has given up."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 CLAIMED = Step("CLAIMED", _claimed)

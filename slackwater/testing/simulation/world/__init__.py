@@ -2,7 +2,8 @@
 
     Schedule: events, picked by chance ──► an action of one Life (process or actor), which may be killed or frozen
     Background: events beside them, by a chance of their own ──► Ownerships: `owner.json`, its claims and its renewals
-    SimulatedThreads: calls that wait, one at a time; SimulatedInbox: the commands of users; Pins; Branches
+    SimulatedThreads: calls that wait, one at a time; SimulatedInbox: the commands of users; Pins
+    Surroundings: all that roots share
     Bucket · EventQueue · FileRows · SimulatedRoot (a store with faults) · SimulatedClock · Interruptions
 
 Invariants: chance comes from the seed alone; time passes only by the schedule.

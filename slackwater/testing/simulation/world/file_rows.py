@@ -12,6 +12,7 @@ from actors.files import FileKey
 
 ROW_BYTES = 10
 _PLACES, _SPREAD_US = 1_000, 10
+_AT = "@"
 SCHEMA = pa.schema([("x", pa.timestamp("us"))])
 """The column `x` is the event time of a row, of a source with one."""
 
@@ -27,8 +28,16 @@ class Span(NamedTuple):
     end: int
 
 
+def path_at(path: str, time_us: int) -> str:
+    """The path of a file whose first row has happened at a time, in microseconds since 1970."""
+    return f"{path}{_AT}{time_us}"
+
+
 def event_time_us(file: FileKey, row: int) -> int:
     """The event time of a row: it grows with the row, and files are in no order of it."""
+    _, at, time_us = file[1].partition(_AT)
+    if at:
+        return int(time_us) + row
     return _SPREAD_US * (1 + crc32(repr(file).encode()) % _PLACES) + row
 
 

@@ -124,6 +124,11 @@ class PinningReader(Life):
         self._file: PinFile | None = None
         self._epoch = 0
 
+    @property
+    def epoch(self) -> int:
+        """The epoch that it holds; 0 without one."""
+        return self._epoch if self._file is not None else 0
+
     def pin(self) -> None:
         """Pins the last epoch, and then looks whether it still exists."""
         world = self._world

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 _START = datetime(2020, 1, 1, tzinfo=UTC)
+START_US = int(_START.timestamp()) * 1_000_000
+"""The time at which every simulation begins, in microseconds since 1970."""
 
 
 class SimulatedClock:
