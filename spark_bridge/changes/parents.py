@@ -19,12 +19,11 @@ from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
-from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
@@ -42,6 +41,7 @@ class Parents:
         catalyst: of the session.
         root: the directory of the pipeline.
         by_name: name → parent, of all views that are read.
+        open_version: opens their rows at a version.
         before: finds their rows before the changes.
         queries: of the joins, windows and limits over them.
         first: the first rows of the limits.
@@ -50,6 +50,7 @@ class Parents:
     catalyst: Catalyst
     root: Location
     by_name: Mapping[str, Parent]
+    open_version: OpenVersion
     before: RowsBefore
     queries: LeafQueries
     first: FirstRows
@@ -132,7 +133,7 @@ class Parents:
         return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
 
     def _opened(self, version: ViewVersion) -> lance.LanceDataset:
-        return open_dataset(self.root.child(version.path), version.version)
+        return self.open_version(version)
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.

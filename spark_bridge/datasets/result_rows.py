@@ -122,4 +122,6 @@ def _is_large(result: Result) -> bool:
 
 
 def _staged(table: ViewTable, result: Result) -> list[FragmentMetadata]:
-    return staged_rows(result.frame(), table.location, table.version, result.schema)
+    # Tasks open this version, so it must be there.
+    version = int(table.snapshot().version)
+    return staged_rows(result.frame(), table.location, version, result.schema)

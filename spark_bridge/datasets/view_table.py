@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
+from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
 from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError
@@ -89,6 +90,9 @@ class ViewTable:
     Every commit must make exactly the next version.  Another version means that another process has written, and
     raises CommitRefusedError.  Slackwater's readers see a version after an epoch record names it.
 
+    In the work on an epoch a change begins a commit, and returns, see `LaterCommits`: an error of the commit is raised
+    by the next call that needs the dataset, and at the end of the epoch.
+
     Args:
         location: of the dataset.
         dataset: a handle on the version to continue from.
@@ -96,7 +100,7 @@ class ViewTable:
 
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
         self._location = location
-        self._dataset = dataset
+        self._committed: Commit = lambda: dataset
         self._version = int(dataset.version)
         self._commits = 0
         self._deletions = RowDeletions(location)
@@ -132,6 +136,11 @@ class ViewTable:
     def open(cls, location: Location, version: int) -> ViewTable:
         """Opens one version; only the latest version can be written to."""
         return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
+
+    @property
+    def _dataset(self) -> lance.LanceDataset:
+        """The handle on the version that was written last, when its commit is over."""
+        return self._committed()
 
     @property
     def location(self) -> Location:
@@ -176,11 +185,12 @@ class ViewTable:
 
     def append(self, rows: pa.Table) -> None:
         """Appends rows."""
-        self.append_fragments(self._staged(rows))
+        self._commit(lambda dataset: Transaction(dataset.version, LanceOperation.Append(self._staged(dataset, rows))))
+        self._unindexed += rows.num_rows
 
     def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Appends staged fragments."""
-        self._commit(Transaction(self._dataset.version, LanceOperation.Append(list(fragments))))
+        self._commit(lambda dataset: Transaction(dataset.version, LanceOperation.Append(list(fragments))))
         self._unindexed += sum(each.physical_rows for each in fragments)
 
     def add_columns(self, columns: pa.Schema) -> None:
@@ -205,14 +215,14 @@ class ViewTable:
 
     def replace(self, rows: pa.Table) -> None:
         """Replaces all rows."""
-        self.replace_by_fragments(self._staged(rows))
+        self.replace_by_fragments(self._staged(self._dataset, rows))
 
     def replace_by_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
         """Replaces all rows by staged fragments."""
         before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
         # Lance would not refuse an Overwrite after a commit of another process.
         update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=list(fragments))
-        self._commit(Transaction(self._dataset.version, update))
+        self._commit(lambda dataset: Transaction(dataset.version, update))
 
     def exchange(self, keys: pa.Array, rows: pa.Table) -> None:
         """Makes the dataset hold, of the rows with these keys, exactly the given ones; no change makes no new version.
@@ -271,6 +281,12 @@ class ViewTable:
         self._found = _Found(self._dataset.version, keys, addresses)
         return rows.drop_columns(_ADDRESS)
 
+    def count_of(self, keys: pa.Array) -> int:
+        """The number of the stored rows with these keys, which are not read; `exchange` of these keys is cheap next."""
+        addresses = self._addresses(keys)
+        self._found = _Found(self._dataset.version, keys, addresses)
+        return len(addresses)
+
     def rows_where(self, condition: str) -> pa.Table:
         """The stored rows that fulfil a condition of SQL, in any order; `delete` of their keys is cheap next."""
         rows = self._dataset.to_table(filter=condition, with_row_address=True)
@@ -288,26 +304,30 @@ class ViewTable:
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
-        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [self._by]).column(_ADDRESS).to_numpy()
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, []).column(_ADDRESS).to_numpy()
         return addresses
 
-    def _staged(self, rows: pa.Table) -> list[FragmentMetadata]:
+    def _staged(self, dataset: lance.LanceDataset, rows: pa.Table) -> list[FragmentMetadata]:
         """Writes rows as fragments that no version names yet."""
         try:
-            return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
+            return write_fragments(rows, dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: pa.Table | None) -> None:
         """Deletes the rows at these addresses and appends others, in one version."""
-        transaction = Transaction(self._dataset.version, LanceOperation.Update())
-        new = [] if rows is None else self._staged(rows)
-        try:
-            changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
-        update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
-        self._commit(replace(transaction, operation=update))
+
+        def update(dataset: lance.LanceDataset) -> Transaction:
+            transaction = Transaction(dataset.version, LanceOperation.Update())
+            new = [] if rows is None else self._staged(dataset, rows)
+            try:
+                changed, removed = self._deletions.stage(dataset, addresses, UUID(transaction.uuid))
+            except (OSError, RuntimeError) as error:
+                raise _commit_error(self._location, error) from error
+            update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
+            return replace(transaction, operation=update)
+
+        self._commit(update)
         self._unindexed += 0 if rows is None else rows.num_rows
 
     def tidy(self) -> bool:
@@ -372,8 +392,21 @@ class ViewTable:
             others = [each.fragment_id for each in fragments if each.fragment_id not in merged]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
-    def _commit(self, transaction: Transaction) -> None:
-        expected, operation = self._dataset.version + 1, transaction.operation
+    def _commit(self, change: Callable[[lance.LanceDataset], Transaction]) -> None:
+        """Makes the next version.
+
+        Args:
+            change: stages files, and tells what the commit does with them.
+        """
+        dataset = self._dataset
+        expected = int(dataset.version) + 1
+        self._committed = begin_commit(self._location, lambda: self._changed(dataset, change(dataset), expected))
+        self._version = expected
+        self._commits += 1
+        self._found = None
+
+    def _changed(self, dataset: lance.LanceDataset, transaction: Transaction, expected: int) -> lance.LanceDataset:
+        operation = transaction.operation
         if isinstance(operation, LanceOperation.Append):
             new = operation.fragments
             self._files.sync_fragments(new)
@@ -381,15 +414,13 @@ class ViewTable:
             new = operation.new_fragments
             self._files.sync_fragments(new, operation.updated_fragments)
         try:
-            committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
+            committed = lance.LanceDataset.commit(dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         self._check(expected, committed.version)
         self._files.sync_version(committed.version)
         count(_written(new))
-        self._dataset, self._version = committed, int(committed.version)
-        self._commits += 1
-        self._found = None
+        return committed
 
     def _check(self, expected: int, written: int) -> None:
         if written != expected:
@@ -406,14 +437,14 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
         dataset: at the version to read.
         by: the column of the keys.
         keys: those that are wanted; a key may have no row, or many.
-        columns: the columns to read, with that of the keys among them.
+        columns: the columns to read; none of them if only the addresses are wanted, which is half the work.
     """
     stored = dataset.count_rows()
     if stored == 0 or len(keys) == 0:
         return dataset.to_table(columns=columns, limit=0, with_row_address=True)
     if len(keys) >= stored * (_SCAN_FROM_SHARE_OF_PART if stored <= _PART_ROWS else _SCAN_FROM_SHARE):
-        rows = dataset.to_table(columns=columns, with_row_address=True)
-        return rows.filter(pc.is_in(rows.column(by), value_set=keys))
+        rows = dataset.to_table(columns=list(dict.fromkeys([by, *columns])), with_row_address=True)
+        return rows.filter(pc.is_in(rows.column(by), value_set=keys)).select([*columns, _ADDRESS])
     return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
 
 

@@ -40,6 +40,7 @@ class WeightedRows(RowView):
         super().__init__(catalyst, root, with_hash, None)
         self._changing = RowQuery(catalyst, with_hash, WEIGHT_FIELD)
         self._names = [HASH_FIELD.name, *plan.schema.names]
+        self._are_alone = True
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Takes out the rows that leave, and adds those that come.
@@ -55,10 +56,16 @@ class WeightedRows(RowView):
             return self._version()
         before, begun = self._snapshot() if self.changes.is_kept else None, self._table.version
         hashes = pc.unique(gone.column(0).combine_chunks())
-        stored = self._table.rows_of(hashes, self._names)
+        stored = self._stored(hashes, gone)
         is_touched = pc.is_in(new.column(0), value_set=hashes)
         left = without(pa.concat_tables([stored, new.filter(is_touched)]), gone)
         present = pa.concat_tables([left, new.filter(pc.invert(is_touched))])
         self._table.exchange(hashes, present.select([*self._names[1:], self._names[0]]))
         self.changes.note(ChangeSet(hashes, stored, present, before, begun))
         return self._version()
+
+    def _stored(self, hashes: pa.Array, gone: pa.Table) -> pa.Table:
+        """The stored rows with these hashes, which need not be read if none but those that leave have them."""
+        if self._are_alone:
+            self._are_alone = self._table.count_of(hashes) == gone.num_rows
+        return gone if self._are_alone else self._table.rows_of(hashes, self._names)
