@@ -284,6 +284,7 @@ class ViewTable:
     def count_of(self, keys: pa.Array) -> int:
         """The number of the stored rows with these keys, which are not read; `exchange` of these keys is cheap next."""
         addresses = self._addresses(keys)
+        count(WorkCost(found=len(addresses)))
         self._found = _Found(self._dataset.version, keys, addresses)
         return len(addresses)
 

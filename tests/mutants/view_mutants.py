@@ -83,7 +83,7 @@ VIEW_MUTANTS = (
         "a row that leaves a join is read again",
         "spark_bridge/views/weighted_rows.py",
         (("self._table.count_of(hashes) == gone.num_rows", "gone.num_rows == 0"),),
-        shown_by=f"{_JOINS}::test_rows_that_do_not_change_stay_where_they_are[RIGHT-3-2]",
+        shown_by=f"{_JOINS}::test_rows_that_leave_are_deleted_and_not_read",
     ),
     Mutant(
         "old rows of a file are those at their first places",

@@ -69,7 +69,7 @@ def test_the_old_rows_of_a_file_are_read_without_a_scan(
 
     monkeypatch.setattr(dataset_frame, "_scan", noting)
     view.correct({}, {("t", "b"): random_rows(random.Random(5), 4), ("t", "a"): None})
-    assert scanned == [[4]], "the rows that come, which are a fragment of their own"
+    assert [sum(each) for each in scanned] == [4], "the rows that come, which have fragments of their own"
     monkeypatch.undo()
     view.check()
     view.materializer.close()

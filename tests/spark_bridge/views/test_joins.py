@@ -15,7 +15,7 @@ from spark_bridge import materializer
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes import hot_keys, memory_tier, rows_before
 from spark_bridge.changes.memory_tier import MemoryTier
-from spark_bridge.datasets.view_table import look_up
+from spark_bridge.datasets.view_table import ViewTable, look_up
 from spark_bridge.views import derived_views
 from state.tables.stored_rows import is_hidden_view
 from tests.cases import few
@@ -308,15 +308,15 @@ def test_a_group_of_rows_without_a_partner_is_computed_again(
 
 @pytest.mark.parametrize(
     ("kind", "given", "found"),
-    [("INNER", 1, 1), ("LEFT", 1, 1), ("LEFT SEMI", 1, 1), ("RIGHT", 3, 2), ("FULL", 3, 2)],
+    [("INNER", 1, 1), ("LEFT", 1, 1), ("LEFT SEMI", 1, 1), ("RIGHT", 3, 3), ("FULL", 3, 3)],
 )
 def test_rows_that_do_not_change_stay_where_they_are(
     local_spark: SparkSession, tmp_path: Path, kind: str, given: int, found: int
 ) -> None:
     """A new row of the left side is looked up by its key, and Spark gets one row.
 
-    A row of the other side that may stand alone changes with it: Spark gets its rows before and after.  Its old result
-    is deleted, and not read.
+    A row of the other side that may stand alone changes with it: Spark gets its rows before and after, and its old
+    result is looked up.
     """
     query = f"SELECT t.k FROM t {kind} JOIN u ON t.g = u.g"
     schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
@@ -326,6 +326,22 @@ def test_rows_that_do_not_change_stay_where_they_are(
     done = graph.correct({("t", "b"): pa.table([["new"], [7]], schema=schema)})
     graph.check()
     assert (cost(done).given, cost(done).found) == (given, found)
+    graph.materializer.close()
+
+
+def test_rows_that_leave_are_deleted_and_not_read(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
+    view = ViewDefinition("v", "SELECT t.k, u.k AS j FROM t RIGHT JOIN u USING (g)")
+    graph = ViewGraph(local_spark, tmp_path, [view], ("t", "u"), schema)
+    graph.correct({("u", "a"): pa.table([["x", "y"], [1, 2]], schema=schema)})
+    read: list[int] = []
+    monkeypatch.setattr(ViewTable, "rows_of", lambda _, keys, columns: read.append(len(keys)))
+    done = graph.correct({("t", "a"): pa.table([["z"], [1]], schema=schema)})
+    assert (cost(done).written, read) == (1, [])
+    monkeypatch.undo()
+    graph.check()
     graph.materializer.close()
 
 
