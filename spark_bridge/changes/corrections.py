@@ -92,6 +92,7 @@ class CorrectedRows:
         self._sources, self._before, self._after = sources, before, after
         self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
         self._fragments: dict[str, tuple[set[int], set[int]]] = {}
+        self._positions: dict[str, dict[int, list[int]] | None] = {}
 
     @property
     def sources(self) -> frozenset[str]:
@@ -150,7 +151,7 @@ class CorrectedRows:
             schema = self._schemas[source]
             assert schema is not None, "a source with rows has a schema"
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
-            positions = self._positions(source) if fragments and stored is self._before else None
+            positions = self._taken(source) if fragments and stored is self._before else None
             wanted = WantedRows(source, files, values.get(source, {}), fragments, positions=positions)
             frames[source], rows = rows_of_dataset(self._spark, location, dataset, columns_there(dataset, used), wanted)
             count(WorkCost(given=rows))
@@ -172,25 +173,30 @@ class CorrectedRows:
         taken, brought = self._fragments[source]
         return brought if stored is self._after else taken
 
-    def _positions(self, source: str) -> dict[int, list[int]] | None:
+    def _taken(self, source: str) -> dict[int, list[int]] | None:
         """Fragment → the positions of the rows that the corrections took, before; None if they are many.
 
         The deletions of the two versions tell them, without a scan of the fragments.
         """
-        location, before = self._opened(self._before[source])
-        after = {each.fragment_id: each for each in self._opened(self._after[source])[1].get_fragments()}
-        positions, count_left = dict[int, list[int]](), FEW_ROWS
+        if source not in self._positions:
+            self._positions[source] = self._positions_of(source)
+        return self._positions[source]
+
+    def _positions_of(self, source: str) -> dict[int, list[int]] | None:
+        (location, before), (_, later) = self._opened(self._before[source]), self._opened(self._after[source])
+        after = {each.fragment_id: each for each in later.get_fragments()}
+        positions, most = dict[int, list[int]](), FEW_ROWS
         for number in self._fragments[source][0]:
             fragment = before.get_fragment(number)
             assert fragment is not None, "it is one of this version"
             deleted = deleted_rows(location, before, fragment)
             if number in after:
-                later = deleted_rows(location, self._opened(self._after[source])[1], after[number])
+                gone = deleted_rows(location, later, after[number])
             else:
-                later = BitMap(range(fragment.metadata.physical_rows))
-            taken = (later - deleted).to_array()
-            count_left -= len(taken)
-            if count_left < 0:
+                gone = BitMap(range(fragment.metadata.physical_rows))
+            taken = (gone - deleted).to_array()
+            most -= len(taken)
+            if most < 0:
                 return None
             positions[number] = [each - deleted.rank(each) for each in taken]
         return positions

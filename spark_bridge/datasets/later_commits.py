@@ -29,6 +29,8 @@ Commit = Callable[[], lance.LanceDataset]
 """Makes the next version of a dataset.  Returns a handle on it."""
 
 _AT_ONCE = 4
+_MOST_BYTES = 16 << 20
+"""Rows beyond this size are written at once: those that wait take memory."""
 
 
 class LaterCommits:
@@ -99,14 +101,19 @@ class LaterCommits:
 _later: ContextVar[LaterCommits | None] = ContextVar("later_commits", default=None)
 
 
-def begin_commit(location: Location, commit: Commit) -> Commit:
+def begin_commit(location: Location, commit: Commit, nbytes: int) -> Commit:
     """Makes the next version of a dataset: at once, or later in work that does not wait, see `LaterCommits.of`.
+
+    Args:
+        location: of the dataset.
+        commit: makes the version.
+        nbytes: size of the rows that it writes, in bytes.
 
     Returns:
         A call that gives a handle on the version, when it is there.
     """
     later = _later.get()
-    if later is not None:
+    if later is not None and nbytes <= _MOST_BYTES:
         return later.begin(location, commit)
     dataset = commit()
     return lambda: dataset

@@ -185,7 +185,10 @@ class ViewTable:
 
     def append(self, rows: pa.Table) -> None:
         """Appends rows."""
-        self._commit(lambda dataset: Transaction(dataset.version, LanceOperation.Append(self._staged(dataset, rows))))
+        self._commit(
+            lambda dataset: Transaction(dataset.version, LanceOperation.Append(self._staged(dataset, rows))),
+            rows.nbytes,
+        )
         self._unindexed += rows.num_rows
 
     def append_fragments(self, fragments: Sequence[FragmentMetadata]) -> None:
@@ -302,6 +305,8 @@ class ViewTable:
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
         """The addresses of the stored rows with these keys."""
+        if not len(keys):
+            return np.empty(0, np.uint64)
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
@@ -328,7 +333,7 @@ class ViewTable:
             update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
             return replace(transaction, operation=update)
 
-        self._commit(update)
+        self._commit(update, 0 if rows is None else rows.nbytes)
         self._unindexed += 0 if rows is None else rows.num_rows
 
     def tidy(self) -> bool:
@@ -393,15 +398,18 @@ class ViewTable:
             others = [each.fragment_id for each in fragments if each.fragment_id not in merged]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
-    def _commit(self, change: Callable[[lance.LanceDataset], Transaction]) -> None:
+    def _commit(self, change: Callable[[lance.LanceDataset], Transaction], nbytes: int = 0) -> None:
         """Makes the next version.
 
         Args:
             change: stages files, and tells what the commit does with them.
+            nbytes: size of the rows that it stages, in bytes.
         """
         dataset = self._dataset
         expected = int(dataset.version) + 1
-        self._committed = begin_commit(self._location, lambda: self._changed(dataset, change(dataset), expected))
+        self._committed = begin_commit(
+            self._location, lambda: self._changed(dataset, change(dataset), expected), nbytes
+        )
         self._version = expected
         self._commits += 1
         self._found = None

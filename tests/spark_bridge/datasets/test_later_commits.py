@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.datasets import view_table
+from spark_bridge.datasets import later_commits, view_table
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.work_cost import counted
@@ -72,6 +72,14 @@ def test_a_commit_outside_of_an_epoch_is_made_at_once(tmp_path: Path, monkeypatc
     written.go_on.set()
     commits.of({"nothing": lambda: None})["nothing"]()
     assert written.append() == written.last == 2
+    commits.close()
+
+
+def test_many_rows_do_not_wait_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(later_commits, "_MOST_BYTES", 1)
+    written, commits = Written(tmp_path, monkeypatch), LaterCommits()
+    written.go_on.set()
+    assert commits.of({"v": written.append})["v"]() == written.last == 2
     commits.close()
 
 
