@@ -65,7 +65,7 @@ class Parents:
 
     def dataset(self, name: str) -> lance.LanceDataset:
         """A handle on the stored rows of one at its version."""
-        return self._opened(self.by_name[name].version)
+        return self.open_version(self.by_name[name].version)
 
     def gone(self, name: str) -> pa.Table:
         """The rows of one that leave."""
@@ -91,7 +91,7 @@ class Parents:
 
     def all_at(self, version: ViewVersion, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
         """The stored rows of a view at another version.  Arguments and result as for `all`."""
-        location, dataset = self.root.child(version.path), self._opened(version)
+        location, dataset = self.root.child(version.path), self.open_version(version)
         found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)
         count(WorkCost(given=rows))
         return found, rows * row_bytes(dataset.schema.field(each) for each in columns)
@@ -103,7 +103,7 @@ class Parents:
             version: of the view.
             columns: those to read, in this order.
         """
-        dataset = self._opened(version)
+        dataset = self.open_version(version)
         nbytes = int(dataset.count_rows()) * row_bytes(dataset.schema.field(each) for each in columns)
         if nbytes > _AT_ONCE_BYTES:
             return self.all_at(version, columns, WantedRows())
@@ -131,9 +131,6 @@ class Parents:
         leaving = F.broadcast(frame_of_table(self.catalyst.spark, pa.table([keys], names=[key])))
         stay = rows.frame.join(leaving, key, "left_anti")
         return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
-
-    def _opened(self, version: ViewVersion) -> lance.LanceDataset:
-        return self.open_version(version)
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.
