@@ -10,6 +10,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 import pytest
+from lance.fragment import write_fragments
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -31,7 +32,7 @@ class Written:
     def __init__(self, place: Path, patch: pytest.MonkeyPatch) -> None:
         self.location, self.go_on = Location(str(place / "v.lance")), Event()
         self.table = ViewTable.create(self.location, rows(1))
-        write = view_table.write_fragments
+        write = write_fragments
 
         def waiting(*arguments: Any, **options: Any) -> Any:
             assert self.go_on.wait(60)
@@ -124,7 +125,7 @@ def test_a_view_is_computed_while_the_one_below_is_written(
     schema = pa.schema([("k", pa.int64())])
     view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": schema})
     view.run({"t": pa.table({"k": [1, 2]}, schema=schema)})
-    write, above = view_table.write_fragments, Event()
+    write, above = write_fragments, Event()
     in_time = []
 
     def waiting(new: Any, dataset: Any, **options: Any) -> Any:
