@@ -31,6 +31,7 @@ from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.timed_rows import TimedRows
+from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
@@ -69,6 +70,7 @@ _ALL_ROWS = "over all rows"
 _OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
 _HAND_OVER = "hand-over to Spark"
+_LAST_COMMITS = "last commits of views"
 _CORRECTED = ", corrected files"
 _TAKEN_OVER = ", groups taken over"
 
@@ -113,7 +115,7 @@ class Materializer:
         self._catalyst = Catalyst(spark)
         self._queries, self._first, self._timed = LeafQueries(self._catalyst), FirstRows(), TimedRows()
         self._tidying_s = 0.0
-        self._tier = MemoryTier(join_memory_bytes)
+        self._tier, self._commits = MemoryTier(join_memory_bytes), LaterCommits()
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
         self._backfills = Backfills(
@@ -213,14 +215,17 @@ class Materializer:
         self._watermarks.update(watermarks)
         with_rows = {source: filled for source, each in blocks.items() if (filled := [b for b in each if b.rows])}
         self._incremental.require_columns(with_rows)
-        done = self._recorded.run_epoch(
-            epoch,
-            with_rows.keys(),
-            partial(self._apply, epoch, with_rows, watermarks, times),
-            partial(self._correct, epoch, corrections, times),
-            self._incremental.take_changes,
-            lambda work: self._run_views(_OVER_VIEWS, times.timing("", work)),
-        )
+        with self._commits.ended():
+            done = self._recorded.run_epoch(
+                epoch,
+                with_rows.keys(),
+                partial(self._apply, epoch, with_rows, watermarks, times),
+                partial(self._correct, epoch, corrections, times),
+                self._incremental.take_changes,
+                lambda work: self._run_views(_OVER_VIEWS, self._commits.of(times.timing("", work))),
+            )
+            with times.timed(_LAST_COMMITS):
+                self._commits.wait_for_all()
         self._tidying_s = _TIDYING_SHARE * times.seconds
         return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
@@ -320,6 +325,7 @@ class Materializer:
         self._full.close()
         self._derived.close()
         self._tier.close()
+        self._commits.close()
         self._jobs.close()
 
     def _apply(
@@ -341,7 +347,7 @@ class Materializer:
         work = self._incremental.work(epoch, timed, blocks.keys(), versions, self._waiting)
         work |= self._stored.work(blocks, versions)
         return created + self._recorded.write(
-            epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, times.timing("", work))
+            epoch, rows, blocks, work, lambda work: self._run_views(_ROWS, self._commits.of(times.timing("", work)))
         )
 
     def _correct(self, epoch: int, corrections: Sequence[Correction], times: WorkTimes) -> frozenset[str]:
@@ -363,7 +369,7 @@ class Materializer:
             epoch_time_us(epoch),
         )
         work = self._incremental.correction_work(rows, versions)
-        versions.update(self._run_views(_CORRECTION, times.timing(_CORRECTED, work)))
+        versions.update(self._run_views(_CORRECTION, self._commits.of(times.timing(_CORRECTED, work))))
         return rows.sources
 
     def _run_views(self, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, _Result]:
@@ -389,7 +395,7 @@ class Materializer:
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
-        of_epoch = Parents(self._catalyst, self._root, parents, self._before, self._queries, self._first)
+        of_epoch = Parents(self._catalyst, self._root, parents, self._opened, self._before, self._queries, self._first)
         watermarks = dict(self._watermarks)
         return ParentRows(of_epoch, self._timed, self._rows.parallelism, time_us, watermarks=watermarks)
 
@@ -397,10 +403,13 @@ class Materializer:
         return self._derived.log(version.name) or self._incremental.log(version)
 
     def _opened(self, version: ViewVersion) -> lance.LanceDataset:
-        return open_dataset(self._root.child(version.path), version.version)
+        location = self._root.child(version.path)
+        self._commits.wait(location)
+        return open_dataset(location, version.version)
 
     def _full_view(self, each: PlannedView) -> FullView:
         return FullView(self._spark, self._root, each, self._keys)
 
     def _compute(self, name: str, work: Callable[[], ViewVersion]) -> ViewVersion:
+        self._commits.wait_for_all()  # the computation reads versions of the epoch that begins it
         return self._jobs.run("view", _ALL_ROWS, {name: work})[name]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final, TypeVar
 
-from spark_bridge.work_cost import counted
+from spark_bridge.work_cost import Counter, counted
 from state.clock import Clock
-from state.tables.epoch_trace import HotKey, Span, WorkCost
+from state.tables.epoch_trace import Span, WorkCost
 from state.tables.stored_rows import base_name, is_stored_rows, source_of_rows
 
 _Result = TypeVar("_Result")
@@ -26,7 +27,7 @@ class WorkTimes:
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._began_s = clock, clock.monotonic()
-        self._spans: list[Span] = []
+        self._spans: list[tuple[Span, Counter]] = []
 
     @property
     def seconds(self) -> float:
@@ -36,7 +37,10 @@ class WorkTimes:
     @property
     def spans(self) -> tuple[Span, ...]:
         """The measured pieces, in the order of their ends; times count from the creation of this object."""
-        return tuple(self._spans)
+        return tuple(
+            replace(span, cost=None if counter.cost == _NOTHING else counter.cost, hot=counter.hot)
+            for span, counter in self._spans
+        )
 
     @contextmanager
     def timed(self, step: str) -> Iterator[None]:
@@ -48,13 +52,16 @@ class WorkTimes:
         began_s = self.seconds
         with counted() as counter:
             yield
-        self.add(step, began_s, counter.cost, counter.hot)
+        self._add(step, began_s, counter)
 
-    def add(self, step: str, began_s: float, cost: WorkCost = _NOTHING, hot: HotKey | None = None) -> None:
+    def add(self, step: str, began_s: float) -> None:
         """Adds a piece of work that began at a time and ends now; work below a millisecond gets no span."""
+        self._add(step, began_s, Counter())
+
+    def _add(self, step: str, began_s: float, counter: Counter) -> None:
         seconds = self.seconds - began_s
         if seconds >= _NOTICED_S:
-            self._spans.append(Span(_PHASE, step, began_s, seconds, None if cost == _NOTHING else cost, hot))
+            self._spans.append((Span(_PHASE, step, began_s, seconds), counter))
 
     def timing(self, suffix: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
         """The same work, measured: name → call.

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import lance
 import pyarrow as pa
+from pyroaring import BitMap
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -18,9 +19,10 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.hand_over.dataset_frame import WantedRows, columns_there, rows_of_dataset
+from spark_bridge.hand_over.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
+from state.lance.deletion_vector import deleted_rows
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
@@ -90,6 +92,7 @@ class CorrectedRows:
         self._sources, self._before, self._after = sources, before, after
         self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
         self._fragments: dict[str, tuple[set[int], set[int]]] = {}
+        self._positions: dict[str, dict[int, list[int]] | None] = {}
 
     @property
     def sources(self) -> frozenset[str]:
@@ -148,7 +151,8 @@ class CorrectedRows:
             schema = self._schemas[source]
             assert schema is not None, "a source with rows has a schema"
             used = columns_to_read(schema.append(FILE_FIELD), [plan.columns[source]])
-            wanted = WantedRows(source, files, values.get(source, {}), fragments)
+            positions = self._taken(source) if fragments and stored is self._before else None
+            wanted = WantedRows(source, files, values.get(source, {}), fragments, positions=positions)
             frames[source], rows = rows_of_dataset(self._spark, location, dataset, columns_there(dataset, used), wanted)
             count(WorkCost(given=rows))
             nbytes += rows * row_bytes(schema.append(FILE_FIELD).field(name) for name in used)
@@ -168,6 +172,34 @@ class CorrectedRows:
             self._fragments[source] = taken, after.keys() - before.keys()
         taken, brought = self._fragments[source]
         return brought if stored is self._after else taken
+
+    def _taken(self, source: str) -> dict[int, list[int]] | None:
+        """Fragment → the positions of the rows that the corrections took, before; None if they are many.
+
+        The deletions of the two versions tell them, without a scan of the fragments.
+        """
+        if source not in self._positions:
+            self._positions[source] = self._positions_of(source)
+        return self._positions[source]
+
+    def _positions_of(self, source: str) -> dict[int, list[int]] | None:
+        (location, before), (_, later) = self._opened(self._before[source]), self._opened(self._after[source])
+        after = {each.fragment_id: each for each in later.get_fragments()}
+        positions, most = dict[int, list[int]](), FEW_ROWS
+        for number in self._fragments[source][0]:
+            fragment = before.get_fragment(number)
+            assert fragment is not None, "it is one of this version"
+            deleted = deleted_rows(location, before, fragment)
+            if number in after:
+                gone = deleted_rows(location, later, after[number])
+            else:
+                gone = BitMap(range(fragment.metadata.physical_rows))
+            taken = (gone - deleted).to_array()
+            most -= len(taken)
+            if most < 0:
+                return None
+            positions[number] = [each - deleted.rank(each) for each in taken]
+        return positions
 
     def _opened(self, version: ViewVersion) -> tuple[Location, lance.LanceDataset]:
         location = self._root.child(version.path)

@@ -20,13 +20,12 @@ from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
-from spark_bridge.changes.rows_before import RowsBefore
+from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
-from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
@@ -45,6 +44,7 @@ class Parents:
         catalyst: of the session.
         root: the directory of the pipeline.
         by_name: name → parent, of all views that are read.
+        open_version: opens their rows at a version.
         before: finds their rows before the changes.
         queries: of the joins, windows and limits over them.
         first: the first rows of the limits.
@@ -53,6 +53,7 @@ class Parents:
     catalyst: Catalyst
     root: Location
     by_name: Mapping[str, Parent]
+    open_version: OpenVersion
     before: RowsBefore
     queries: LeafQueries
     first: FirstRows
@@ -67,7 +68,7 @@ class Parents:
 
     def dataset(self, name: str) -> lance.LanceDataset:
         """A handle on the stored rows of one at its version."""
-        return self._opened(self.by_name[name].version)
+        return self.open_version(self.by_name[name].version)
 
     def are_large(self, names: Iterable[str]) -> bool:
         """Whether one of these has new rows that are in no process."""
@@ -108,7 +109,7 @@ class Parents:
 
     def all_at(self, version: ViewVersion, columns: Sequence[str], wanted: WantedRows) -> tuple[LeafRows, int]:
         """The stored rows of a view at another version.  Arguments and result as for `all`."""
-        location, dataset = self.root.child(version.path), self._opened(version)
+        location, dataset = self.root.child(version.path), self.open_version(version)
         found, rows = rows_of_dataset(self.catalyst.spark, location, dataset, columns, wanted)
         count(WorkCost(given=rows))
         return found, rows * row_bytes(dataset.schema.field(each) for each in columns)
@@ -120,7 +121,7 @@ class Parents:
             version: of the view.
             columns: those to read, in this order.
         """
-        dataset = self._opened(version)
+        dataset = self.open_version(version)
         nbytes = int(dataset.count_rows()) * row_bytes(dataset.schema.field(each) for each in columns)
         if nbytes > _AT_ONCE_BYTES:
             return self.all_at(version, columns, WantedRows())
@@ -152,9 +153,6 @@ class Parents:
         leaving = F.broadcast(frame_of_table(self.catalyst.spark, pa.table([keys], names=[key])))
         stay = rows.frame.join(leaving, key, "left_anti")
         return LeafRows.of_frame(stay.select(*map(quoted_name, columns))), nbytes
-
-    def _opened(self, version: ViewVersion) -> lance.LanceDataset:
-        return open_dataset(self.root.child(version.path), version.version)
 
     def catalyst_for(self, nbytes: int) -> Catalyst:
         """A session whose shuffles have a partition for each 16 MiB of the input; that of the epochs has one for all.

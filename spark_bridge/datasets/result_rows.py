@@ -127,4 +127,6 @@ def new_rows(table: ViewTable, result: Result) -> NewRows:
     """The rows of a result for a dataset; the tasks have written them already if they are many."""
     if not result.is_large:
         return result.table()
-    return staged_rows(result.frame(), table.location, table.version, result.schema)
+    # Tasks open this version, so it must be there.
+    version = int(table.snapshot().version)
+    return staged_rows(result.frame(), table.location, version, result.schema)

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
+from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
 from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError
@@ -94,6 +95,9 @@ class ViewTable:
     Every commit must make exactly the next version.  Another version means that another process has written, and
     raises CommitRefusedError.  Slackwater's readers see a version after an epoch record names it.
 
+    In the work on an epoch a change begins a commit, and returns, see `LaterCommits`: an error of the commit is raised
+    by the next call that needs the dataset, and at the end of the epoch.
+
     Args:
         location: of the dataset.
         dataset: a handle on the version to continue from.
@@ -101,7 +105,7 @@ class ViewTable:
 
     def __init__(self, location: Location, dataset: lance.LanceDataset) -> None:
         self._location = location
-        self._dataset = dataset
+        self._committed: Commit = lambda: dataset
         self._version = int(dataset.version)
         self._commits = 0
         self._deletions = RowDeletions(location)
@@ -137,6 +141,11 @@ class ViewTable:
     def open(cls, location: Location, version: int) -> ViewTable:
         """Opens one version; only the latest version can be written to."""
         return cls(location, open_dataset(location, version, index_cache_bytes=_INDEX_CACHE_BYTES))
+
+    @property
+    def _dataset(self) -> lance.LanceDataset:
+        """The handle on the version that was written last, when its commit is over."""
+        return self._committed()
 
     @property
     def location(self) -> Location:
@@ -186,8 +195,10 @@ class ViewTable:
 
     def append(self, rows: NewRows) -> None:
         """Appends rows; none make no new version."""
-        if fragments := self.staged(rows):
-            self._commit(Transaction(self._dataset.version, LanceOperation.Append(fragments)))
+        if has_rows(rows):
+            self._commit(
+                lambda dataset: Transaction(dataset.version, LanceOperation.Append(self._staged(dataset, rows))), rows
+            )
 
     def add_columns(self, columns: pa.Schema) -> None:
         """Adds columns at the end, null in all present rows.  Append rows next: only rows change `version`."""
@@ -214,7 +225,7 @@ class ViewTable:
         before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
         # Lance would not refuse an Overwrite after a commit of another process.
         update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=self.staged(rows))
-        self._commit(Transaction(self._dataset.version, update))
+        self._commit(lambda dataset: Transaction(dataset.version, update), update.new_fragments)
 
     def exchange(self, keys: pa.Array, rows: NewRows) -> None:
         """Makes the dataset hold, of the rows with these keys, exactly the given ones; no change makes no new version.
@@ -273,6 +284,13 @@ class ViewTable:
         self._found = _Found(self._dataset.version, keys, addresses)
         return rows.drop_columns(_ADDRESS)
 
+    def count_of(self, keys: pa.Array) -> int:
+        """The number of the stored rows with these keys, which are not read; `exchange` of these keys is cheap next."""
+        addresses = self._addresses(keys)
+        count(WorkCost(found=len(addresses)))
+        self._found = _Found(self._dataset.version, keys, addresses)
+        return len(addresses)
+
     def rows_where(self, condition: str) -> pa.Table:
         """The stored rows that fulfil a condition of SQL, in any order; `delete` of their keys is cheap next."""
         rows = self._dataset.to_table(filter=condition, with_row_address=True)
@@ -287,31 +305,40 @@ class ViewTable:
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
         """The addresses of the stored rows with these keys."""
+        if not len(keys):
+            return np.empty(0, np.uint64)
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
-        addresses: npt.NDArray[np.uint64] = self._look_up(keys, [self._by]).column(_ADDRESS).to_numpy()
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, []).column(_ADDRESS).to_numpy()
         return addresses
 
     def staged(self, rows: NewRows) -> list[FragmentMetadata]:
         """Writes rows as fragments that no version names yet, if they are not written."""
+        return self._staged(self._dataset, rows)
+
+    def _staged(self, dataset: lance.LanceDataset, rows: NewRows) -> list[FragmentMetadata]:
         if not isinstance(rows, pa.Table):
             return [*rows]
         try:
-            return write_fragments(rows, self._dataset, mode="append") if rows.num_rows else []
+            return write_fragments(rows, dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: NewRows) -> None:
         """Deletes the rows at these addresses and appends others, in one version."""
-        transaction = Transaction(self._dataset.version, LanceOperation.Update())
-        new = self.staged(rows)
-        try:
-            changed, removed = self._deletions.stage(self._dataset, addresses, UUID(transaction.uuid))
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
-        update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
-        self._commit(replace(transaction, operation=update))
+
+        def update(dataset: lance.LanceDataset) -> Transaction:
+            transaction = Transaction(dataset.version, LanceOperation.Update())
+            new = self._staged(dataset, rows)
+            try:
+                changed, removed = self._deletions.stage(dataset, addresses, UUID(transaction.uuid))
+            except (OSError, RuntimeError) as error:
+                raise _commit_error(self._location, error) from error
+            update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
+            return replace(transaction, operation=update)
+
+        self._commit(update, rows)
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps look-ups and commits fast, due after 16 commits or after many new rows.
@@ -375,8 +402,26 @@ class ViewTable:
             others = [each.fragment_id for each in fragments if each.fragment_id not in merged]
             self._dataset.optimize.compact_files(target_rows_per_fragment=_FULL, excluded_fragment_ids=others)
 
-    def _commit(self, transaction: Transaction) -> None:
-        expected, operation = self._dataset.version + 1, transaction.operation
+    def _commit(self, change: Callable[[lance.LanceDataset], Transaction], rows: NewRows) -> None:
+        """Makes the next version.
+
+        Args:
+            change: stages files, and tells what the commit does with them.
+            rows: those that come.
+        """
+        dataset = self._dataset
+        expected = int(dataset.version) + 1
+        nbytes = rows.nbytes if isinstance(rows, pa.Table) else 0
+        self._committed = begin_commit(
+            self._location, lambda: self._changed(dataset, change(dataset), expected), nbytes
+        )
+        self._version = expected
+        self._commits += 1
+        self._unindexed += rows.num_rows if isinstance(rows, pa.Table) else _written(rows).written
+        self._found = None
+
+    def _changed(self, dataset: lance.LanceDataset, transaction: Transaction, expected: int) -> lance.LanceDataset:
+        operation = transaction.operation
         if isinstance(operation, LanceOperation.Append):
             new = operation.fragments
             self._files.sync_fragments(new)
@@ -384,17 +429,13 @@ class ViewTable:
             new = operation.new_fragments
             self._files.sync_fragments(new, operation.updated_fragments)
         try:
-            committed = lance.LanceDataset.commit(self._dataset, transaction, max_retries=0)
+            committed = lance.LanceDataset.commit(dataset, transaction, max_retries=0)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         self._check(expected, committed.version)
         self._files.sync_version(committed.version)
-        written = _written(new)
-        count(written)
-        self._unindexed += written.written
-        self._dataset, self._version = committed, int(committed.version)
-        self._commits += 1
-        self._found = None
+        count(_written(new))
+        return committed
 
     def _check(self, expected: int, written: int) -> None:
         if written != expected:
@@ -411,14 +452,14 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
         dataset: at the version to read.
         by: the column of the keys.
         keys: those that are wanted; a key may have no row, or many.
-        columns: the columns to read, with that of the keys among them.
+        columns: the columns to read; none of them if only the addresses are wanted, which is half the work.
     """
     stored = dataset.count_rows()
     if stored == 0 or len(keys) == 0:
         return dataset.to_table(columns=columns, limit=0, with_row_address=True)
     if len(keys) >= stored * (_SCAN_FROM_SHARE_OF_PART if stored <= _PART_ROWS else _SCAN_FROM_SHARE):
-        rows = dataset.to_table(columns=columns, with_row_address=True)
-        return rows.filter(pc.is_in(rows.column(by), value_set=keys))
+        rows = dataset.to_table(columns=list(dict.fromkeys([by, *columns])), with_row_address=True)
+        return rows.filter(pc.is_in(rows.column(by), value_set=keys)).select([*columns, _ADDRESS])
     return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
 
 

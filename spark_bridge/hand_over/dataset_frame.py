@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -28,7 +28,8 @@ from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
 for _module in (fingerprint, sys.modules[__name__]):
     cloudpickle.register_pickle_by_value(_module)
 
-_IN_THE_DRIVER_ROWS = 20_000
+FEW_ROWS = 20_000
+"""So many rows are read by this process."""
 # An epoch waits for a begun task, so a task must be short.
 _TASK_ROWS = 200_000
 # Below this size a further task costs more than it saves.
@@ -48,6 +49,8 @@ class WantedRows:
         values: of the rows that are read.
         fragments: the numbers of the fragments that have rows of these files; None if it is not known.
         also: a further condition; None without one.
+        positions: fragment → the positions of exactly these rows, among those that are not deleted; few, and None if
+            they are not known.
     """
 
     source: str | None = None
@@ -55,6 +58,7 @@ class WantedRows:
     values: Wanted = field(default_factory=dict)
     fragments: Collection[int] | None = None
     also: pc.Expression | None = None
+    positions: Mapping[int, Sequence[int]] | None = None
 
     def condition(self, schema: pa.Schema) -> Any:
         """For a scan of a dataset with this schema; None for all rows."""
@@ -98,9 +102,9 @@ def rows_of_dataset(
     if wanted.fragments is not None and not wanted.fragments:
         return LeafRows.of_table(spark, schema.empty_table()), 0
     rows = int(dataset.count_rows())
-    if rows <= _IN_THE_DRIVER_ROWS or wanted.condition(dataset.schema) is not None:
+    if rows <= FEW_ROWS or wanted.condition(dataset.schema) is not None:
         few = _read(dataset, schema, wanted)
-        if few.num_rows <= _IN_THE_DRIVER_ROWS:
+        if few.num_rows <= FEW_ROWS:
             return LeafRows.of_table(spark, few.cast(schema)), few.num_rows
     every = [each.fragment_id for each in dataset.get_fragments()]
     fragments = every if wanted.fragments is None else sorted(wanted.fragments)
@@ -203,25 +207,52 @@ def _frame(
 
 def _read(dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows) -> pa.Table:
     """One row more than this process reads tells that tasks must read them."""
-    fragments = wanted.fragments and sorted(wanted.fragments)
-    batches = [*_scan(dataset, schema, wanted, _Scan(fragments, None, _IN_THE_DRIVER_ROWS + 1))]
+    if wanted.positions is not None:
+        batches = [*_taken(dataset, schema, wanted, wanted.positions)]
+    else:
+        fragments = wanted.fragments and sorted(wanted.fragments)
+        batches = [*_scan(dataset, schema, wanted, _Scan(fragments, None, FEW_ROWS + 1))]
     return pa.Table.from_batches(batches, None if batches else schema)
 
 
+def _taken(
+    dataset: lance.LanceDataset, schema: pa.Schema, wanted: WantedRows, positions: Mapping[int, Sequence[int]]
+) -> Iterator[pa.RecordBatch]:
+    """The rows at some positions, without a scan."""
+    for number, of_fragment in positions.items():
+        fragment = dataset.get_fragment(number)
+        assert fragment is not None, "the positions are those of this version"
+        rows = fragment.take(of_fragment, columns=_read_names(schema, wanted))
+        yield from _with_files(rows.to_batches(), schema, wanted)
+
+
 def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, scan: _Scan) -> Iterator[pa.RecordBatch]:
-    # Stored rows of a source name their file by its path, rows of a view by its fingerprint.
-    source = wanted.source if schema.names[-1:] == [FILE_FIELD.name] else None
     scanner = dataset.scanner(
-        columns=schema.names if source is None else [*schema.names[:-1], PATH_COLUMN],
+        columns=_read_names(schema, wanted),
         filter=wanted.condition(dataset.schema),
         fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
         offset=scan.first,
         limit=scan.rows,
     )
-    for batch in scanner.to_batches():
-        if source is None:
+    return _with_files(scanner.to_batches(), schema, wanted)
+
+
+def _names_path(schema: pa.Schema, wanted: WantedRows) -> bool:
+    """Whether rows name their file by its path: stored rows of a source; those of a view have its fingerprint."""
+    return wanted.source is not None and schema.names[-1:] == [FILE_FIELD.name]
+
+
+def _read_names(schema: pa.Schema, wanted: WantedRows) -> list[str]:
+    return [*schema.names[:-1], PATH_COLUMN] if _names_path(schema, wanted) else list(schema.names)
+
+
+def _with_files(batches: Iterable[pa.RecordBatch], schema: pa.Schema, wanted: WantedRows) -> Iterator[pa.RecordBatch]:
+    """The rows with the fingerprint of their file in place of its path."""
+    for batch in batches:
+        if wanted.source is None or not _names_path(schema, wanted):
             yield batch
             continue
         paths = batch.column(batch.num_columns - 1).dictionary_encode()
-        files = pa.array([path_fingerprint(source, each) for each in paths.dictionary.to_pylist()], FILE_FIELD.type)
+        texts = paths.dictionary.to_pylist()
+        files = pa.array([path_fingerprint(wanted.source, each) for each in texts], FILE_FIELD.type)
         yield pa.RecordBatch.from_arrays([*batch.columns[:-1], files.take(paths.indices)], names=schema.names)

@@ -43,6 +43,7 @@ class WeightedRows(RowView):
         super().__init__(catalyst, root, with_hash, None)
         self._changing = RowQuery(catalyst, with_hash, WEIGHT_FIELD)
         self._names, self._stored_names = [HASH_FIELD.name, *plan.schema.names], with_hash.schema.names
+        self._are_alone = True
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Takes out the rows that leave, and adds those that come.
@@ -55,17 +56,24 @@ class WeightedRows(RowView):
             gone, new = self._gone_and_new_by_tasks(changed)
         else:
             gone, new = _gone_and_new(changed.table())
+        gone = gone.select(self._names)
         before, begun = self._snapshot() if self.changes.is_kept else None, self._table.version
-        hashes = pc.unique(gone.column(HASH_FIELD.name).combine_chunks())
+        hashes = pc.unique(gone.column(0).combine_chunks())
         if not len(hashes) and not has_rows(new):
             return self._version()
-        stored = self._table.rows_of(hashes, self._names)
-        left = without(stored, gone.select(self._names)).select(self._stored_names)
+        stored = self._stored(hashes, gone)
+        left = without(stored, gone).select(self._stored_names)
         present = pa.concat_tables([left, new]) if isinstance(new, pa.Table) else [*self._table.staged(left), *new]
         self._table.exchange(hashes, present)
         if before is not None:
             self.changes.note(ChangeSet(hashes, stored, self._added(present, before, self._names), before, begun))
         return self._version()
+
+    def _stored(self, hashes: pa.Array, gone: pa.Table) -> pa.Table:
+        """The stored rows with these hashes, which need not be read if none but those that leave have them."""
+        if self._are_alone:
+            self._are_alone = self._table.count_of(hashes) == gone.num_rows
+        return gone if self._are_alone else self._table.rows_of(hashes, self._names)
 
     def _gone_and_new_by_tasks(self, changed: Result) -> tuple[pa.Table, NewRows]:
         """The rows that leave, and those that come, which tasks write."""

@@ -30,6 +30,9 @@ _SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
+_CORRECTED = "tests/spark_bridge/views/test_corrections.py"
+_LATER = "spark_bridge/datasets/later_commits.py"
+_LATER_COMMITS = "tests/spark_bridge/datasets/test_later_commits.py"
 _TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/changes/timed_rows.py"
 _TIMED_CONDITIONS = "spark_bridge/catalyst/timed_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
@@ -108,6 +111,54 @@ VIEW_MUTANTS = (
         "spark_bridge/changes/joined_rows.py",
         (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
         shown_by=f"{_JOINS}::test_a_group_of_rows_without_a_partner_is_computed_again[LEFT]",
+    ),
+    Mutant(
+        "equal rows leave together",
+        "spark_bridge/views/weighted_rows.py",
+        (("self._table.count_of(hashes) == gone.num_rows", "self._table.count_of(hashes) >= gone.num_rows"),),
+        shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
+    ),
+    Mutant(
+        "a row that leaves a join is read again",
+        "spark_bridge/views/weighted_rows.py",
+        (("self._table.count_of(hashes) == gone.num_rows", "gone.num_rows == 0"),),
+        shown_by=f"{_JOINS}::test_rows_that_leave_are_deleted_and_not_read",
+    ),
+    Mutant(
+        "old rows of a file are those at their first places",
+        "spark_bridge/changes/corrections.py",
+        (("each - deleted.rank(each) for each in taken", "each for each in taken"),),
+        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_read_without_a_scan",
+    ),
+    Mutant(
+        "a fragment is scanned for the old rows of a file",
+        "spark_bridge/changes/corrections.py",
+        (("if fragments and stored is self._before else None", "if not source else None"),),
+        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_read_without_a_scan",
+    ),
+    Mutant(
+        "an epoch ends before its commits",
+        _LATER,
+        (("            yield\n            self.wait_for_all()\n", "            yield\n"),),
+        shown_by=f"{_LATER_COMMITS}::test_an_epoch_ends_with_the_error_of_a_commit",
+    ),
+    Mutant(
+        "a reader does not wait for a commit",
+        _LATER,
+        (("        if running is not None:\n", "        if running is None:\n"),),
+        shown_by=f"{_LATER_COMMITS}::test_work_is_over_before_its_commit_and_readers_wait",
+    ),
+    Mutant(
+        "a commit is left behind by work that fails",
+        _LATER,
+        (("            wait(running)\n", "            pass\n"),),
+        shown_by=f"{_LATER_COMMITS}::test_work_that_fails_leaves_no_commit_behind",
+    ),
+    Mutant(
+        "a view waits until the one below is written",
+        "spark_bridge/materializer.py",
+        (('self._commits.of(times.timing("", work))),\n            )', 'times.timing("", work)),\n            )'),),
+        shown_by=f"{_LATER_COMMITS}::test_a_view_is_computed_while_the_one_below_is_written",
     ),
     Mutant(
         "rows that leave are counted once more",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over import dataset_frame
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
 from state.tables import fingerprint
@@ -49,6 +51,28 @@ def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: P
     assert "added.next" not in view.views, "its first dataset is dropped"
     view.correct({}, {})
     assert view.views["added.next"].pinned_epoch == 3, "its history has the correction"
+
+
+def test_the_old_rows_of_a_file_are_read_without_a_scan(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {("t", name): random_rows(random.Random(name), 9) for name in "abc"}
+    query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
+    view.correct(rows, {})
+    view.correct({}, {("t", "a"): random_rows(random.Random(4), 5)})
+    scanned, scan = [], dataset_frame._scan
+
+    def noting(dataset: Any, schema: Any, wanted: Any, of: Any) -> Any:
+        scanned.append([dataset.get_fragment(each).count_rows() for each in of.fragments])
+        return scan(dataset, schema, wanted, of)
+
+    monkeypatch.setattr(dataset_frame, "_scan", noting)
+    view.correct({}, {("t", "b"): random_rows(random.Random(5), 4), ("t", "a"): None})
+    assert [sum(each) for each in scanned] == [4], "the rows that come, which have fragments of their own"
+    monkeypatch.undo()
+    view.check()
+    view.materializer.close()
 
 
 class _HalfAlike:

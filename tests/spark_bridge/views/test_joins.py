@@ -15,7 +15,7 @@ from spark_bridge import materializer
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes import hot_keys, memory_tier, rows_before
 from spark_bridge.changes.memory_tier import MemoryTier
-from spark_bridge.datasets.view_table import look_up
+from spark_bridge.datasets.view_table import ViewTable, look_up
 from spark_bridge.views import derived_views
 from state.tables.stored_rows import is_hidden_view
 from tests.cases import few
@@ -326,6 +326,22 @@ def test_rows_that_do_not_change_stay_where_they_are(
     done = graph.correct({("t", "b"): pa.table([["new"], [7]], schema=schema)})
     graph.check()
     assert (cost(done).given, cost(done).found) == (given, found)
+    graph.materializer.close()
+
+
+def test_rows_that_leave_are_deleted_and_not_read(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
+    view = ViewDefinition("v", "SELECT t.k, u.k AS j FROM t RIGHT JOIN u USING (g)")
+    graph = ViewGraph(local_spark, tmp_path, [view], ("t", "u"), schema)
+    graph.correct({("u", "a"): pa.table([["x", "y"], [1, 2]], schema=schema)})
+    read: list[int] = []
+    monkeypatch.setattr(ViewTable, "rows_of", lambda _, keys, columns: read.append(len(keys)))
+    done = graph.correct({("t", "a"): pa.table([["z"], [1]], schema=schema)})
+    assert (cost(done).written, read) == (1, [])
+    monkeypatch.undo()
+    graph.check()
     graph.materializer.close()
 
 
