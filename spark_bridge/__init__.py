@@ -48,7 +48,8 @@ Rooms, each on those below it; `work_times` measures all of them:
 |---|---|
 | `materializer` | the face of the package: declare views, run an epoch, add a piece of a backfill |
 | `views` | the maintenance of append, aggregate and full views, and of backfills |
-| `changes` | the rows that an epoch changes: of corrected files, of other views, of joins |
+| `computed` | the rows of joins, windows, limits and subqueries that an epoch changes |
+| `changes` | the rows that an epoch changes: of corrected files, and of other views |
 | `aggregation` | partial aggregation, merge of buffers, distinct values |
 | `hand_over` | blocks and datasets as DataFrames, the history of a backfill |
 | `analysis` | a declared view -> its class and plan, or its refusal |

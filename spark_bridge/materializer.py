@@ -27,10 +27,10 @@ from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
-from spark_bridge.changes.parent_rows import ParentRows
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.changes.timed_rows import TimedRows
+from spark_bridge.computed.parent_rows import ParentRows
+from spark_bridge.computed.timed_rows import TimedRows
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.changes.parent_rows import ParentRows
+from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import new_rows
 from spark_bridge.views.row_view import RowView
 from state.location import Location
@@ -35,12 +35,10 @@ class DerivedRows(RowView):
         """
         origins = rows.origins(self._plan)
         new = new_rows(self._table, self._query.over(rows.new(self._plan)))
-        if not self.changes.is_kept:
-            self._table.exchange(origins, new)
-            return self._version()
         names = [ORIGIN_FIELD.name, *self._plan.schema.names]
-        before, begun = self._snapshot(), self._table.version
-        gone = self._table.rows_of(origins, names)
+        before, begun = self._snapshot() if self.changes.is_kept else None, self._table.version
+        gone = None if before is None else self._table.rows_of(origins, names)
         self._table.exchange(origins, new)
-        self.changes.note(ChangeSet(origins, gone, self._added(new, before, names), before, begun))
+        if before is not None:
+            self.changes.note(ChangeSet(origins, gone, self._added(new, before, names), before, begun))
         return self._version()

@@ -49,7 +49,7 @@ class DerivedView(Protocol):
 
 
 class RowsOfParents(Protocol):
-    """The rows of parents, see `spark_bridge.changes.parent_rows.ParentRows`."""
+    """The rows of parents, see `spark_bridge.computed.parent_rows.ParentRows`."""
 
     def all(self, plan: ViewPlan) -> EpochRows: ...
 

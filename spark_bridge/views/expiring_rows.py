@@ -10,7 +10,7 @@ an epoch are in time if they are not below them, and meet all rows that were the
     old rows   ──→ deleted, and not told: the join has made of them what it makes
 
 The rows below a time to live leave one epoch after they have left the view, which takes them out itself: see
-`spark_bridge.changes.timed_rows`.  None of them is late.
+`spark_bridge.computed.timed_rows`.  None of them is late.
 """
 
 from __future__ import annotations

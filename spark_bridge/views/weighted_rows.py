@@ -12,7 +12,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.equal_rows import without
-from spark_bridge.changes.parent_rows import ParentRows
+from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import Result, new_rows
 from spark_bridge.datasets.view_table import NewRows, has_rows
 from spark_bridge.views.row_query import RowQuery

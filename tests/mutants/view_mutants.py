@@ -11,7 +11,7 @@ _FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
 _HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
 _CUT = "tests/spark_bridge/analysis/test_inner_views.py"
-_PAIRS = "spark_bridge/changes/joined_changes.py"
+_PAIRS = "spark_bridge/computed/joined_changes.py"
 _SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
@@ -22,7 +22,7 @@ _LIMITS = "tests/spark_bridge/views/test_limits.py"
 _VALUES = "tests/spark_bridge/views/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
-_BESIDE, _FORM = "spark_bridge/changes/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
+_BESIDE, _FORM = "spark_bridge/computed/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
 _DRIVER_PLAN = "spark_bridge/catalyst/driver_plan.py"
 _ROW_CHAIN = "spark_bridge/catalyst/row_chain.java"
 _IN_DRIVER = "tests/spark_bridge/catalyst/test_driver_plan.py"
@@ -33,7 +33,7 @@ _JOINS = "tests/spark_bridge/views/test_joins.py"
 _CORRECTED = "tests/spark_bridge/views/test_corrections.py"
 _LATER = "spark_bridge/datasets/later_commits.py"
 _LATER_COMMITS = "tests/spark_bridge/datasets/test_later_commits.py"
-_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/changes/timed_rows.py"
+_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/computed/timed_rows.py"
 _TIMED_CONDITIONS = "spark_bridge/catalyst/timed_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
@@ -61,7 +61,7 @@ _SAME_GROUPS, _CHANGE = (
 _ANEW = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_built_anew"
 _TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch"
 
-_LARGE, _LARGE_JOINS = "spark_bridge/changes/large_sides.py", "tests/spark_bridge/views/test_large_joins.py"
+_LARGE, _LARGE_JOINS = "spark_bridge/computed/large_sides.py", "tests/spark_bridge/views/test_large_joins.py"
 _IN_NO_TABLE = f"{_LARGE_JOINS}::test_many_new_rows_of_a_join_are_in_no_table"
 
 VIEW_MUTANTS = (
@@ -102,13 +102,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a group of a join is computed again from all rows of the other side",
-        "spark_bridge/changes/joined_rows.py",
+        "spark_bridge/computed/joined_rows.py",
         (("            if hashes is not None:\n", "            if hashes is not None and not name:\n"),),
         shown_by=f"{_JOINS}::test_a_group_that_is_computed_again_has_its_rows_of_both_sides[right side]",
     ),
     Mutant(
         "rows of the other side without a partner are looked up by the values of the first",
-        "spark_bridge/changes/joined_rows.py",
+        "spark_bridge/computed/joined_rows.py",
         (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
         shown_by=f"{_JOINS}::test_a_group_of_rows_without_a_partner_is_computed_again[LEFT]",
     ),
@@ -532,7 +532,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a time to live follows the time of the epoch",
-        "spark_bridge/changes/parent_rows.py",
+        "spark_bridge/computed/parent_rows.py",
         (("self.time_us if leaf.clock is None else", "self.time_us if leaf.name else"),),
         shown_by=f"{_AGES}[groups]",
     ),
@@ -628,9 +628,9 @@ VIEW_MUTANTS = (
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
     Mutant(
-        "a row that comes is lost if its equal leaves",
+        "a row that stays is lost if its equal leaves",
         "spark_bridge/views/weighted_rows.py",
-        (("pa.concat_tables([stored, new.filter(is_touched)])", "stored"),),
+        (("present = pa.concat_tables([left, new])", "present = new"),),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
     Mutant(
@@ -719,13 +719,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows below a window are those before the epoch",
-        "spark_bridge/changes/touched_rows.py",
+        "spark_bridge/computed/touched_rows.py",
         (("rows.rows_after(found, hashes)", "found.before"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
     Mutant(
         "only changed rows are below a window",
-        "spark_bridge/changes/touched_rows.py",
+        "spark_bridge/computed/touched_rows.py",
         (("with_weights(found.before, rows.rows_after(found, hashes))", "with_weights(rows.gone, rows.new)"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
@@ -809,13 +809,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "of a query over many rows the rows that leave stay",
-        "spark_bridge/changes/whole_rows.py",
+        "spark_bridge/computed/whole_rows.py",
         (("where(F.col(_WEIGHT) != 0)", "where(F.col(_WEIGHT) > 0)"),),
         shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[True]",
     ),
     Mutant(
         "a query over all rows is computed over those of after alone",
-        "spark_bridge/changes/whole_rows.py",
+        "spark_bridge/computed/whole_rows.py",
         (
             (
                 "for version in (parent.version_before, parent.version)",
@@ -826,13 +826,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a limit takes new rows that come after rows which are not kept",
-        "spark_bridge/changes/limited_rows.py",
+        "spark_bridge/computed/limited_rows.py",
         (("None if before.are_all else", "None if before.rows is not None else"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
     Mutant(
         "a limit shows fewer rows when the spare ones have left",
-        "spark_bridge/changes/limited_rows.py",
+        "spark_bridge/computed/limited_rows.py",
         (("after.num_rows < max(1, limit.end)", "after.num_rows < 1"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
@@ -844,7 +844,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the first rows of a limit are all rows once they were",
-        "spark_bridge/changes/limited_rows.py",
+        "spark_bridge/computed/limited_rows.py",
         (("before.are_all and after.num_rows <= most", "before.are_all"),),
         shown_by=f"{_LIMITS}::test_a_limit_that_had_all_rows_may_have_others_later",
     ),

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from spark_bridge import materializer
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.changes import hot_keys, memory_tier, rows_before
+from spark_bridge.changes import memory_tier, rows_before
 from spark_bridge.changes.memory_tier import MemoryTier
+from spark_bridge.computed import hot_keys
 from spark_bridge.datasets.view_table import ViewTable, look_up
 from spark_bridge.views import derived_views
 from state.tables.stored_rows import is_hidden_view

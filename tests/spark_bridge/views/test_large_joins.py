@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.changes import joined_rows
+from spark_bridge.computed import joined_rows
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.views import weighted_rows
 from tests.cases import few

@@ -15,8 +15,8 @@ from pyspark.sql.functions import udf
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.changes import limited_rows
-from spark_bridge.changes.limited_rows import LimitedRows
+from spark_bridge.computed import limited_rows
+from spark_bridge.computed.limited_rows import LimitedRows
 from state.errors import NotIncrementalError
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView

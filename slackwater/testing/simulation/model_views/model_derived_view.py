@@ -30,14 +30,14 @@ def group_changes(before: Groups, after: Groups) -> ChangeSet:
 
 
 class ModelParentRows:
-    """See `spark_bridge.changes.parent_rows.ParentRows`.
+    """See `spark_bridge.computed.parent_rows.ParentRows`.
 
     Args:
         root: by the materializer's way.
         parents: name → parent, of all views that are read.
         computed: makes the rows of leaves over them: (`begun_us`, `time_us`) -> them.
         time_us: the time of the epoch.
-        begun_us: see `spark_bridge.changes.parent_rows.ParentRows`.
+        begun_us: see `spark_bridge.computed.parent_rows.ParentRows`.
     """
 
     def __init__(

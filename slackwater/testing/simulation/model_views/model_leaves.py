@@ -52,11 +52,11 @@ from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.computed_leaves import Between, JoinPlan, TimedPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.changes.joined_changes import changed_rows
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
-from spark_bridge.changes.timed_rows import TimedRows as TimedLeaves
+from spark_bridge.computed.joined_changes import changed_rows
+from spark_bridge.computed.timed_rows import TimedRows as TimedLeaves
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import FollowedWatermarks
 from state.tables.fingerprint import path_fingerprint

@@ -14,10 +14,10 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
 from spark_bridge.catalyst.leaves import LeafRows, graft
-from spark_bridge.changes.joined_changes import changed_rows
-from spark_bridge.changes.large_sides import LargeSide, few_hashes, terms
 from spark_bridge.changes.parents import Parents, with_weight
 from spark_bridge.changes.sides import stored_names
+from spark_bridge.computed.joined_changes import changed_rows
+from spark_bridge.computed.large_sides import LargeSide, few_hashes, terms
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from state.tables.stored_rows import JOIN_FIELD
 

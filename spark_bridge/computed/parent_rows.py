@@ -23,14 +23,14 @@ from spark_bridge.analysis.computed_leaves import (
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.leaves import LeafRows
-from spark_bridge.changes.beside_rows import BesideRows
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
-from spark_bridge.changes.joined_rows import JoinedRows
-from spark_bridge.changes.limited_rows import LimitedRows
 from spark_bridge.changes.parents import Parents, with_weight
-from spark_bridge.changes.timed_rows import TimedRows
-from spark_bridge.changes.touched_rows import TouchedRows
-from spark_bridge.changes.whole_rows import WholeRows
+from spark_bridge.computed.beside_rows import BesideRows
+from spark_bridge.computed.joined_rows import JoinedRows
+from spark_bridge.computed.limited_rows import LimitedRows
+from spark_bridge.computed.timed_rows import TimedRows
+from spark_bridge.computed.touched_rows import TouchedRows
+from spark_bridge.computed.whole_rows import WholeRows
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.hand_over.dataset_frame import WantedRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
