@@ -322,7 +322,7 @@ class ViewTable:
             return [*rows]
         try:
             return write_fragments(rows, dataset, mode="append") if rows.num_rows else []
-        except (OSError, RuntimeError) as error:
+        except (OSError, RuntimeError, pa.ArrowException) as error:
             raise _commit_error(self._location, error) from error
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: NewRows) -> None:

@@ -128,7 +128,7 @@ VIEW_MUTANTS = (
         "old rows of a file are those at their first places",
         "spark_bridge/changes/corrections.py",
         (("each - deleted.rank(each) for each in taken", "each for each in taken"),),
-        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_read_without_a_scan",
+        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_found_beside_those_that_have_left",
     ),
     Mutant(
         "a fragment is scanned for the old rows of a file",
@@ -913,8 +913,8 @@ VIEW_MUTANTS = (
         "spark_bridge/datasets/view_table.py",
         (
             (
-                "            self._update(np.unique(addresses), rows if rows.num_rows else None)\n        elif",
-                "            self._rewrite(lambda: self._dataset.delete(' OR '.join(conditions)))\n        elif",
+                "            self._update(np.unique(addresses), rows)\n        else",
+                "            self._rewrite(lambda: self._dataset.delete(' OR '.join(conditions)))\n        else",
             ),
         ),
         shown_by="tests/spark_bridge/datasets/test_view_table.py",

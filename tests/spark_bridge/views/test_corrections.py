@@ -15,6 +15,7 @@ from spark_bridge.hand_over import dataset_frame
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
 from state.tables import fingerprint
+from state.tables.stored_rows import stored_rows_name
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
@@ -72,6 +73,23 @@ def test_the_old_rows_of_a_file_are_read_without_a_scan(
     assert [sum(each) for each in scanned] == [4], "the rows that come, which have fragments of their own"
     monkeypatch.undo()
     view.check()
+    view.materializer.close()
+
+
+def test_the_old_rows_of_a_file_are_found_beside_those_that_have_left(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    chance = random.Random(11)
+    query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
+    for number in range(20):
+        view.correct({("t", f"{number:02}"): random_rows(chance, 9)}, {})
+        view.materializer.tidy()
+    fragments = view.open(view.root, view.views[stored_rows_name("t")]).get_fragments()
+    assert max(each.count_rows() for each in fragments) > 9, "a fragment has the rows of several files"
+    for number in (1, 4, 2, 9, 3):
+        view.correct({}, {("t", f"{number:02}"): chance.choice([None, random_rows(chance, 4)])})
+        view.check()
     view.materializer.close()
 
 
