@@ -157,7 +157,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view waits until the one below is written",
         "spark_bridge/materializer.py",
-        (('self._commits.of(times.timing("", work))),\n            )', 'times.timing("", work)),\n            )'),),
+        (('_run_views(_ROWS, self._commits.of(times.timing("", work)))', '_run_views(_ROWS, times.timing("", work))'),),
         shown_by=f"{_LATER_COMMITS}::test_a_view_is_computed_while_the_one_below_is_written",
     ),
     Mutant(
