@@ -361,6 +361,7 @@ class Materializer:
         rows = CorrectedRows(
             self._spark,
             self._root,
+            self._opened,
             self._rows.schemas,
             sources,
             before,

@@ -18,12 +18,12 @@ from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
+from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.hand_over.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.lance.deletion_vector import deleted_rows
-from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.fingerprint import path_fingerprint
@@ -68,6 +68,7 @@ class CorrectedRows:
     Args:
         spark: the session.
         root: the directory of the pipeline.
+        open_version: opens stored rows at a version.
         schemas: source → its schema; stored rows may lack the latest columns.
         sources: source → its corrections.
         before: source → version of its stored rows with the epoch's new rows, without its corrections.
@@ -80,6 +81,7 @@ class CorrectedRows:
         self,
         spark: SparkSession,
         root: Location,
+        open_version: OpenVersion,
         schemas: Mapping[str, pa.Schema | None],
         sources: Mapping[str, CorrectedSource],
         before: Mapping[str, ViewVersion],
@@ -89,6 +91,7 @@ class CorrectedRows:
     ) -> None:
         self._time_us = time_us
         self._spark, self._root, self._schemas, self._parallelism = spark, root, schemas, parallelism
+        self._open = open_version
         self._sources, self._before, self._after = sources, before, after
         self._datasets: dict[ViewVersion, lance.LanceDataset] = {}
         self._fragments: dict[str, tuple[set[int], set[int]]] = {}
@@ -204,7 +207,7 @@ class CorrectedRows:
     def _opened(self, version: ViewVersion) -> tuple[Location, lance.LanceDataset]:
         location = self._root.child(version.path)
         if version not in self._datasets:
-            self._datasets[version] = open_dataset(location, version.version)
+            self._datasets[version] = self._open(version)
         return location, self._datasets[version]
 
 

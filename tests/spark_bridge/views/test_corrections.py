@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import random
+import time
 from pathlib import Path
+from threading import Event
 from typing import Any
 
+import lance
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.changes.corrections import CorrectedRows
+from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.hand_over import dataset_frame
+from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
 from state.tables import fingerprint
-from state.tables.stored_rows import stored_rows_name
+from state.tables.stored_rows import stored_rows_name, stored_rows_path
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.followed_view import FollowedView
@@ -90,6 +96,32 @@ def test_the_old_rows_of_a_file_are_found_beside_those_that_have_left(
     for number in (1, 4, 2, 9, 3):
         view.correct({}, {("t", f"{number:02}"): chance.choice([None, random_rows(chance, 4)])})
         view.check()
+    view.materializer.close()
+
+
+def test_a_group_is_computed_again_of_rows_whose_commit_goes_on(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance, asked = random.Random(3), Event()
+    query = "SELECT k, max(i) AS m FROM (SELECT k, i FROM t UNION ALL SELECT k, i FROM u) GROUP BY k"
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query), ("t", "u"))
+    view.correct({(source, "a"): random_rows(chance, 40) for source in "tu"}, {})
+    changed, all_rows = ViewTable._changed, CorrectedRows.all
+
+    def late(table: ViewTable, *arguments: Any) -> lance.LanceDataset:
+        if table.location.url.endswith(stored_rows_path("u", 1)):
+            assert asked.wait(60)
+            time.sleep(0.5)
+        return changed(table, *arguments)
+
+    def asking(rows: CorrectedRows, *arguments: Any) -> EpochRows:
+        asked.set()
+        return all_rows(rows, *arguments)
+
+    monkeypatch.setattr(ViewTable, "_changed", late)
+    monkeypatch.setattr(CorrectedRows, "all", asking)
+    view.correct({("u", "b"): random_rows(chance, 5)}, {("t", "a"): None})
+    view.check()
     view.materializer.close()
 
 
