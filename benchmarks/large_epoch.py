@@ -30,7 +30,7 @@ from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.warm_up import warm_up
 from state.location import Location
 
-FIRST_ORDERS, WARM_EPOCHS, MEMORY_BYTES = 1_000_000, 2, 512 << 20
+FIRST_ORDERS, WARM_EPOCHS, MEMORY_BYTES = 1_000_000, 1, 512 << 20
 QUERIES = {"a grouping of orders and customers": JOINED, "the rows of a left join": VIEWS[LEFT]}
 _SAMPLE_S = 0.02
 

@@ -459,7 +459,8 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
         return dataset.to_table(columns=columns, limit=0, with_row_address=True)
     if len(keys) >= stored * (_SCAN_FROM_SHARE_OF_PART if stored <= _PART_ROWS else _SCAN_FROM_SHARE):
         rows = dataset.to_table(columns=list(dict.fromkeys([by, *columns])), with_row_address=True)
-        return rows.filter(pc.is_in(rows.column(by), value_set=keys)).select([*columns, _ADDRESS])
+        found = rows.filter(pc.is_in(rows.column(by), value_set=keys))
+        return found if by in columns else found.drop_columns(by)
     return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
 
 
