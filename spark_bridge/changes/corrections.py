@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import lance
 import pyarrow as pa
-from pyroaring import BitMap
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -177,9 +176,10 @@ class CorrectedRows:
         return brought if stored is self._after else taken
 
     def _taken(self, source: str) -> dict[int, list[int]] | None:
-        """Fragment → the positions of the rows that the corrections took, before; None if they are many.
+        """Fragment → the positions of the rows that the corrections took, before; None if they are many, or not known.
 
-        The deletions of the two versions tell them, without a scan of the fragments.
+        The deletions of the two versions tell them, without a scan of the fragments.  A fragment that is not there
+        after may have been merged with others before the corrections.
         """
         if source not in self._positions:
             self._positions[source] = self._positions_of(source)
@@ -192,12 +192,10 @@ class CorrectedRows:
         for number in self._fragments[source][0]:
             fragment = before.get_fragment(number)
             assert fragment is not None, "it is one of this version"
+            if number not in after:
+                return None
             deleted = deleted_rows(location, before, fragment)
-            if number in after:
-                gone = deleted_rows(location, later, after[number])
-            else:
-                gone = BitMap(range(fragment.metadata.physical_rows))
-            taken = (gone - deleted).to_array()
+            taken = (deleted_rows(location, later, after[number]) - deleted).to_array()
             most -= len(taken)
             if most < 0:
                 return None

@@ -128,7 +128,7 @@ VIEW_MUTANTS = (
         "old rows of a file are those at their first places",
         "spark_bridge/changes/corrections.py",
         (("each - deleted.rank(each) for each in taken", "each for each in taken"),),
-        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_found_beside_those_that_have_left",
+        shown_by=f"{_CORRECTED}::test_the_old_rows_of_a_file_are_read_without_a_scan",
     ),
     Mutant(
         "a fragment is scanned for the old rows of a file",

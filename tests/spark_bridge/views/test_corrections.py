@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes.corrections import CorrectedRows
+from spark_bridge.datasets import view_table
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.hand_over import dataset_frame
 from spark_bridge.hand_over.epoch_rows import EpochRows
@@ -63,29 +64,8 @@ def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: P
 def test_the_old_rows_of_a_file_are_read_without_a_scan(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = {("t", name): random_rows(random.Random(name), 9) for name in "abc"}
-    query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
-    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
-    view.correct(rows, {})
-    view.correct({}, {("t", "a"): random_rows(random.Random(4), 5)})
-    scanned, scan = [], dataset_frame._scan
-
-    def noting(dataset: Any, schema: Any, wanted: Any, of: Any) -> Any:
-        scanned.append([dataset.get_fragment(each).count_rows() for each in of.fragments])
-        return scan(dataset, schema, wanted, of)
-
-    monkeypatch.setattr(dataset_frame, "_scan", noting)
-    view.correct({}, {("t", "b"): random_rows(random.Random(5), 4), ("t", "a"): None})
-    assert [sum(each) for each in scanned] == [4], "the rows that come, which have fragments of their own"
-    monkeypatch.undo()
-    view.check()
-    view.materializer.close()
-
-
-def test_the_old_rows_of_a_file_are_found_beside_those_that_have_left(
-    local_spark: SparkSession, tmp_path: Path
-) -> None:
-    chance = random.Random(11)
+    """A fragment has the rows of several files, some of which have left."""
+    chance, scanned, scan = random.Random(11), [], dataset_frame._scan
     query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
     view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
     for number in range(20):
@@ -93,8 +73,35 @@ def test_the_old_rows_of_a_file_are_found_beside_those_that_have_left(
         view.materializer.tidy()
     fragments = view.open(view.root, view.views[stored_rows_name("t")]).get_fragments()
     assert max(each.count_rows() for each in fragments) > 9, "a fragment has the rows of several files"
+
+    def noting(dataset: Any, schema: Any, wanted: Any, of: Any) -> Any:
+        scanned.append([dataset.get_fragment(each).count_rows() for each in of.fragments])
+        return scan(dataset, schema, wanted, of)
+
     for number in (1, 4, 2, 9, 3):
-        view.correct({}, {("t", f"{number:02}"): chance.choice([None, random_rows(chance, 4)])})
+        scanned.clear()
+        new = random_rows(chance, 4)
+        with monkeypatch.context() as patched:
+            patched.setattr(dataset_frame, "_scan", noting)
+            view.correct({}, {("t", f"{number:02}"): new})
+        assert [sum(each) for each in scanned] == [4], "the rows that come, which have fragments of their own"
+        view.check()
+    view.materializer.close()
+
+
+def test_rows_that_were_tidied_before_a_correction_stay(
+    local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view_table, "_TIDY_EVERY_COMMITS", 1)
+    monkeypatch.setattr(view_table, "_FRAGMENT_FACTOR", 2)
+    chance = random.Random(12)
+    query = "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k"
+    view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", query))
+    for number in range(6):
+        view.correct({("t", f"{number}"): random_rows(chance, 9)}, {})
+        for _ in range(9):
+            view.materializer.tidy()
+        view.correct({}, {("t", f"{number // 2}"): random_rows(chance, 4)})
         view.check()
     view.materializer.close()
 
