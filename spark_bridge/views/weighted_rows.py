@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from spark_bridge.analysis.computed_leaves import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
@@ -43,7 +44,7 @@ class WeightedRows(RowView):
         super().__init__(catalyst, root, with_hash, None)
         self._changing = RowQuery(catalyst, with_hash, WEIGHT_FIELD)
         self._names, self._stored_names = [HASH_FIELD.name, *plan.schema.names], with_hash.schema.names
-        self._are_alone = True
+        self._are_alone = not any(isinstance(leaf, JoinPlan) and leaf.between for leaf in plan.computed.values())
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Takes out the rows that leave, and adds those that come.
@@ -62,8 +63,14 @@ class WeightedRows(RowView):
         if not len(hashes) and not has_rows(new):
             return self._version()
         stored = self._stored(hashes, gone)
-        left = without(stored, gone).select(self._stored_names)
-        present = pa.concat_tables([left, new]) if isinstance(new, pa.Table) else [*self._table.staged(left), *new]
+        if isinstance(new, pa.Table):
+            # Where rows of a side have expired, a row may leave that was not there, and come again.
+            is_touched = pc.is_in(new.column(HASH_FIELD.name), value_set=hashes)
+            left = without(pa.concat_tables([stored, new.filter(is_touched).select(self._names)]), gone)
+            present = pa.concat_tables([left.select(self._stored_names), new.filter(pc.invert(is_touched))])
+        else:
+            left = without(stored, gone).select(self._stored_names)
+            present = [*self._table.staged(left), *new]
         self._table.exchange(hashes, present)
         if before is not None:
             self.changes.note(ChangeSet(hashes, stored, self._added(present, before, self._names), before, begun))

@@ -630,7 +630,12 @@ VIEW_MUTANTS = (
     Mutant(
         "a row that stays is lost if its equal leaves",
         "spark_bridge/views/weighted_rows.py",
-        (("present = pa.concat_tables([left, new])", "present = new"),),
+        (
+            (
+                "pa.concat_tables([left.select(self._stored_names), ",
+                "pa.concat_tables([left.select(self._stored_names).slice(0, 0), ",
+            ),
+        ),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
     Mutant(
