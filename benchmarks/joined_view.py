@@ -13,8 +13,8 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from statistics import median
 
 import duckdb
@@ -146,15 +146,24 @@ def _with_file(path: str, rows: pa.Table) -> pa.Table:
     return rows.append_column(FILE_FIELD, files)
 
 
+@contextmanager
+def shown_to_spark(spark: SparkSession, tables: Mapping[str, pa.Table]) -> Iterator[None]:
+    """Spark's queries see these tables by their names."""
+    for name, rows in tables.items():
+        frame_of_table(spark, rows).createOrReplaceTempView(name)
+    yield
+    for name in tables:
+        spark.catalog.dropTempView(name)
+
+
 def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
     """Seconds in which Spark and DuckDB compute the joined groups from all rows in memory."""
     tables = {"orders": pa.concat_tables(view.orders), "customers": pa.concat_tables(view.regions.values())}
-    for name, rows in tables.items():
-        frame_of_table(spark, rows).createOrReplaceTempView(name)
-    started = time.perf_counter()
-    frame = spark.sql(JOINED)
-    expected = table_of_frame(frame, arrow_schema(frame.schema))
-    by_spark = time.perf_counter() - started
+    with shown_to_spark(spark, tables):
+        started = time.perf_counter()
+        frame = spark.sql(JOINED)
+        expected = table_of_frame(frame, arrow_schema(frame.schema))
+        by_spark = time.perf_counter() - started
     connection = duckdb.connect()
     for name, rows in tables.items():
         connection.register(name, rows)
@@ -162,8 +171,6 @@ def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
     found = connection.sql(JOINED).to_arrow_table()
     by_duckdb = time.perf_counter() - started
     assert found.num_rows == expected.num_rows, "both have every region"
-    for name in tables:
-        spark.catalog.dropTempView(name)
     return by_spark, by_duckdb
 
 

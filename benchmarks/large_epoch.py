@@ -22,9 +22,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from benchmarks.command import run_benchmark
-from benchmarks.joined_view import JOINED, LEFT, VIEWS, Followed
+from benchmarks.joined_view import JOINED, LEFT, VIEWS, Followed, shown_to_spark
 from benchmarks.result import TIMES, Number, Result, Row, Table
-from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.warm_up import warm_up
@@ -68,14 +67,10 @@ def measured() -> Iterator[Growth]:
 def batch_s(spark: SparkSession, view: Followed, query: str) -> float:
     """Seconds in which Spark joins the orders of the last epoch with all customers, and writes nothing."""
     tables = {"orders": view.orders[-1], "customers": pa.concat_tables(view.regions.values())}
-    for name, rows in tables.items():
-        frame_of_table(spark, rows).createOrReplaceTempView(name)
-    started = time.perf_counter()
-    spark.sql(query).write.format("noop").mode("overwrite").save()
-    seconds = time.perf_counter() - started
-    for name in tables:
-        spark.catalog.dropTempView(name)
-    return seconds
+    with shown_to_spark(spark, tables):
+        started = time.perf_counter()
+        spark.sql(query).write.format("noop").mode("overwrite").save()
+        return time.perf_counter() - started
 
 
 def measure(options: argparse.Namespace) -> Result:

@@ -7,9 +7,11 @@ from threading import Lock
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id
+from state.tables.stored_rows import WEIGHT_FIELD
 
 FEW_BYTES = 2 << 20
 """Rows up to this size need no job and no plan, see `spark_bridge.catalyst.compiled_rows`."""
@@ -48,6 +50,11 @@ class LeafRows:
             if self._frame is None:
                 self._frame = self._make()
             return self._frame
+
+
+def with_weight(rows: DataFrame, weight: int) -> DataFrame:
+    """The rows with a weight, in the last column."""
+    return rows.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("bigint"))
 
 
 Leaves = Mapping[str, LeafRows | None]

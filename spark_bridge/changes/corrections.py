@@ -15,7 +15,7 @@ from actors.protocol.blocks import Correction, StoredBlock
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
@@ -228,4 +228,4 @@ def _with_weight(spark: SparkSession, rows: LeafRows | None, weight: int) -> Lea
     if rows.few is not None:
         weights = pa.repeat(pa.scalar(weight, WEIGHT_FIELD.type), rows.few.num_rows)
         return LeafRows.of_table(spark, rows.few.append_column(WEIGHT_FIELD, weights))
-    return LeafRows.of_frame(rows.frame.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("long")))
+    return LeafRows.of_frame(with_weight(rows.frame, weight))

@@ -9,7 +9,6 @@ from functools import cached_property
 import lance
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
@@ -29,7 +28,6 @@ from spark_bridge.work_cost import count
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import WEIGHT_FIELD
 
 _PARTITION_BYTES = 16 << 20
 _AT_ONCE_BYTES = 32 << 20
@@ -163,8 +161,3 @@ class Parents:
         at_once = TASKS_A_CORE * int(self.catalyst.spark.sparkContext.defaultParallelism)
         partitions = min(at_once, nbytes // _PARTITION_BYTES)
         return self.catalyst if partitions <= 1 else self.catalyst.of_session_with(partitions)
-
-
-def with_weight(rows: DataFrame, weight: int) -> DataFrame:
-    """The rows with a weight, in the last column."""
-    return rows.withColumn(WEIGHT_FIELD.name, F.lit(weight).cast("bigint"))

@@ -10,8 +10,8 @@
     beside_rows                     the changed rows of a query over rows with single values beside them
     timed_rows                      the changed rows of a filter by the time: those that it has reached since
 
-Invariants: what a module calls changed is the difference of its rows before and after the epoch, as bags: no row comes
-and leaves at once without a reason, and none leaves that was not there.
+Invariants: what a module calls changed is the difference of its rows before and after the epoch, as bags, and none
+leaves that was not there; but of a join whose rows expire, one may leave that was not there, and come again.
 
 The rooms `views` and `materializer` use it.
 """

@@ -130,10 +130,12 @@ class LargeSide:
         rows = LeafRows.of_table(self._parents.catalyst.spark, self.gone.select([_JOIN])).frame
         return rows.union(self._new_with([_JOIN]).frame) if self.has_new else rows
 
-    def with_staying(self, changed: LeafRows, beside: LargeSide) -> LeafRows:
-        """Changed rows, and those that stay beside changed rows of the other side."""
-        is_beside = beside.has_new or beside.gone.num_rows
-        return self._together(changed, self.staying_beside(beside)) if is_beside else changed
+    def changed_beside(self, other: LargeSide) -> tuple[LeafRows, LeafRows]:
+        """The rows that leave and those that come, with those that stay beside changed rows of the other."""
+        if not other.has_new and not other.gone.num_rows:
+            return self.leaving(), self.coming()
+        staying = self.staying_beside(other)
+        return self._together(self.leaving(), staying), self._together(self.coming(), staying)
 
     def _without_key(self, *, after: bool) -> LeafRows:
         if not after:
@@ -149,7 +151,8 @@ class LargeSide:
         return self._parents.all_at(version, columns, _with(hashes))[0]
 
     def _staying(self, columns: list[str], hashes: pa.Array | None) -> LeafRows:
-        return self._parents.staying(self._name, columns, None if hashes is None else _with(hashes))[0]
+        wanted = None if hashes is None else _with(hashes)
+        return self._parents.staying(self._name, columns, wanted)[0]
 
     def _new_with(self, columns: list[str]) -> LeafRows:
         return self._parents.new(self._name, columns)
@@ -184,10 +187,10 @@ def terms(kind: JoinKind, left: LargeSide, right: LargeSide) -> Iterator[tuple[i
         yield -1, left.world(after=False, beside=right), right.world(after=False, beside=left)
         yield 1, left.world(after=True, beside=right), right.world(after=True, beside=left)
     else:
-        gone, new = left.with_staying(left.leaving(), right), left.with_staying(left.coming(), right)
+        gone, new = left.changed_beside(right)
         yield -1, gone, right.before(_of_both(left.gone_hashes, right.hashes))
         yield 1, new, right.after(_of_both(left.new_hashes, right.hashes))
 
 
-def _with(hashes: pa.Array | None) -> WantedRows:
-    return WantedRows(values={} if hashes is None else {_JOIN: hashes})
+def _with(hashes: pa.Array) -> WantedRows:
+    return WantedRows(values={_JOIN: hashes})

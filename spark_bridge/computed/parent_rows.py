@@ -22,9 +22,9 @@ from spark_bridge.analysis.computed_leaves import (
 )
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
-from spark_bridge.changes.parents import Parents, with_weight
+from spark_bridge.changes.parents import Parents
 from spark_bridge.computed.beside_rows import BesideRows
 from spark_bridge.computed.joined_rows import JoinedRows
 from spark_bridge.computed.limited_rows import LimitedRows

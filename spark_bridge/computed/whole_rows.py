@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.computed_leaves import ROWS, WholePlan
-from spark_bridge.catalyst.leaves import LeafRows, graft
+from spark_bridge.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
@@ -70,7 +70,7 @@ class WholeRows:
 
 def _difference(before: DataFrame, after: DataFrame, columns: list[str]) -> DataFrame:
     """The rows that are in one of both more often than in the other, each with its weight, -1 or 1."""
-    both = before.withColumn(_WEIGHT, F.lit(-1)).union(after.withColumn(_WEIGHT, F.lit(1)))
+    both = with_weight(before, -1).union(with_weight(after, 1))
     names = [quoted_name(each) for each in columns]
     net = both.groupBy(*names).agg(F.sum(_WEIGHT).alias(_WEIGHT)).where(F.col(_WEIGHT) != 0)
     sign = F.signum(_WEIGHT).cast("bigint")

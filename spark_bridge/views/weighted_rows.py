@@ -44,7 +44,9 @@ class WeightedRows(RowView):
         super().__init__(catalyst, root, with_hash, None)
         self._changing = RowQuery(catalyst, with_hash, WEIGHT_FIELD)
         self._names, self._stored_names = [HASH_FIELD.name, *plan.schema.names], with_hash.schema.names
-        self._are_alone = not any(isinstance(leaf, JoinPlan) and leaf.between for leaf in plan.computed.values())
+        # Where rows of a side have expired, a row may leave that was not there, and come again.
+        self._expires = any(isinstance(leaf, JoinPlan) and leaf.between for leaf in plan.computed.values())
+        self._are_alone = not self._expires
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Takes out the rows that leave, and adds those that come.
@@ -53,7 +55,7 @@ class WeightedRows(RowView):
             CommitRefusedError: another process has written to the view.
         """
         changed = self._changing.over(rows.both(self._plan, weighted=True))
-        if rows.are_large(self._plan):
+        if rows.are_large(self._plan) and not self._expires:
             gone, new = self._gone_and_new_by_tasks(changed)
         else:
             gone, new = _gone_and_new(changed.table())
@@ -64,7 +66,6 @@ class WeightedRows(RowView):
             return self._version()
         stored = self._stored(hashes, gone)
         if isinstance(new, pa.Table):
-            # Where rows of a side have expired, a row may leave that was not there, and come again.
             is_touched = pc.is_in(new.column(HASH_FIELD.name), value_set=hashes)
             left = without(pa.concat_tables([stored, new.filter(is_touched).select(self._names)]), gone)
             present = pa.concat_tables([left.select(self._stored_names), new.filter(pc.invert(is_touched))])

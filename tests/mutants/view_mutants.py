@@ -82,8 +82,8 @@ VIEW_MUTANTS = (
         _LARGE,
         (
             (
-                "left.with_staying(left.leaving(), right), left.with_staying(left.coming(), right)",
-                "left.leaving(), left.coming()",
+                "gone, new = left.changed_beside(right)",
+                "gone, new = left.leaving(), left.coming()",
             ),
         ),
         shown_by=f"{_IN_NO_TABLE}[left]",
