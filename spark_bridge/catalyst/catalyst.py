@@ -498,7 +498,7 @@ class Catalyst:
         """The plan after one rule of Spark's optimizer."""
         return self.singleton(f"catalyst.optimizer.{rule}").apply(plan)
 
-    def leaves(self, plan: Plan) -> list[Plan]:
+    def leaves(self, plan: Plan | PhysicalPlan) -> list[Plan]:
         """The operators without children, those of subqueries left out."""
         return self.items(plan.collectLeaves())
 

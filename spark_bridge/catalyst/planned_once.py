@@ -7,7 +7,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from spark_bridge.catalyst.arrow_frames import table_of_rows
-from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.catalyst.catalyst import Catalyst, Plan, simple_name
 from spark_bridge.catalyst.compiled_rows import compiled_rows
 from spark_bridge.catalyst.driver_plan import driver_plan
 from spark_bridge.catalyst.leaves import LeafRows
@@ -26,6 +26,8 @@ class PlannedOnce:
         self._catalyst = catalyst
         [leaf] = catalyst.leaves(plan)
         self._plan = catalyst.physical_plan(catalyst.over_unseen_rows(plan))
+        # Where no row can pass a filter, Spark has put a leaf without rows in the place of the one below.
+        self._reads_leaf = [simple_name(each) for each in catalyst.leaves(self._plan)] == ["RDDScanExec"]
         self._output, self._struct = leaf.output(), plan.schema()
         self._names = [each.name() for each in catalyst.items(self._output)]
         self._leaf_rows = RowChain(catalyst, leaf, [], leaf.schema())
@@ -38,6 +40,8 @@ class PlannedOnce:
     def table(self, rows: pa.Table, schema: pa.Schema) -> pa.Table:
         """The result over rows, see `RowChain.table`."""
         catalyst = self._catalyst
+        if not self._reads_leaf:
+            return table_of_rows(catalyst.spark, catalyst.rows_of_physical(self._plan), self._struct, schema)
         leaf = LeafRows.of_table(catalyst.spark, rows.select(self._names))
         if leaf.few is not None and self._in_driver is not None:
             return self._in_driver.table(leaf.few, schema)

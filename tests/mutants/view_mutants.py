@@ -17,6 +17,7 @@ _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
+_PLANNED_ONCE = "tests/spark_bridge/catalyst/test_planned_once.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _LIMITS = "tests/spark_bridge/views/test_limits.py"
 _VALUES = "tests/spark_bridge/views/test_single_values.py"
@@ -65,6 +66,12 @@ _LARGE, _LARGE_JOINS = "spark_bridge/computed/large_sides.py", "tests/spark_brid
 _IN_NO_TABLE = f"{_LARGE_JOINS}::test_many_new_rows_of_a_join_are_in_no_table"
 
 VIEW_MUTANTS = (
+    Mutant(
+        "groups pass a filter that is never true",
+        "spark_bridge/catalyst/planned_once.py",
+        (("        if not self._reads_leaf:\n", "        if not self._output:\n"),),
+        shown_by=f"{_PLANNED_ONCE}::test_a_filter_that_is_never_true_passes_no_row",
+    ),
     Mutant(
         "many new rows of both sides meet twice",
         _LARGE,

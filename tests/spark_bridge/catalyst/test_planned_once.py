@@ -67,3 +67,13 @@ def test_other_operators_have_a_physical_plan_that_is_made_once(local_spark: Spa
         for present in (rows(count), rows(3)):
             expected = table_of_frame(frame_of_table(local_spark, present).selectExpr(*expressions), schema)
             assert made.table(present, schema).equals(expected)
+
+
+@pytest.mark.parametrize("count", few([0, 3, 50_000], 3), ids=["none", "few", "by a file"])
+def test_a_filter_that_is_never_true_passes_no_row(local_spark: SparkSession, count: int) -> None:
+    for where in ("CAST(NULL AS string) IS NOT NULL", "i < 1 AND i IS NULL", "false"):
+        made, schema = query(local_spark, "k", "i + 1 AS next", where=where)
+        assert made.table(rows(count), schema).equals(schema.empty_table())
+    local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")
+    made, schema = query(local_spark, "shouted(k) AS s", where="false")
+    assert made.table(rows(count), schema).equals(schema.empty_table())
