@@ -335,8 +335,8 @@ class Pipeline:
                 every `refresh_interval_s` seconds, and above 0 also one that would read all of its rows in an epoch;
                 `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
                 shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
-                window of event time once, when the watermark has passed its end; `expire="by_watermark"` lets the
-                rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
+                window or session of event time once, when the watermark has passed its end; `expire="by_watermark"`
+                lets the rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
                 `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did; in a view
                 without a join, rows more than 7 days before the watermark do not count, and leave.
 

@@ -279,6 +279,18 @@ class AggregatePlan:
         """See `MergePlan.merge`."""
         return self._merge.merge(partials, stored)
 
+    def merge_groups(self, groups: pa.Table, into: pa.Table) -> pa.Table:
+        """Groups, in their order, with the partials of others too; all have partials that are stored apart.
+
+        Args:
+            groups: as they are stored.
+            into: others with the same keys.
+        """
+        grouping, parts = groups.select([KEY_COLUMN, *self.grouping_names]), [groups] * len(self._schemas)
+        merged = self._merge.merge(EpochPartials(grouping, parts, _COUNTED_VALUES.empty_table()), into)
+        assert merged.state is not None, "they are stored apart"
+        return merged.state
+
     @property
     def grouping_names(self) -> list[str]:
         """The columns of the grouping in partials, and in partials that are stored apart."""

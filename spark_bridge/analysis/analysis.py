@@ -50,7 +50,7 @@ from spark_bridge.catalyst.joined_form import (
     without_constant_sides,
     without_order,
 )
-from spark_bridge.catalyst.session_windows import with_sessions
+from spark_bridge.catalyst.session_windows import session_positions, with_sessions
 from spark_bridge.catalyst.single_values import (
     SingleRows,
     ValueJoins,
@@ -127,7 +127,6 @@ class _Analysis:
         self._leaves: dict[int, str] = {}
         self._computed: dict[str, ComputedLeaf] = {}
         self._named: tuple[str, ...] = ()
-        self._has_sessions = False
         self._check = ExpressionCheck(self._name, self._catalyst)
 
     def view_plan(self) -> ViewPlan:
@@ -181,7 +180,7 @@ class _Analysis:
             self._require_followed(plan, view_class, parents | inner)
             if self._definition.emit == "on_close":
                 closing = self._closing(plan, view_class, {**parents, **inner})
-                reason += f", and shows a group when the watermark of {closing.source} has passed its window"
+                reason += f", and shows a group when the watermark of {closing.source} has passed its {closing.what}"
             reason += _inner_text(cut.views)
             if aging is not None:
                 reason += (
@@ -224,9 +223,6 @@ class _Analysis:
         Raises:
             ViewError: it has none, or they cannot be closed; with what to write instead.
         """
-        if self._has_sessions:
-            advice = "leave emit out, and filter by session_window.end when reading"
-            raise self._cannot_close("a late row may put two of its sessions together", advice)
         used = self._used(plan)
         if view_class != "aggregate" or parents or len(used) != 1:
             raise self._cannot_close(
@@ -243,9 +239,10 @@ class _Analysis:
             advice = 'declare the source with metadata=("path", "row"), by which late rows are kept'
             raise self._cannot_close(f"source {source} has no {PATH} and {ROW}", advice)
         aggregate, column = aggregate_of(plan), self._event_times[source]
-        windows = window_positions(self._catalyst, aggregate)
+        sessions = session_positions(self._catalyst, aggregate)
+        windows = [*window_positions(self._catalyst, aggregate), *sessions]
         if len(windows) != 1 or window_time(self._catalyst, aggregate, windows[0], self._leaves) != (source, column):
-            advice = f"group by window({column}, '10 minutes'), with the column as it is"
+            advice = f"group by window({column}, '10 minutes') or session_window, with the column as it is"
             raise self._cannot_close(f"it does not group by one window of the event time {column}", advice)
         if has_grouping_sets(self._catalyst, aggregate):
             advice = "group by all keys, and let another view group the rows of this one"
@@ -255,7 +252,7 @@ class _Analysis:
         rows = {str(each.name()) for each in self._catalyst.items(aggregate.child().output())}
         if not {PATH, ROW} <= rows:
             raise self._cannot_close("its rows are those of a subquery", "put its WHERE into the view")
-        return Closing(source, windows[0])
+        return Closing(source, windows[0], column if sessions else None)
 
     def _expiries(self, parents: Collection[str]) -> dict[str, Expiry]:
         """Hidden view → when its rows leave, of each side of a join with bounds; there is one such join at least.
@@ -630,9 +627,8 @@ class _Analysis:
         if self._drops_duplicates(plan):
             plan = self._catalyst.without_duplicates(plan)
         if simple_name(plan) == "Aggregate":
-            in_sessions = with_sessions(self._catalyst, plan)
-            self._has_sessions |= in_sessions is not plan
-            plan = in_sessions
+            # A view that shows closed sessions puts them together itself.
+            plan = plan if self._definition.emit is not None else with_sessions(self._catalyst, plan)
         return plan
 
     def _require_own_leaves(self, plan: Plan) -> None:

@@ -71,8 +71,8 @@ class ViewDefinition:
         cascade: whether, if it replaces a stored view, the views that read it are built anew with it.
         on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
             without those rows, and the catalog lists the files.
-        emit: `"on_close"` shows a group of a window of event time once, when the watermark has passed its end, and
-            never changes it.
+        emit: `"on_close"` shows a group of a window or session of event time once, when the watermark has passed its
+            end, and never changes it.
         expire: `"by_watermark"` lets rows of a join leave its state when the watermark tells that no partner comes.
         ttl: a duration: rows of a join are partners only if their event times are at most so far apart, and leave as
             with `expire`.  Without a join, rows whose event time is further before the watermark do not count, and

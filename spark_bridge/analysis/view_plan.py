@@ -20,15 +20,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Closing:
-    """The windows of a view that shows a group when its window closes.
+    """The windows of a view that shows a group when its window, or its session, closes.
 
     Args:
         source: the source whose watermark closes them.
         position: of the window in the grouping.
+        session_time: the event time that sessions are of; None for other windows.
     """
 
     source: str
     position: int
+    session_time: str | None = None
+
+    @property
+    def what(self) -> str:
+        """What closes, for people."""
+        return "window" if self.session_time is None else "session"
 
 
 @dataclass(frozen=True)
@@ -174,8 +181,11 @@ class ViewPlan:
                 met, over = self._met()
                 cost = f"{met}one Spark job over {over}; a look-up and an upsert of the groups that they touch"
                 if self.closing is not None:
-                    stored += ", of closed windows; apart, the partials of open ones"
-                    cost += "; the groups whose windows the watermark closes are moved to the rows"
+                    what = self.closing.what
+                    stored += f", of closed {what}s; apart, the partials of open ones"
+                    if self.closing.session_time is not None:
+                        cost += ", whose open sessions are put together with those of the rows"
+                    cost += f"; the groups whose {what}s the watermark closes are moved to the rows"
             case "full":
                 stored = f"the rows ({columns}) of the last recomputation, and the epoch that they reflect"
                 cost = (

@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from threading import Lock
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from actors.schemas.ddl import quoted_name
+from actors.sources.event_time import event_times_us
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, attribute_id
 from state.tables.stored_rows import WEIGHT_FIELD
@@ -50,6 +53,24 @@ class LeafRows:
             if self._frame is None:
                 self._frame = self._make()
             return self._frame
+
+    def parted(self, spark: SparkSession, column: str, time_us: int) -> tuple[LeafRows | None, LeafRows]:
+        """The rows before a time, None if it is known that there are none, and the others.
+
+        Args:
+            spark: the session of the rows.
+            column: a timestamp or a date, never null; a time without a zone counts as UTC.
+            time_us: the time, in microseconds since 1970.
+        """
+        if self.few is None:
+            is_before = F.unix_micros(F.col(quoted_name(column)).cast("timestamp")) < time_us
+            return LeafRows.of_frame(self.frame.where(is_before)), LeafRows.of_frame(self.frame.where(~is_before))
+        before = pc.less(event_times_us(self.few.column(column)), time_us)
+        if not pc.any(before).as_py():
+            return None, self
+        rows = (self.few.filter(each) for each in (before, pc.invert(before)))
+        early, others = (LeafRows.of_table(spark, each) for each in rows)
+        return early, others
 
 
 def with_weight(rows: DataFrame, weight: int) -> DataFrame:

@@ -30,9 +30,7 @@ from spark_bridge.catalyst.catalyst import (
     parts_of,
     simple_name,
 )
-
-_MARK = "spark.sessionWindow"
-"""Spark's mark of a column that `session_window` makes."""
+from spark_bridge.catalyst.time_windows import SESSION_MARK
 
 _ENDS_BEFORE, _BEGINS, _START, _END = (f"__sw_session_{name}" for name in ("before", "begins", "start", "end"))
 
@@ -104,10 +102,16 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     return catalyst.aggregate([catalyst.rewrite(each, merged_in) for each in grouping], results, rows)
 
 
-def _session(catalyst: Catalyst, aggregate: Plan) -> Expression | None:
-    """The column of an Aggregate's grouping that has the session of each row alone, if any."""
+def session_positions(catalyst: Catalyst, aggregate: Plan) -> list[int]:
+    """The positions of the columns in the grouping of an Aggregate that have the session of each row alone."""
     grouping = catalyst.items(aggregate.groupingExpressions())
-    return next((each for each in grouping if is_attribute(each) and each.metadata().contains(_MARK)), None)
+    return [at for at, each in enumerate(grouping) if is_attribute(each) and each.metadata().contains(SESSION_MARK)]
+
+
+def _session(catalyst: Catalyst, aggregate: Plan) -> Expression | None:
+    """The first of these columns, if there is one."""
+    positions = session_positions(catalyst, aggregate)
+    return aggregate.groupingExpressions().apply(positions[0]) if positions else None
 
 
 def _in_sessions(

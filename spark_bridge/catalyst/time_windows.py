@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 
-_MARK = "spark.timeWindow"
-"""Spark's mark of a column that `window` makes."""
+_MARK, SESSION_MARK = "spark.timeWindow", "spark.sessionWindow"
+"""Spark's marks of the columns that `window` and `session_window` make."""
 
 _COUNTED = "PreciseTimestampConversion"
 
@@ -30,7 +30,7 @@ def has_grouping_sets(catalyst: Catalyst, aggregate: Plan) -> bool:
 def window_time(
     catalyst: Catalyst, aggregate: Plan, position: int, leaves: Mapping[int, str]
 ) -> tuple[str, str] | None:
-    """The source and its column that a window is of; None if it is of a computed value.
+    """The source and its column that a window, or a session, is of; None if it is of a computed value.
 
     Args:
         catalyst: of the session.
@@ -43,6 +43,9 @@ def window_time(
     if made is None:
         return None
     plan, value = made
+    if simple_name(value) == "CreateNamedStruct" and window.metadata().contains(SESSION_MARK):
+        # Its end is that time and the gap, which a column may tell.
+        value = catalyst.items(value.children())[1]
     times = {attribute_id(each) if is_attribute(each) else None for each in _times(catalyst, value)}
     [time] = times if len(times) == 1 else {None}
     return None if time is None else column_origin(catalyst, plan, time, leaves)

@@ -2,7 +2,7 @@
 
     recorded_views                                    the views that each epoch creates, shows and ends
     incremental_views  append_view, aggregate_view    each epoch's rows and corrections
-                       closing_view                   groups that are shown when their window closes
+                       closing_view                   groups that are shown when their window, or session, closes
                        expiring_rows                  rows that leave by watermarks: sides of joins, time to live
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, aggregate_view   the changes of other views

@@ -5,11 +5,15 @@
 
 The version of the view records the watermark up to which its windows are closed.  A row of a window that was closed
 before its epoch is late: it changes nothing, and is handed out to be kept with its file.
+
+A session may get longer as long as rows of its time may come.  So it closes when the watermark is after its end, and a
+row is late if it happened before the watermark; no row in time then touches a closed session.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -17,16 +21,21 @@ import pyarrow.compute as pc
 
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.event_time import event_times_us
-from spark_bridge.aggregation.merge_plan import EpochPartials
+from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
+from spark_bridge.aggregation.session_merge import together
+from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.leaves import graft
+from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, state_path, time_in_sql, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
-from state.tables.group_key import KEY_COLUMN
+from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 from state.tables.records import ViewVersion
 
 
@@ -38,6 +47,8 @@ class ClosingView(AggregateView):
         root: the directory of the pipeline.
         plan: of the view.
     """
+
+    _closes_at = "<="
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         super().__init__(catalyst, root, plan)
@@ -61,10 +72,9 @@ class ClosingView(AggregateView):
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view; no row of it is late."""
         merged = self._plan.merge(self._partials(rows), None)
-        assert merged.state is not None, "open groups are stored apart"
         self._path, self._state_path = view_path(self._name, epoch), state_path(self._name, epoch)
         self._table = ViewTable.create(self._root.child(self._path), merged.result.schema.empty_table())
-        self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        self._state = ViewTable.create(self._root.child(self._state_path), self._opened(merged))
         self._close(rows)
         return self._version(self._table)
 
@@ -82,12 +92,7 @@ class ClosingView(AggregateView):
         """
         assert self._table is not None and self._state is not None, "create or open comes first"
         if rows.frames.get(self._source) is not None:
-            partials = self._on_time(self._partials(rows), rows)
-            if partials.groups.num_rows:
-                stored, _ = self._look_up(partials.groups.column(KEY_COLUMN))
-                merged = self._plan.merge(partials, stored)
-                assert merged.state is not None, "open groups are stored apart"
-                self._state.upsert(merged.state)
+            self._merge_in_time(rows)
         self._close(rows)
         return self._version(self._table)
 
@@ -95,6 +100,19 @@ class ClosingView(AggregateView):
         """The late rows since the last call."""
         late, self._late = self._late, []
         return late
+
+    def _opened(self, merged: MergedGroups) -> pa.Table:
+        """New groups as they are stored while they are open."""
+        assert merged.state is not None, "open groups are stored apart"
+        return merged.state
+
+    def _merge_in_time(self, rows: EpochRows) -> None:
+        """Merges the rows of open groups into them; the others are late."""
+        assert self._state is not None
+        partials = self._on_time(self._partials(rows), rows)
+        if partials.groups.num_rows:
+            stored, _ = self._look_up(partials.groups.column(KEY_COLUMN))
+            self._state.upsert(self._opened(self._plan.merge(partials, stored)))
 
     def _on_time(self, partials: EpochPartials, rows: EpochRows) -> EpochPartials:
         """The partials of the groups that are open; the rows of the others are late."""
@@ -117,18 +135,97 @@ class ClosingView(AggregateView):
         assert self._table is not None and self._state is not None
         self._closed = watermark
         kind = self._state.schema.field(self._plan.grouping_names[self._position]).type.field("end").type
-        end = time_in_sql(watermark, kind)
-        groups = self._state.rows_where(f"`{self._plan.grouping_names[self._position]}`.`end` <= {end}")
+        name = self._plan.grouping_names[self._position]
+        groups = self._take_open(f"`{name}`.`end` {self._closes_at} {time_in_sql(watermark, kind)}")
         if groups.num_rows == 0:
             return
         merged = self._plan.result_of(groups)
         keys = groups.column(KEY_COLUMN)
         if merged.num_rows:
             self._table.append(merged)
-        self._state.delete(keys.combine_chunks())
         if self.changes.is_kept:
             after = merged.select([KEY_COLUMN, *self._view.schema.names])
             self.changes.note(ChangeSet(keys.combine_chunks(), after.slice(0, 0), after))
 
+    def _take_open(self, condition: str) -> pa.Table:
+        """Takes the open groups that fulfil a condition of SQL out of the state."""
+        assert self._state is not None
+        groups = self._state.rows_where(condition)
+        if groups.num_rows:
+            self._state.delete(groups.column(KEY_COLUMN).combine_chunks())
+        return groups
+
     def _version(self, table: ViewTable) -> ViewVersion:
         return replace(super()._version(table), progress=json.dumps({"closed": self._closed, "late": self._num_late}))
+
+
+class ClosingSessions(ClosingView):
+    """Maintains a view of sessions that close.
+
+    Open sessions are stored by the text of their other keys: an epoch looks up those that its rows may touch.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+        plan: of the view; each row has the session of itself alone.
+    """
+
+    _closes_at = "<"
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        super().__init__(catalyst, root, replace(plan, plan=with_all_sessions(catalyst, plan.plan)))
+        assert plan.closing is not None and plan.closing.session_time is not None, "it groups by sessions"
+        self._time = plan.closing.session_time
+        rows = aggregate_of(plan.plan).child()
+        output = {str(each.name()): each for each in catalyst.items(rows.output())}
+        self._rows = catalyst.analyse(catalyst.project([output[name] for name in [PATH, ROW, *self._used]], rows))
+
+    def _opened(self, merged: MergedGroups) -> pa.Table:
+        """New sessions as they are stored while they are open."""
+        sessions = super()._opened(merged)
+        others = [name for name in self._plan.grouping_names if name != self._session]
+        return _keyed(sessions, [sessions.column(name) for name in others])
+
+    def _merge_in_time(self, rows: EpochRows) -> None:
+        """Puts the sessions of rows that are in time together with open ones; the other rows are late."""
+        assert self._state is not None
+        new = self._opened(self._plan.merge(self._partials(self._without_late(rows)), None))
+        if new.num_rows == 0:
+            return
+        keys = new.column(KEY_COLUMN).combine_chunks().unique()
+        stored = self._state.rows_of(keys, new.schema.names).select(new.schema.names).cast(new.schema)
+        whole = together(pa.concat_tables([stored, new]), self._session, self._plan.merge_groups)
+        self._state.exchange(keys, whole)
+
+    def _without_late(self, rows: EpochRows) -> EpochRows:
+        leaf = rows.frames[self._source]
+        if self._closed is None or leaf is None:
+            return rows
+        late, in_time = leaf.parted(self._catalyst.spark, self._time, self._closed)
+        if late is not None:
+            self._view.timestamps.set_time(rows.time_us)
+            plan = graft(self._catalyst, self._rows, self._view.leaves, {self._source: late})
+            found = table_of_frame(self._catalyst.frame(plan), self._catalyst.arrow_schema(plan))
+            if found.num_rows:
+                what = "sessions of its time may be closed"
+                self._late.append(LateRows(self._name, self._source, self._closed, found, what))
+                self._num_late += found.num_rows
+        return replace(rows, frames={**rows.frames, self._source: in_time})
+
+    def _take_open(self, condition: str) -> pa.Table:
+        assert self._state is not None
+        sessions = self._state.rows_where(condition)
+        if sessions.num_rows:
+            self._state.delete_where(condition)
+        return _keyed(sessions, [sessions.column(name) for name in self._plan.grouping_names])
+
+    @property
+    def _session(self) -> str:
+        """The column of the state with the sessions."""
+        return self._plan.grouping_names[self._position]
+
+
+def _keyed(groups: pa.Table, by: Sequence[pa.ChunkedArray]) -> pa.Table:
+    """The groups with the texts of these columns as their keys."""
+    keys = group_keys(by) if by and groups.num_rows else pa.array([GLOBAL_KEY] * groups.num_rows, pa.string())
+    return groups.set_column(groups.schema.get_field_index(KEY_COLUMN), KEY_FIELD, keys)

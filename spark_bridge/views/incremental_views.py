@@ -17,7 +17,7 @@ from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_be
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
-from spark_bridge.views.closing_view import ClosingView
+from spark_bridge.views.closing_view import ClosingSessions, ClosingView
 from spark_bridge.views.expiring_rows import AgingRows, ExpiringRows
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import View
@@ -54,7 +54,8 @@ class IncrementalViews:
         if plan.expiry is not None:
             return (AgingRows if plan.expiry.ages else ExpiringRows)(self._catalyst, self._root, plan)
         if plan.closing is not None:
-            return ClosingView(self._catalyst, self._root, plan)
+            kind = ClosingView if plan.closing.session_time is None else ClosingSessions
+            return kind(self._catalyst, self._root, plan)
         return (AppendView if plan.view_class == "append" else AggregateView)(self._catalyst, self._root, plan)
 
     def declare(self, plans: Mapping[str, ViewPlan], shared: SharedViews, read: Collection[str] = ()) -> None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
@@ -24,7 +24,7 @@ from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_i
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.catalyst.epoch_timestamps import with_time
 from spark_bridge.catalyst.joined_form import with_joins, without_order
-from spark_bridge.catalyst.session_windows import with_all_sessions
+from spark_bridge.catalyst.session_windows import session_positions, with_all_sessions, with_sessions
 from spark_bridge.catalyst.time_bounds import with_bounds
 from spark_bridge.catalyst.time_windows import window_positions
 from spark_bridge.session.spark_errors import one_line
@@ -41,7 +41,7 @@ class Followed:
     Args:
         late: source → `_path`, `_row` and `MISSED` of the rows that came too late for the view.
         closes: whether it shows a group when its window closes.  Then a late row counts in the windows that end after
-            the watermark that it missed; else it does not count.
+            the watermark that it missed, but in no session; else it does not count.
         closed_us: the watermark up to which its windows are closed, in microseconds since 1970; None before the first.
         num_late: the number of its late rows, one for each window; to be found among those of `late`.
         ttl_us: rows of a join are partners only if their event times are at most so far apart.
@@ -179,7 +179,7 @@ def _young(rows: DataFrame, followed: Followed, source: str) -> DataFrame:
 
 
 def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Followed) -> Plan:
-    """The plan over the rows of closed windows alone, without those that were late for their window.
+    """The plan over the rows of closed windows or sessions alone, without those that were late for them.
 
     Raises:
         ViewError: late rows are missing.
@@ -188,15 +188,16 @@ def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Foll
     if simple_name(plan) != "Aggregate":
         below = [_of_closed_windows(catalyst, name, each, followed) for each in children]
         return catalyst.with_children(plan, below) if children else plan
-    window = plan.groupingExpressions().apply(window_positions(catalyst, plan)[0])
-    end = F.unix_micros(catalyst.column(window).getField("end").cast("timestamp"))
+    sessions = session_positions(catalyst, plan)
+    [position] = sessions or window_positions(catalyst, plan)
+    end = _end(catalyst, plan, position)
     rows = catalyst.frame(children[0])
     if followed.num_late:
         columns = {str(each.name()): catalyst.column(each) for each in catalyst.items(children[0].output())}
         late = frame_of_table(catalyst.spark, pa.concat_tables(followed.late.values()))
         late = late.toDF(*(f"__sw_late{each}" for each in late.columns))
         place, of_late = (columns[PATH], columns[ROW]), [F.col(each) for each in late.columns]
-        is_late = (place[0] == of_late[0]) & (place[1] == of_late[1]) & (end <= of_late[2])
+        is_late = (place[0] == of_late[0]) & (place[1] == of_late[1]) & (F.lit(bool(sessions)) | (end <= of_late[2]))
         found = rows.join(late, is_late, "left_semi").count()
         if found != followed.num_late:
             raise ViewError(
@@ -204,8 +205,20 @@ def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Foll
                 "that the quarantine keeps"
             )
         rows = rows.join(late, is_late, "left_anti")
-    closed = F.lit(False) if followed.closed_us is None else end <= followed.closed_us
+    if sessions:
+        plan = with_sessions(catalyst, catalyst.with_children(plan, [analysed(rows)]))
+        end, rows = _end(catalyst, plan, position), catalyst.frame(plan.child())
+    if followed.closed_us is None:
+        closed = F.lit(False)
+    else:
+        closed = end < followed.closed_us if sessions else end <= followed.closed_us
     return catalyst.with_children(plan, [analysed(rows.where(closed))])
+
+
+def _end(catalyst: Catalyst, aggregate: Plan, position: int) -> Column:
+    """The end of a window in the grouping, in microseconds since 1970."""
+    window = catalyst.column(aggregate.groupingExpressions().apply(position))
+    return F.unix_micros(window.getField("end").cast("timestamp"))
 
 
 def _within_ttl(catalyst: Catalyst, plan: Plan, event_times: Mapping[str, str], ttl_us: int) -> Plan:

@@ -39,6 +39,9 @@ _TIMED_CONDITIONS = "spark_bridge/catalyst/timed_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
+_CLOSING_VIEWS = "tests/spark_bridge/views/test_closing_views.py"
+_SESSIONS_CLOSE = f"{_CLOSING_VIEWS}::test_groups_are_shown_when_their_window_closes_and_never_change"
+_TOGETHER = "tests/spark_bridge/aggregation/test_session_merge.py"
 _CLOSING = (
     "tests/spark_bridge/views/test_closing_views.py::"
     "test_groups_are_shown_when_their_window_closes_and_never_change[tumbling]"
@@ -66,6 +69,41 @@ _LARGE, _LARGE_JOINS = "spark_bridge/computed/large_sides.py", "tests/spark_brid
 _IN_NO_TABLE = f"{_LARGE_JOINS}::test_many_new_rows_of_a_join_are_in_no_table"
 
 VIEW_MUTANTS = (
+    Mutant(
+        "a session closes at its end",
+        "spark_bridge/views/closing_view.py",
+        (('    _closes_at = "<"\n', '    _closes_at = "<="\n'),),
+        shown_by=f"{_CLOSING_VIEWS}::test_a_session_that_ends_at_the_watermark_may_get_longer",
+    ),
+    Mutant(
+        "a session of rows in time does not take those that it touches",
+        "spark_bridge/views/closing_view.py",
+        (("pa.concat_tables([stored, new])", "pa.concat_tables([stored, new]).slice(stored.num_rows)"),),
+        shown_by=f"{_SESSIONS_CLOSE}[sessions]",
+    ),
+    Mutant(
+        "a row that happened before the watermark counts in sessions",
+        "spark_bridge/views/closing_view.py",
+        (
+            (
+                "self._plan.merge(self._partials(self._without_late(rows)), None)",
+                "self._plan.merge(self._partials(rows), None)",
+            ),
+        ),
+        shown_by=f"{_SESSIONS_CLOSE}[sessions]",
+    ),
+    Mutant(
+        "sessions of different keys touch",
+        "spark_bridge/aggregation/session_merge.py",
+        (("(keys[1:] != keys[:-1]) | (start[1:] > latest[:-1])", "start[1:] > latest[:-1]"),),
+        shown_by=f"{_TOGETHER}::test_sessions_that_touch_are_one_as_if_they_came_one_by_one",
+    ),
+    Mutant(
+        "a session ends with the one that began last",
+        "spark_bridge/aggregation/session_merge.py",
+        (("np.maximum.accumulate(keys * len(ends) + number)", "(keys * len(ends) + number)"),),
+        shown_by=f"{_TOGETHER}::test_sessions_that_touch_are_one_as_if_they_came_one_by_one",
+    ),
     Mutant(
         "groups pass a filter that is never true",
         "spark_bridge/catalyst/planned_once.py",

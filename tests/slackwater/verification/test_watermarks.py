@@ -85,6 +85,31 @@ def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     assert root.store().views().column("late_rows").to_pylist() == [None, 8, 24]
 
 
+def test_closed_sessions_are_equal_at_every_epoch(root: CommittedRoot) -> None:
+    query = (
+        "SELECT session_window.start AS since, session_window.end AS until, k, count(*) AS n FROM t WHERE x > 1 "
+        "GROUP BY session_window(at, '2 minutes'), k HAVING count(*) > 1"
+    )
+    root.declare_timed(Json(), _SCHEMA, "at", ViewDefinition("sessions", query, emit="on_close"))
+    _read(root, "a", [0, 3, 12, 25], None)
+    _read(root, "b", [4, 14, 31], 20)
+    _read(root, "c", [2, 26, 29, 33], 30)
+    _read(root, "d", [1, 36], 41)
+    _read(root, "e", [50], 50)
+    shown = []
+    for epoch in root.epochs:
+        check = _checks(root, epoch=epoch)["sessions"]
+        assert check.outcome is Outcome.EQUAL, check.reason
+        shown.append(check.rows)
+    assert shown == [0, 4, 6, 8, 8]
+    # The rows of minutes 2 and 1 came when sessions before minutes 20 and 30 were closed; those of 26 and 29 in time.
+    assert root.store().views().column("late_rows").to_pylist() == [4]
+    rows = root.stored("sessions").to_pylist()
+    rows[0]["n"] += 1
+    root.overwrite("sessions", pa.Table.from_pylist(rows, root.stored("sessions").schema))
+    assert _outcomes(root) == {"sessions": Outcome.DIFFERENT}
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("view", ["closed", "hopped"])
 def test_a_wrong_group_of_a_closed_window_is_seen(root: CommittedRoot, view: str) -> None:
