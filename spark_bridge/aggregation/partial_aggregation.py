@@ -136,7 +136,8 @@ class PartialAggregation:
             )
             names += each.names
         self._projection = catalyst.analyse(catalyst.project(columns, rows))
-        attributes = [group.toAttribute() for group in groups]
+        # By the mark of a session Spark would put sessions together, in further nodes.
+        attributes = [catalyst.without_metadata(group.toAttribute()) for group in groups]
         self._aggregation = PhysicalAggregation(catalyst, attributes, functions, self._projection)
         output = [
             attribute.withName(name).withNullability(True)

@@ -136,6 +136,10 @@ class Catalyst:
         """The expression under the name and id of another one."""
         return self.expressions.Alias(expression, named.name(), named.exprId(), self.seq([]), self.none(), self.seq([]))
 
+    def without_metadata(self, attribute: Expression) -> Expression:
+        """An attribute without what Spark notes of it."""
+        return attribute.withMetadata(self._jvm.org.apache.spark.sql.types.Metadata.empty())
+
     def attributes(self, schema: pa.Schema) -> list[Expression]:
         """Fresh attributes for the fields of an Arrow schema."""
         struct = self._session.parseDataType(spark_schema(schema).json())

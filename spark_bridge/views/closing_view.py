@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.event_time import event_times_us
+from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.aggregation.session_merge import together
 from spark_bridge.analysis.columns import aggregate_of
@@ -162,7 +163,9 @@ class ClosingView(AggregateView):
 class ClosingSessions(ClosingView):
     """Maintains a view of sessions that close.
 
-    Open sessions are stored by the text of their other keys: an epoch looks up those that its rows may touch.
+    Open sessions are stored by the text of their other keys: an epoch looks up those that its rows may touch.  Few rows
+    are sessions by themselves, which need no job, until they are put together with the open ones; many are put together
+    by Spark first.
 
     Args:
         catalyst: of the session.
@@ -176,6 +179,7 @@ class ClosingSessions(ClosingView):
         super().__init__(catalyst, root, replace(plan, plan=with_all_sessions(catalyst, plan.plan)))
         assert plan.closing is not None and plan.closing.session_time is not None, "it groups by sessions"
         self._time = plan.closing.session_time
+        self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
         rows = aggregate_of(plan.plan).child()
         output = {str(each.name()): each for each in catalyst.items(rows.output())}
         self._rows = catalyst.analyse(catalyst.project([output[name] for name in [PATH, ROW, *self._used]], rows))
@@ -189,7 +193,10 @@ class ClosingSessions(ClosingView):
     def _merge_in_time(self, rows: EpochRows) -> None:
         """Puts the sessions of rows that are in time together with open ones; the other rows are late."""
         assert self._state is not None
-        new = self._opened(self._plan.merge(self._partials(self._without_late(rows)), None))
+        rows = self._without_late(rows)
+        leaf = rows.frames[self._source]
+        plan = self._plan if leaf is None or leaf.few is None else self._alone
+        new = self._opened(plan.merge(self._partials(rows, plan), None))
         if new.num_rows == 0:
             return
         keys = new.column(KEY_COLUMN).combine_chunks().unique()

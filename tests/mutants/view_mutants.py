@@ -84,12 +84,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a row that happened before the watermark counts in sessions",
         "spark_bridge/views/closing_view.py",
-        (
-            (
-                "self._plan.merge(self._partials(self._without_late(rows)), None)",
-                "self._plan.merge(self._partials(rows), None)",
-            ),
-        ),
+        (("        rows = self._without_late(rows)\n", "        self._without_late(rows)\n"),),
         shown_by=f"{_SESSIONS_CLOSE}[sessions]",
     ),
     Mutant(
