@@ -182,7 +182,8 @@ class ClosingSessions(ClosingView):
         self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
         rows = aggregate_of(plan.plan).child()
         output = {str(each.name()): each for each in catalyst.items(rows.output())}
-        self._rows = catalyst.analyse(catalyst.project([output[name] for name in [PATH, ROW, *self._used]], rows))
+        shown = [output[name] for name in [PATH, ROW, *self._used] if name in output]
+        self._rows = catalyst.analyse(catalyst.project(shown, rows))
 
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New sessions as they are stored while they are open."""
@@ -205,6 +206,7 @@ class ClosingSessions(ClosingView):
         self._state.exchange(keys, whole)
 
     def _without_late(self, rows: EpochRows) -> EpochRows:
+        """The rows that are in time; those that the view would count of the others are kept for `take_late`."""
         leaf = rows.frames[self._source]
         if self._closed is None or leaf is None:
             return rows
@@ -220,6 +222,7 @@ class ClosingSessions(ClosingView):
         return replace(rows, frames={**rows.frames, self._source: in_time})
 
     def _take_open(self, condition: str) -> pa.Table:
+        """See `ClosingView`; the keys are those of the groups, so each is there once."""
         assert self._state is not None
         sessions = self._state.rows_where(condition)
         if sessions.num_rows:

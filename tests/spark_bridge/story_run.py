@@ -12,9 +12,13 @@ from pyspark.sql import SparkSession
 from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 
+_TOLD_BETWEEN = 5
+
 
 def stories(name: str, unit: str, of_a_story: int) -> Iterator[tuple[SparkSession, Path, int]]:
-    """Yields the session, an empty directory and the seed of each story; the session ends after the last one.
+    """Yields the session, an empty directory and the seed of each story, and prints how many are over, now and then.
+
+    The session ends after the last one.
 
     Args:
         name: of the run: the module is `random_NAME`.
@@ -26,7 +30,9 @@ def stories(name: str, unit: str, of_a_story: int) -> Iterator[tuple[SparkSessio
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     arguments = parser.parse_args()
     spark = start_local_session(SparkSettings(), f"slackwater-random-{name}")
-    for seed in range(arguments.start, arguments.start + -(-arguments.wanted // of_a_story)):
+    for told in range(-(-arguments.wanted // of_a_story)):
         with tempfile.TemporaryDirectory() as directory:
-            yield spark, Path(directory), seed
+            yield spark, Path(directory), arguments.start + told
+        if (told + 1) % _TOLD_BETWEEN == 0:
+            print(f"{(told + 1) * of_a_story} {unit} so far", flush=True)
     spark.stop()
