@@ -40,6 +40,7 @@ from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EMITTED,
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
+from spark_bridge.catalyst.carried_column import with_places
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
@@ -180,6 +181,7 @@ class _Analysis:
             self._require_followed(plan, view_class, parents | inner)
             if self._definition.emit == "on_close":
                 closing = self._closing(plan, view_class, {**parents, **inner})
+                plan = with_places(self._catalyst, plan, self._leaves)
                 reason += f", and shows a group when the watermark of {closing.source} has passed its {closing.what}"
             reason += _inner_text(cut.views)
             if aging is not None:
@@ -249,9 +251,6 @@ class _Analysis:
             raise self._cannot_close("a group of ROLLUP, CUBE or GROUPING SETS may have no window", advice)
         if any(call.is_distinct for call in aggregate_calls(self._catalyst, self._name, aggregate)):
             raise self._cannot_close("it has DISTINCT", "take approx_count_distinct, or count in a view over this one")
-        rows = {str(each.name()) for each in self._catalyst.items(aggregate.child().output())}
-        if not {PATH, ROW} <= rows:
-            raise self._cannot_close("its rows are those of a subquery", "put its WHERE into the view")
         return Closing(source, windows[0], column if sessions else None)
 
     def _expiries(self, parents: Collection[str]) -> dict[str, Expiry]:

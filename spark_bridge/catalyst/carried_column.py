@@ -1,10 +1,17 @@
-"""A hidden column that goes with each row through a row-by-row plan: its origin, or its weight."""
+"""A hidden column that goes with each row through a row-by-row plan: its origin, its place, or its weight."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from actors.schemas.metadata_columns import metadata_fields
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
+from spark_bridge.catalyst.time_windows import column_origin
+
+PLACE = tuple(metadata_fields(["path", "row"]))
+"""The columns that say where a row stands."""
 
 
 def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan:
@@ -16,6 +23,34 @@ def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan
         field: the column.
     """
     return catalyst.analyse(_with_column_last(catalyst, plan, pa.schema([field])))
+
+
+def with_places(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> Plan:
+    """A plan with one Aggregate, over a row-by-row plan, whose rows have their places: `_path` and `_row`.
+
+    Args:
+        catalyst: of the session.
+        plan: the analysed plan, of a source with these columns.
+        leaves: id of a leaf's first attribute → the source of the leaf.
+    """
+    if simple_name(plan) != "Aggregate":
+        return catalyst.with_children(plan, [with_places(catalyst, plan.child(), leaves)])
+    rows = plan.child()
+    known = own_columns(catalyst, rows, leaves)
+    for field in PLACE:
+        if field.name not in known:
+            rows = with_carried_column(catalyst, rows, field)
+    return catalyst.with_children(plan, [rows])
+
+
+def own_columns(catalyst: Catalyst, rows: Plan, leaves: Mapping[int, str]) -> frozenset[str]:
+    """The columns of a row-by-row plan that have the values of the column of that name in its leaf.
+
+    Arguments as for `with_places`.
+    """
+    names = ((str(each.name()), attribute_id(each)) for each in catalyst.items(rows.output()))
+    origins = ((name, column_origin(catalyst, rows, number, leaves)) for name, number in names)
+    return frozenset(name for name, origin in origins if origin is not None and origin[1] == name)
 
 
 def _with_column_last(catalyst: Catalyst, plan: Plan, field: pa.Schema) -> Plan:

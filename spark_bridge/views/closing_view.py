@@ -27,6 +27,7 @@ from spark_bridge.aggregation.session_merge import together
 from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import table_of_frame
+from spark_bridge.catalyst.carried_column import own_columns
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
 from spark_bridge.catalyst.session_windows import with_all_sessions
@@ -55,7 +56,8 @@ class ClosingView(AggregateView):
         super().__init__(catalyst, root, plan)
         assert plan.closing is not None, "it groups by a window"
         self._source, self._position = plan.closing.source, plan.closing.position
-        self._used = sorted(plan.columns[self._source] - {PATH, ROW})
+        known = own_columns(catalyst, aggregate_of(plan.plan).child(), plan.leaves)
+        self._used = sorted(plan.columns[self._source] & known - {PATH, ROW})
         self._closed: int | None = None
         self._num_late = 0
         self._late: list[LateRows] = []
@@ -182,7 +184,7 @@ class ClosingSessions(ClosingView):
         self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
         rows = aggregate_of(plan.plan).child()
         output = {str(each.name()): each for each in catalyst.items(rows.output())}
-        shown = [output[name] for name in [PATH, ROW, *self._used] if name in output]
+        shown = [output[name] for name in [PATH, ROW, *self._used]]
         self._rows = catalyst.analyse(catalyst.project(shown, rows))
 
     def _opened(self, merged: MergedGroups) -> pa.Table:

@@ -19,9 +19,8 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from actors.schemas.metadata_columns import metadata_fields
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.carried_column import with_carried_column
+from spark_bridge.catalyst.carried_column import PLACE, with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
@@ -34,7 +33,7 @@ from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD
 
-_PATH, _ROW = metadata_fields(["path", "row"])
+_PATH, _ROW = PLACE
 
 
 class ExpiringRows(RowView):

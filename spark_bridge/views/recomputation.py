@@ -20,6 +20,7 @@ from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema, table_of_frame
+from spark_bridge.catalyst.carried_column import PLACE, with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.catalyst.epoch_timestamps import with_time
@@ -193,10 +194,12 @@ def _of_closed_windows(catalyst: Catalyst, name: str, plan: Plan, followed: Foll
     end = _end(catalyst, plan, position)
     rows = catalyst.frame(children[0])
     if followed.num_late:
-        columns = {str(each.name()): catalyst.column(each) for each in catalyst.items(children[0].output())}
+        for field in PLACE:
+            rows = catalyst.frame(with_carried_column(catalyst, analysed(rows), field))
         late = frame_of_table(catalyst.spark, pa.concat_tables(followed.late.values()))
         late = late.toDF(*(f"__sw_late{each}" for each in late.columns))
-        place, of_late = (columns[PATH], columns[ROW]), [F.col(each) for each in late.columns]
+        place = [*map(catalyst.column, catalyst.items(analysed(rows).output())[-len(PLACE) :])]
+        of_late = [F.col(each) for each in late.columns]
         is_late = (place[0] == of_late[0]) & (place[1] == of_late[1]) & (F.lit(bool(sessions)) | (end <= of_late[2]))
         found = rows.join(late, is_late, "left_semi").count()
         if found != followed.num_late:

@@ -88,6 +88,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_SESSIONS_CLOSE}[sessions]",
     ),
     Mutant(
+        "late rows stand where a column of a view says",
+        "spark_bridge/catalyst/carried_column.py",
+        (("        if field.name not in known:\n", "        if not known:\n"),),
+        shown_by=f"{_SESSIONS_CLOSE}[windows of a view]",
+    ),
+    Mutant(
         "sessions of different keys touch",
         "spark_bridge/aggregation/session_merge.py",
         (("(keys[1:] != keys[:-1]) | (start[1:] > latest[:-1])", "start[1:] > latest[:-1]"),),

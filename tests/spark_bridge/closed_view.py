@@ -129,7 +129,8 @@ class Followed:
     Args:
         spark: a session.
         root: a directory.
-        query: with the columns `since`, `until`, `k`, `n` and `s`, of the rows of `t` with an `x`.
+        query: with the columns `since`, `until`, `k`, `n` and `s`, of the rows of `t` with an `x`,
+            or of those of `clean`, which are the same.
         groups: makes what it groups, without rows.
         least: the number of rows that a group needs to be shown.
         is_late: whether they are declared after other views, by `declare`.
@@ -147,7 +148,10 @@ class Followed:
     ) -> None:
         self._spark, self._root, self._query, self._least = spark, Location(str(root)), query, least
         self._no_groups, self._groups = groups, groups()
-        self._definitions = [ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k")]
+        self._definitions = [
+            ViewDefinition("early", "SELECT k, count(*) AS n FROM t GROUP BY k"),
+            ViewDefinition("clean", "SELECT at AS moment, k, upper(_path) AS _path, x FROM t WHERE x IS NOT NULL"),
+        ]
         self._epoch, self._term = 0, 1
         self._views: Mapping[str, ViewVersion] = {}
         self._known: dict[str, CatalogView] = {}

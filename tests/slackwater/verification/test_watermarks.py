@@ -85,12 +85,20 @@ def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     assert root.store().views().column("late_rows").to_pylist() == [None, 8, 24]
 
 
-def test_closed_sessions_are_equal_at_every_epoch(root: CommittedRoot) -> None:
+def test_closed_sessions_and_windows_of_a_view_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     query = (
         "SELECT session_window.start AS since, session_window.end AS until, k, count(*) AS n FROM t WHERE x > 1 "
         "GROUP BY session_window(at, '2 minutes'), k HAVING count(*) > 1"
     )
-    root.declare_timed(Json(), _SCHEMA, "at", ViewDefinition("sessions", query, emit="on_close"))
+    windows = "SELECT window.start AS since, k, sum(x) AS s FROM clean GROUP BY window(moment, '10 minutes'), k"
+    root.declare_timed(
+        Json(),
+        _SCHEMA,
+        "at",
+        ViewDefinition("sessions", query, emit="on_close"),
+        ViewDefinition("clean", "SELECT at AS moment, upper(k) AS k, x FROM t WHERE x > 1"),
+        ViewDefinition("windows", windows, emit="on_close"),
+    )
     _read(root, "a", [0, 3, 12, 25], None)
     _read(root, "b", [4, 14, 31], 20)
     _read(root, "c", [2, 26, 29, 33], 30)
@@ -98,16 +106,18 @@ def test_closed_sessions_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     _read(root, "e", [50], 50)
     shown = []
     for epoch in root.epochs:
-        check = _checks(root, epoch=epoch)["sessions"]
-        assert check.outcome is Outcome.EQUAL, check.reason
-        shown.append(check.rows)
+        found = _checks(root, epoch=epoch)
+        assert {each.outcome for each in found.values()} == {Outcome.EQUAL}, found
+        shown.append(found["sessions"].rows)
     assert shown == [0, 4, 6, 8, 8]
     # The rows of minutes 2 and 1 came when sessions before minutes 20 and 30 were closed; those of 26 and 29 in time.
-    assert root.store().views().column("late_rows").to_pylist() == [4]
+    views = root.store().views()
+    late = dict(zip(views.column("name").to_pylist(), views.column("late_rows").to_pylist(), strict=True))
+    assert late == {"clean": None, "sessions": 4, "windows": 4}
     rows = root.stored("sessions").to_pylist()
     rows[0]["n"] += 1
     root.overwrite("sessions", pa.Table.from_pylist(rows, root.stored("sessions").schema))
-    assert _outcomes(root) == {"sessions": Outcome.DIFFERENT}
+    assert _outcomes(root)["sessions"] is Outcome.DIFFERENT
 
 
 @pytest.mark.more
