@@ -16,7 +16,8 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.aggregation.distinct_set import COUNT_FIELD, distinct_sets
+from actors.sources.event_time import event_times_us
+from spark_bridge.aggregation.distinct_set import COUNT_FIELD, UNTIL_FIELD, distinct_sets
 from spark_bridge.aggregation.merge_plan import (
     KEY_FIELD,
     CallBuffer,
@@ -117,6 +118,7 @@ class AggregatePlan:
     ) -> None:
         self._catalyst, self._view = catalyst, view
         self._leaves, self._has_time = view.leaves, view.timestamps.are_used
+        self._window = None if view.closing is None else view.closing.position
         aggregate = aggregate_of(view.plan)
         self._rows = aggregate.child()
         self._grouping = catalyst.items(aggregate.groupingExpressions())
@@ -256,13 +258,19 @@ class AggregatePlan:
         if self._plain is not None:
             groups = self._keyed(self._plain.run(rows, tasks))
             parts.append(groups)
-        distinct = [_COUNTED_VALUES.empty_table()]
+        distinct = [self._stored_values.empty_table()]
         for each in self._sets if self._is_whole else ():
             found = each.pairs_of(rows, tasks)
             before = counts(found.keys)
             is_new = pc.equal(before, 0)
-            values = pa.table([found.keys, pc.add(before, found.rows)], schema=_COUNTED_VALUES)
-            distinct.append(values if self._counts else values.filter(is_new))
+            values = [found.keys]
+            if self._counts:
+                values.append(pc.add(before, found.rows))
+            if self._window is not None:
+                window = found.pairs.column(1 + self._window).combine_chunks()
+                values.append(event_times_us(pa.chunked_array([pc.struct_field(window, "end")])))
+            stored = pa.table(values, schema=self._stored_values)
+            distinct.append(stored if self._counts else stored.filter(is_new))
             parts.append(self._keyed(each.partials_of(found.pairs.filter(is_new))))
             if groups is None:
                 # Each row is in one of the pairs, so the pairs have every group.
@@ -271,9 +279,7 @@ class AggregatePlan:
         assert groups is not None, "without sets there are plain partials"
         if not self._grouping:
             groups = _one_group()
-        together = pa.concat_tables(distinct)
-        values = together if self._counts else together.select([KEY_COLUMN])
-        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, values)
+        return EpochPartials(groups.select(range(1 + len(self._grouping))), parts, pa.concat_tables(distinct))
 
     def merge(self, partials: EpochPartials, stored: pa.Table | None) -> MergedGroups:
         """See `MergePlan.merge`."""
@@ -428,6 +434,12 @@ class AggregatePlan:
     def _of_parts(self, parts: Sequence[pa.Table]) -> EpochPartials:
         """The partials of which the first part has every group."""
         return EpochPartials(parts[0].select(range(1 + len(self._grouping))), parts, _COUNTED_VALUES.empty_table())
+
+    @property
+    def _stored_values(self) -> pa.Schema:
+        """What is stored of each DISTINCT value within its group."""
+        fields = [KEY_FIELD, *([COUNT_FIELD] if self._counts else ()), *([] if self._window is None else [UNTIL_FIELD])]
+        return pa.schema(fields)
 
     @property
     def _schemas(self) -> list[pa.Schema]:

@@ -18,6 +18,10 @@ from state.tables.group_key import group_keys
 COUNT_FIELD = pa.field("__sw_count", pa.int64())
 """The number of rows that have a value in a group, beside the text of both."""
 
+UNTIL_FIELD = pa.field("__sw_until", pa.int64())
+"""The end of the window of the group, in microseconds since 1970, beside the text of a value in a view of windows that
+close: the values leave with their window."""
+
 
 @dataclass(frozen=True)
 class CountedPairs:

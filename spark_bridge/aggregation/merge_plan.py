@@ -65,7 +65,7 @@ class EpochPartials:
         groups: `__sw_key` and the grouping of each touched group.
         parts: tables of `__sw_key` and the buffers of some calls, for all or some of these groups.
         distinct: `__sw_key` of the new values of DISTINCT calls within their groups; if their rows are counted, of all
-            values, each with the number of all its rows.
+            values, each with the number of all its rows; with the end of its window, if that closes.
     """
 
     groups: pa.Table

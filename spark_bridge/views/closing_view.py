@@ -1,6 +1,7 @@
 """A view that shows a group of a window once, when the watermark has passed the end of the window.
 
-    state   the partials of the open groups        an epoch's rows are merged into them
+    state   the partials of the open groups        an epoch's rows are merged into them; beside them, the values that
+                                                   DISTINCT has seen in open groups
     rows    the closed groups                      a group moves here when its window closes, and stays as it is
 
 The version of the view records the watermark up to which its windows are closed.  A row of a window that was closed
@@ -22,6 +23,7 @@ import pyarrow.compute as pc
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.event_time import event_times_us
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
+from spark_bridge.aggregation.distinct_set import UNTIL_FIELD
 from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.aggregation.session_merge import together
 from spark_bridge.analysis.columns import aggregate_of
@@ -32,7 +34,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.leaves import graft
 from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.datasets.view_table import ViewTable, state_path, time_in_sql, view_path
+from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, time_in_sql, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView
@@ -74,10 +76,14 @@ class ClosingView(AggregateView):
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view; no row of it is late."""
-        merged = self._plan.merge(self._partials(rows), None)
+        partials = self._partials(rows)
+        merged = self._plan.merge(partials, None)
         self._path, self._state_path = view_path(self._name, epoch), state_path(self._name, epoch)
         self._table = ViewTable.create(self._root.child(self._path), merged.result.schema.empty_table())
         self._state = ViewTable.create(self._root.child(self._state_path), self._opened(merged))
+        if self._plan.has_distinct:
+            self._distinct_path = distinct_path(self._name, epoch)
+            self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
         self._close(rows)
         return self._version(self._table)
 
@@ -116,6 +122,9 @@ class ClosingView(AggregateView):
         if partials.groups.num_rows:
             stored, _ = self._look_up(partials.groups.column(KEY_COLUMN))
             self._state.upsert(self._opened(self._plan.merge(partials, stored)))
+        if self._distinct is not None and partials.distinct.num_rows:
+            # Those of late rows leave when the watermark moves next.
+            self._distinct.append(partials.distinct)
 
     def _on_time(self, partials: EpochPartials, rows: EpochRows) -> EpochPartials:
         """The partials of the groups that are open; the rows of the others are late."""
@@ -146,6 +155,8 @@ class ClosingView(AggregateView):
         keys = groups.column(KEY_COLUMN)
         if merged.num_rows:
             self._table.append(merged)
+        if self._distinct is not None:
+            self._distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")
         if self.changes.is_kept:
             after = merged.select([KEY_COLUMN, *self._view.schema.names])
             self.changes.note(ChangeSet(keys.combine_chunks(), after.slice(0, 0), after))

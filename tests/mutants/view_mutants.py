@@ -88,6 +88,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_SESSIONS_CLOSE}[sessions]",
     ),
     Mutant(
+        "the values of a closed window stay",
+        "spark_bridge/views/closing_view.py",
+        (('self._distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")', "pass"),),
+        shown_by=f"{_SESSIONS_CLOSE}[hopping, distinct]",
+    ),
+    Mutant(
         "late rows stand where a column of a view says",
         "spark_bridge/catalyst/carried_column.py",
         (("        if field.name not in known:\n", "        if not known:\n"),),

@@ -129,8 +129,8 @@ class Followed:
     Args:
         spark: a session.
         root: a directory.
-        query: with the columns `since`, `until`, `k`, `n` and `s`, of the rows of `t` with an `x`,
-            or of those of `clean`, which are the same.
+        query: with the columns `since`, `until`, `k`, `n` and `s`, the sum of `x`, maybe DISTINCT; of the rows of `t`
+            with an `x`, or of those of `clean`, which are the same.
         groups: makes what it groups, without rows.
         least: the number of rows that a group needs to be shown.
         is_late: whether they are declared after other views, by `declare`.
@@ -248,7 +248,10 @@ class Followed:
         closed = self._closed_at
         every = dict(self._groups.every())
         shut = {group for group in every if closed is not None and self._groups.is_closed(group, closed)}
-        expected = {group: (len(every[group]), sum(every[group])) for group in shut if len(every[group]) >= self._least}
+        total: Callable[[list[int]], int] = (lambda values: sum({*values})) if "DISTINCT" in self._query else sum
+        expected = {
+            group: (len(every[group]), total(every[group])) for group in shut if len(every[group]) >= self._least
+        }
         shown = self._dataset("closed").to_table(columns=["since", "until", "k", "n", "s"]).to_pylist()
         assert len(shown) == len(expected)
         assert {(row["since"], row["until"], row["k"]): (row["n"], row["s"]) for row in shown} == expected
@@ -260,6 +263,9 @@ class Followed:
         assert version.state_path is not None and version.state_version is not None
         open_groups = lance.dataset(str(self._root.child(version.state_path)), version=version.state_version)
         assert open_groups.count_rows() == len(every) - len(shut)
+        if version.distinct_path is not None and version.distinct_version is not None:
+            seen = lance.dataset(str(self._root.child(version.distinct_path)), version=version.distinct_version)
+            assert seen.count_rows() == sum(len({*values}) for group, values in every.items() if group not in shut)
         return len(shown)
 
     def shown(self) -> pa.Table:
