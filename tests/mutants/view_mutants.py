@@ -1009,7 +1009,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a group that closes stays open, too",
         "spark_bridge/views/closing_view.py",
-        (("        self._state.delete(keys.combine_chunks())\n", ""),),
+        (("self._state.delete(groups.column(KEY_COLUMN).combine_chunks())", "pass"),),
         shown_by=_CLOSING,
     ),
     Mutant(

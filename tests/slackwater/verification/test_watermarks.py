@@ -90,7 +90,10 @@ def test_closed_sessions_and_windows_of_a_view_are_equal_at_every_epoch(root: Co
         "SELECT session_window.start AS since, session_window.end AS until, k, count(*) AS n FROM t WHERE x > 1 "
         "GROUP BY session_window(at, '2 minutes'), k HAVING count(*) > 1"
     )
-    windows = "SELECT window.start AS since, k, sum(x) AS s FROM clean GROUP BY window(moment, '10 minutes'), k"
+    windows = (
+        "SELECT window.start AS since, k, sum(x) AS s, count(DISTINCT x) AS d FROM clean "
+        "GROUP BY window(moment, '10 minutes'), k"
+    )
     root.declare_timed(
         Json(),
         _SCHEMA,
