@@ -70,12 +70,12 @@ def _in_order(sessions: pa.Table, session: str) -> tuple[pa.Table, npt.NDArray[n
     last = np.append(first[1:], len(keys)) - 1
     whole = np.cumsum(begins) - 1
     fields = [*times.type]
-    together = [
+    of_whole = [
         pa.array(values[whole]).cast(pa.timestamp("us", field.type.tz)).cast(field.type)
         for values, field in zip((start[first], latest[last]), fields, strict=True)
     ]
     at = sessions.schema.get_field_index(session)
-    column = pa.StructArray.from_arrays(together, fields=fields)
+    column = pa.StructArray.from_arrays(of_whole, fields=fields)
     return sessions.take(order).set_column(at, sessions.schema.field(at), column), begins
 
 
