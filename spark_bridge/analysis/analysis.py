@@ -250,8 +250,8 @@ class _Analysis:
             advice = "group by all keys, and let another view group the rows of this one"
             raise self._cannot_close("a group of ROLLUP, CUBE or GROUPING SETS may have no window", advice)
         if sessions and any(call.is_distinct for call in aggregate_calls(self._catalyst, self._name, aggregate)):
-            advice = "take approx_count_distinct, or count in a view over this one"
-            raise self._cannot_close("it has DISTINCT, and sessions that grow together", advice)
+            advice = "take approx_count_distinct, or leave emit out"
+            raise self._cannot_close("it has DISTINCT over sessions, which may become one", advice)
         return Closing(source, windows[0], column if sessions else None)
 
     def _expiries(self, parents: Collection[str]) -> dict[str, Expiry]:

@@ -201,7 +201,7 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
         ),
         (
             "SELECT session_window.end AS e, count(DISTINCT k) AS n FROM t GROUP BY session_window(at, '1 hour')",
-            "it has DISTINCT, and sessions",
+            "it has DISTINCT over sessions",
         ),
     ],
 )
