@@ -39,7 +39,7 @@ from spark_bridge.analysis.columns import aggregate_of, look_up_columns, used_co
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.carried_column import with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 from spark_bridge.catalyst.leaves import Leaves, RowsOver, rows_over
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
 from state.tables.stored_rows import WEIGHT_FIELD
@@ -375,18 +375,17 @@ class AggregatePlan:
         named = [catalyst.alias(each, f"__sw_{number}") for number, each in enumerate(values)]
         return used_columns(catalyst, catalyst.aggregate(self._grouping, named, self._rows), self._leaves)
 
-    def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Sequence[str]) -> pa.Table:
+    def rows_of_groups(self, leaves: Leaves, groups: pa.Table, columns: Mapping[str, Expression]) -> pa.Table:
         """The columns of the rows that are in some groups.
 
         Args:
             leaves: the rows.
             groups: as in `Touched.groups`.
-            columns: of the rows below the grouping.
+            columns: name → attribute of the rows below the grouping.
         """
         catalyst = self._catalyst
         rows = self._of_groups(self._over(self._rows, leaves).plan, groups)
-        output = {str(each.name()): each for each in catalyst.items(rows.output())}
-        plan = catalyst.analyse(catalyst.project([output[name] for name in columns if name in output], rows))
+        plan = catalyst.analyse(catalyst.project([catalyst.alias(each, name) for name, each in columns.items()], rows))
         return table_of_frame(catalyst.frame(plan), catalyst.arrow_schema(plan))
 
     def exchange(self, gone: EpochPartials, new: EpochPartials, stored: pa.Table) -> ExchangedGroups:

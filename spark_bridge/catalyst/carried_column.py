@@ -36,21 +36,21 @@ def with_places(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> Pl
     if simple_name(plan) != "Aggregate":
         return catalyst.with_children(plan, [with_places(catalyst, plan.child(), leaves)])
     rows = plan.child()
-    known = own_columns(catalyst, rows, leaves)
+    known = columns_of_leaf(catalyst, rows, leaves)
     for field in PLACE:
         if field.name not in known:
             rows = with_carried_column(catalyst, rows, field)
     return catalyst.with_children(plan, [rows])
 
 
-def own_columns(catalyst: Catalyst, rows: Plan, leaves: Mapping[int, str]) -> frozenset[str]:
-    """The columns of a row-by-row plan that have the values of the column of that name in its leaf.
+def columns_of_leaf(catalyst: Catalyst, rows: Plan, leaves: Mapping[int, str]) -> dict[str, Expression]:
+    """Column of the leaf of a row-by-row plan → the attribute of the plan that has its values, if there is one.
 
     Arguments as for `with_places`.
     """
-    names = ((str(each.name()), attribute_id(each)) for each in catalyst.items(rows.output()))
-    origins = ((name, column_origin(catalyst, rows, number, leaves)) for name, number in names)
-    return frozenset(name for name, origin in origins if origin is not None and origin[1] == name)
+    output = catalyst.items(rows.output())
+    origins = ((column_origin(catalyst, rows, attribute_id(each), leaves), each) for each in output)
+    return {origin[1]: each for origin, each in origins if origin is not None}
 
 
 def _with_column_last(catalyst: Catalyst, plan: Plan, field: pa.Schema) -> Plan:

@@ -29,8 +29,8 @@ from spark_bridge.aggregation.session_merge import together
 from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.catalyst.carried_column import own_columns
-from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.carried_column import columns_of_leaf
+from spark_bridge.catalyst.catalyst import Catalyst, Expression
 from spark_bridge.catalyst.leaves import graft
 from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
@@ -58,8 +58,6 @@ class ClosingView(AggregateView):
         super().__init__(catalyst, root, plan)
         assert plan.closing is not None, "it groups by a window"
         self._source, self._position = plan.closing.source, plan.closing.position
-        known = own_columns(catalyst, aggregate_of(plan.plan).child(), plan.leaves)
-        self._used = sorted(plan.columns[self._source] & known - {PATH, ROW})
         self._closed: int | None = None
         self._num_late = 0
         self._late: list[LateRows] = []
@@ -110,6 +108,11 @@ class ClosingView(AggregateView):
         late, self._late = self._late, []
         return late
 
+    def _columns_shown(self, plan: ViewPlan) -> dict[str, Expression]:
+        """Name → attribute of the columns of the source that are shown of a late row: its place, and what is used."""
+        found = columns_of_leaf(self._catalyst, aggregate_of(plan.plan).child(), plan.leaves)
+        return {name: found[name] for name in (PATH, ROW, *sorted(plan.columns[self._source])) if name in found}
+
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New groups as they are stored while they are open."""
         assert merged.state is not None, "open groups are stored apart"
@@ -134,7 +137,7 @@ class ClosingView(AggregateView):
         is_late = pc.less_equal(event_times_us(pa.chunked_array([pc.struct_field(window, "end")])), self._closed)
         late = partials.groups.filter(is_late)
         if late.num_rows:
-            found = self._plan.rows_of_groups(rows.frames, late, [PATH, ROW, *self._used])
+            found = self._plan.rows_of_groups(rows.frames, late, self._columns_shown(self._view))
             self._late.append(LateRows(self._name, self._source, self._closed, found))
             self._num_late += found.num_rows
         return replace(partials, groups=partials.groups.filter(pc.invert(is_late)))
@@ -193,10 +196,8 @@ class ClosingSessions(ClosingView):
         assert plan.closing is not None and plan.closing.session_time is not None, "it groups by sessions"
         self._time = plan.closing.session_time
         self._alone = AggregatePlan(catalyst, plan, subtracts=False, counts=False)
-        rows = aggregate_of(plan.plan).child()
-        output = {str(each.name()): each for each in catalyst.items(rows.output())}
-        shown = [output[name] for name in [PATH, ROW, *self._used]]
-        self._rows = catalyst.analyse(catalyst.project(shown, rows))
+        shown = [catalyst.alias(each, name) for name, each in self._columns_shown(plan).items()]
+        self._late_rows = catalyst.analyse(catalyst.project(shown, aggregate_of(plan.plan).child()))
 
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New sessions as they are stored while they are open."""
@@ -226,7 +227,7 @@ class ClosingSessions(ClosingView):
         late, in_time = leaf.parted(self._catalyst.spark, self._time, self._closed)
         if late is not None:
             self._view.timestamps.set_time(rows.time_us)
-            plan = graft(self._catalyst, self._rows, self._view.leaves, {self._source: late})
+            plan = graft(self._catalyst, self._late_rows, self._view.leaves, {self._source: late})
             found = table_of_frame(self._catalyst.frame(plan), self._catalyst.arrow_schema(plan))
             if found.num_rows:
                 what = "sessions of its time may be closed"

@@ -237,6 +237,8 @@ class Followed:
         found = Counter[tuple[str, int]]()
         for each in done.late:
             assert (each.view, each.source, each.closed) == ("closed", "t", us(self._closed or 0))
+            assert each.rows.column_names == ["_path", "_row", "at", "k", "x"]
+            assert {*each.rows.to_pylist()[0].items()} in [{*row.items()} for row in rows.to_pylist()]
             found.update(zip(each.rows["_path"].to_pylist(), each.rows["_row"].to_pylist(), strict=True))
         assert found == late
         if minute is not None and closes:
