@@ -41,7 +41,7 @@ from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.carried_column import with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 from spark_bridge.catalyst.leaves import Leaves, RowsOver, rows_over
-from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
+from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, keys_of_rows
 from state.tables.stored_rows import WEIGHT_FIELD
 
 Counts = Callable[[pa.Array], pa.Array]
@@ -267,8 +267,7 @@ class AggregatePlan:
             if self._counts:
                 values.append(pc.add(before, found.rows))
             if self._window is not None:
-                window = found.pairs.column(1 + self._window).combine_chunks()
-                values.append(event_times_us(pa.chunked_array([pc.struct_field(window, "end")])))
+                values.append(event_times_us(pc.struct_field(found.pairs.column(1 + self._window), "end")))
             stored = pa.table(values, schema=self._stored_values)
             distinct.append(stored if self._counts else stored.filter(is_new))
             parts.append(self._keyed(each.partials_of(found.pairs.filter(is_new))))
@@ -465,12 +464,7 @@ class AggregatePlan:
 
     def _keyed(self, table: pa.Table) -> pa.Table:
         """The table with the text of each row's group in front."""
-        groups = len(self._grouping)
-        if groups and table.num_rows:
-            keys = group_keys([table.column(index) for index in range(groups)])
-        else:
-            keys = pa.array([GLOBAL_KEY] * table.num_rows, pa.string())
-        return table.add_column(0, KEY_FIELD, keys)
+        return table.add_column(0, KEY_FIELD, keys_of_rows(table.columns[: len(self._grouping)], table.num_rows))
 
 
 def _column_names(index: int, call: AggregateCall) -> list[str]:

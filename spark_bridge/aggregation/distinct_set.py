@@ -13,7 +13,7 @@ from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import same
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
 from spark_bridge.catalyst.leaves import LeafRows, RowsOver
-from state.tables.group_key import group_keys
+from state.tables.group_key import keys_of_rows
 
 COUNT_FIELD = pa.field("__sw_count", pa.int64())
 """The number of rows that have a value in a group, beside the text of both."""
@@ -188,7 +188,7 @@ class DistinctSet:
 
 def _texts(pairs: pa.Table) -> pa.Array:
     """The text of each pair."""
-    return group_keys(pairs.columns) if pairs.num_rows else pa.array([], pa.string())
+    return keys_of_rows(pairs.columns, pairs.num_rows)
 
 
 def distinct_sets(

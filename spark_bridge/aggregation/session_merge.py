@@ -17,12 +17,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from actors.sources.event_time import event_times_us
 from state.tables.group_key import KEY_COLUMN
 
 MergeGroups = Callable[[pa.Table, pa.Table], pa.Table]
 """Groups, and others with the same keys → the groups, in their order, with the partials of both."""
-
-_Numbers = npt.NDArray[np.int64]
 
 
 def together(sessions: pa.Table, session: str, merge: MergeGroups) -> pa.Table:
@@ -57,8 +56,8 @@ def together(sessions: pa.Table, session: str, merge: MergeGroups) -> pa.Table:
 def _in_order(sessions: pa.Table, session: str) -> tuple[pa.Table, npt.NDArray[np.bool_]]:
     """The sessions by key and beginning, each with the times of all that touch it; and which are the first of those."""
     keys = sessions.column(KEY_COLUMN).combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    times = sessions.column(session).combine_chunks()
-    start, end = (_microseconds(pc.struct_field(times, name)) for name in ("start", "end"))
+    times = sessions.column(session)
+    start, end = (event_times_us(pc.struct_field(times, name)).to_numpy() for name in ("start", "end"))
     order = np.lexsort((start, keys))
     keys, start, end = keys[order], start[order], end[order]
     # The greatest end so far within a key: numbers of ends, above those of the keys before.
@@ -77,11 +76,6 @@ def _in_order(sessions: pa.Table, session: str) -> tuple[pa.Table, npt.NDArray[n
     at = sessions.schema.get_field_index(session)
     column = pa.StructArray.from_arrays(of_whole, fields=fields)
     return sessions.take(order).set_column(at, sessions.schema.field(at), column), begins
-
-
-def _microseconds(times: pa.Array) -> _Numbers:
-    numbers: _Numbers = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64()).to_numpy(zero_copy_only=False)
-    return numbers
 
 
 def _keyed(groups: pa.Table, keys: pa.Array) -> pa.Table:

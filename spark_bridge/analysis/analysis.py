@@ -51,7 +51,7 @@ from spark_bridge.catalyst.joined_form import (
     without_constant_sides,
     without_order,
 )
-from spark_bridge.catalyst.session_windows import session_positions, with_sessions
+from spark_bridge.catalyst.session_windows import with_sessions
 from spark_bridge.catalyst.single_values import (
     SingleRows,
     ValueJoins,
@@ -61,7 +61,7 @@ from spark_bridge.catalyst.single_values import (
     is_single_value,
 )
 from spark_bridge.catalyst.time_bounds import with_ages, with_bounds
-from spark_bridge.catalyst.time_windows import has_grouping_sets, window_positions, window_time
+from spark_bridge.catalyst.time_windows import has_grouping_sets, session_positions, window_positions, window_time
 from spark_bridge.catalyst.timed_conditions import has_timed_filter
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text

@@ -47,6 +47,7 @@ class Catalyst:
         self.expressions: Any = catalyst.expressions
         self.execution: Any = self._jvm.org.apache.spark.sql.execution
         self._types = self._jvm.org.apache.spark.sql.types
+        self._no_metadata = self._types.Metadata.empty()
         self._local_relation, self._repartition = self._plans.LocalRelation, self._plans.Repartition
         self._set_active = self._jvm.org.apache.spark.sql.SparkSession.setActiveSession
         self._prepare = self.execution.QueryExecution.prepareExecutedPlan
@@ -138,7 +139,7 @@ class Catalyst:
 
     def without_metadata(self, attribute: Expression) -> Expression:
         """An attribute without what Spark notes of it."""
-        return attribute.withMetadata(self._jvm.org.apache.spark.sql.types.Metadata.empty())
+        return attribute.withMetadata(self._no_metadata)
 
     def attributes(self, schema: pa.Schema) -> list[Expression]:
         """Fresh attributes for the fields of an Arrow schema."""

@@ -30,7 +30,7 @@ from spark_bridge.catalyst.catalyst import (
     parts_of,
     simple_name,
 )
-from spark_bridge.catalyst.time_windows import SESSION_MARK
+from spark_bridge.catalyst.time_windows import session_positions
 
 _ENDS_BEFORE, _BEGINS, _START, _END = (f"__sw_session_{name}" for name in ("before", "begins", "start", "end"))
 
@@ -102,14 +102,8 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     return catalyst.aggregate([catalyst.rewrite(each, merged_in) for each in grouping], results, rows)
 
 
-def session_positions(catalyst: Catalyst, aggregate: Plan) -> list[int]:
-    """The positions of the columns in the grouping of an Aggregate that have the session of each row alone."""
-    grouping = catalyst.items(aggregate.groupingExpressions())
-    return [at for at, each in enumerate(grouping) if is_attribute(each) and each.metadata().contains(SESSION_MARK)]
-
-
 def _session(catalyst: Catalyst, aggregate: Plan) -> Expression | None:
-    """The first of these columns, if there is one."""
+    """The column of an Aggregate's grouping that has the session of each row alone, if any."""
     positions = session_positions(catalyst, aggregate)
     return aggregate.groupingExpressions().apply(positions[0]) if positions else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 
-_MARK, SESSION_MARK = "spark.timeWindow", "spark.sessionWindow"
+_MARK, _SESSION_MARK = "spark.timeWindow", "spark.sessionWindow"
 """Spark's marks of the columns that `window` and `session_window` make."""
 
 _COUNTED = "PreciseTimestampConversion"
@@ -17,8 +17,17 @@ _GROUPING_ID = "spark_grouping_id"
 
 def window_positions(catalyst: Catalyst, aggregate: Plan) -> list[int]:
     """The positions of the windows of time in the grouping of an Aggregate."""
+    return _marked(catalyst, aggregate, _MARK)
+
+
+def session_positions(catalyst: Catalyst, aggregate: Plan) -> list[int]:
+    """The positions of the columns in the grouping of an Aggregate that have the session of each row alone."""
+    return _marked(catalyst, aggregate, _SESSION_MARK)
+
+
+def _marked(catalyst: Catalyst, aggregate: Plan, mark: str) -> list[int]:
     grouping = catalyst.items(aggregate.groupingExpressions())
-    return [at for at, each in enumerate(grouping) if is_attribute(each) and each.metadata().contains(_MARK)]
+    return [at for at, each in enumerate(grouping) if is_attribute(each) and each.metadata().contains(mark)]
 
 
 def has_grouping_sets(catalyst: Catalyst, aggregate: Plan) -> bool:
@@ -43,7 +52,7 @@ def window_time(
     if made is None:
         return None
     plan, value = made
-    if simple_name(value) == "CreateNamedStruct" and window.metadata().contains(SESSION_MARK):
+    if simple_name(value) == "CreateNamedStruct" and window.metadata().contains(_SESSION_MARK):
         # Its end is that time and the gap, which a column may tell.
         value = catalyst.items(value.children())[1]
     times = {attribute_id(each) if is_attribute(each) else None for each in _times(catalyst, value)}

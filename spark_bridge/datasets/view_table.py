@@ -291,12 +291,12 @@ class ViewTable:
         self._found = _Found(self._dataset.version, keys, addresses)
         return len(addresses)
 
-    def rows_where(self, condition: str) -> pa.Table:
-        """The stored rows that fulfil a condition of SQL, in any order; `delete` of their keys is cheap next."""
+    def take_where(self, condition: str) -> pa.Table:
+        """Deletes the rows that fulfil a condition of SQL, and returns them; no such row makes no new version."""
         rows = self._dataset.to_table(filter=condition, with_row_address=True)
         count(WorkCost(found=rows.num_rows))
-        keys = rows.column(self._by).combine_chunks()
-        self._found = _Found(self._dataset.version, keys, rows.column(_ADDRESS).to_numpy())
+        if rows.num_rows:
+            self._update(rows.column(_ADDRESS).to_numpy(), [])
         return rows.drop_columns(_ADDRESS)
 
     def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:

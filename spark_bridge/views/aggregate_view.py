@@ -63,7 +63,7 @@ class AggregateView:
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
         partials = self._partials(rows)
-        merged = self._plan.merge(partials, None)
+        merged = self._first(self._plan.merge(partials, None))
         self._path = view_path(self._name, epoch)
         self._table = ViewTable.create(self._root.child(self._path), merged.result)
         if merged.state is not None:
@@ -73,6 +73,10 @@ class AggregateView:
             self._distinct_path = distinct_path(self._name, epoch)
             self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
         return self._version(self._table)
+
+    def _first(self, merged: MergedGroups) -> MergedGroups:
+        """What the datasets begin with, of the groups of the first rows."""
+        return merged
 
     def open(self, version: ViewVersion) -> None:
         """Continues from a recorded version."""

@@ -34,12 +34,12 @@ from spark_bridge.catalyst.catalyst import Catalyst, Expression
 from spark_bridge.catalyst.leaves import graft
 from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, time_in_sql, view_path
+from spark_bridge.datasets.view_table import ViewTable, time_in_sql
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
-from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, group_keys
+from state.tables.group_key import KEY_COLUMN, keys_of_rows
 from state.tables.records import ViewVersion
 
 
@@ -74,16 +74,13 @@ class ClosingView(AggregateView):
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view; no row of it is late."""
-        partials = self._partials(rows)
-        merged = self._plan.merge(partials, None)
-        self._path, self._state_path = view_path(self._name, epoch), state_path(self._name, epoch)
-        self._table = ViewTable.create(self._root.child(self._path), merged.result.schema.empty_table())
-        self._state = ViewTable.create(self._root.child(self._state_path), self._opened(merged))
-        if self._plan.has_distinct:
-            self._distinct_path = distinct_path(self._name, epoch)
-            self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
+        super().create(epoch, rows)
+        assert self._table is not None, "it is created"
         self._close(rows)
         return self._version(self._table)
+
+    def _first(self, merged: MergedGroups) -> MergedGroups:
+        return MergedGroups(merged.result.schema.empty_table(), self._opened(merged))
 
     def open(self, version: ViewVersion) -> None:
         """Continues from a recorded version; that of a backfill has closed no window."""
@@ -108,6 +105,10 @@ class ClosingView(AggregateView):
         late, self._late = self._late, []
         return late
 
+    def _keep(self, late: LateRows) -> None:
+        self._late.append(late)
+        self._num_late += late.rows.num_rows
+
     def _columns_shown(self, plan: ViewPlan) -> dict[str, Expression]:
         """Name → attribute of the columns of the source that are shown of a late row: its place, and what is used."""
         found = columns_of_leaf(self._catalyst, aggregate_of(plan.plan).child(), plan.leaves)
@@ -117,6 +118,10 @@ class ClosingView(AggregateView):
         """New groups as they are stored while they are open."""
         assert merged.state is not None, "open groups are stored apart"
         return merged.state
+
+    def _shut(self, groups: pa.Table) -> pa.Table:
+        """Stored groups that have closed, under their own keys."""
+        return groups
 
     def _merge_in_time(self, rows: EpochRows) -> None:
         """Merges the rows of open groups into them; the others are late."""
@@ -133,13 +138,12 @@ class ClosingView(AggregateView):
         """The partials of the groups that are open; the rows of the others are late."""
         if self._closed is None or partials.groups.num_rows == 0:
             return partials
-        window = partials.groups.column(1 + self._position).combine_chunks()
-        is_late = pc.less_equal(event_times_us(pa.chunked_array([pc.struct_field(window, "end")])), self._closed)
+        ends = pc.struct_field(partials.groups.column(1 + self._position), "end")
+        is_late = pc.less_equal(event_times_us(ends), self._closed)
         late = partials.groups.filter(is_late)
         if late.num_rows:
             found = self._plan.rows_of_groups(rows.frames, late, self._columns_shown(self._view))
-            self._late.append(LateRows(self._name, self._source, self._closed, found))
-            self._num_late += found.num_rows
+            self._keep(LateRows(self._name, self._source, self._closed, found))
         return replace(partials, groups=partials.groups.filter(pc.invert(is_late)))
 
     def _close(self, rows: EpochRows) -> None:
@@ -149,11 +153,11 @@ class ClosingView(AggregateView):
             return
         assert self._table is not None and self._state is not None
         self._closed = watermark
-        kind = self._state.schema.field(self._plan.grouping_names[self._position]).type.field("end").type
-        name = self._plan.grouping_names[self._position]
-        groups = self._take_open(f"`{name}`.`end` {self._closes_at} {time_in_sql(watermark, kind)}")
+        kind = self._state.schema.field(self._window).type.field("end").type
+        groups = self._state.take_where(f"`{self._window}`.`end` {self._closes_at} {time_in_sql(watermark, kind)}")
         if groups.num_rows == 0:
             return
+        groups = self._shut(groups)
         merged = self._plan.result_of(groups)
         keys = groups.column(KEY_COLUMN)
         if merged.num_rows:
@@ -164,13 +168,10 @@ class ClosingView(AggregateView):
             after = merged.select([KEY_COLUMN, *self._view.schema.names])
             self.changes.note(ChangeSet(keys.combine_chunks(), after.slice(0, 0), after))
 
-    def _take_open(self, condition: str) -> pa.Table:
-        """Takes the open groups that fulfil a condition of SQL out of the state."""
-        assert self._state is not None
-        groups = self._state.rows_where(condition)
-        if groups.num_rows:
-            self._state.delete(groups.column(KEY_COLUMN).combine_chunks())
-        return groups
+    @property
+    def _window(self) -> str:
+        """The column of the state with the windows."""
+        return self._plan.grouping_names[self._position]
 
     def _version(self, table: ViewTable) -> ViewVersion:
         return replace(super()._version(table), progress=json.dumps({"closed": self._closed, "late": self._num_late}))
@@ -202,8 +203,10 @@ class ClosingSessions(ClosingView):
     def _opened(self, merged: MergedGroups) -> pa.Table:
         """New sessions as they are stored while they are open."""
         sessions = super()._opened(merged)
-        others = [name for name in self._plan.grouping_names if name != self._session]
-        return _keyed(sessions, [sessions.column(name) for name in others])
+        return _keyed(sessions, [name for name in self._plan.grouping_names if name != self._window])
+
+    def _shut(self, groups: pa.Table) -> pa.Table:
+        return _keyed(groups, self._plan.grouping_names)
 
     def _merge_in_time(self, rows: EpochRows) -> None:
         """Puts the sessions of rows that are in time together with open ones; the other rows are late."""
@@ -216,7 +219,7 @@ class ClosingSessions(ClosingView):
             return
         keys = new.column(KEY_COLUMN).combine_chunks().unique()
         stored = self._state.rows_of(keys, new.schema.names).select(new.schema.names).cast(new.schema)
-        whole = together(pa.concat_tables([stored, new]), self._session, self._plan.merge_groups)
+        whole = together(pa.concat_tables([stored, new]), self._window, self._plan.merge_groups)
         self._state.exchange(keys, whole)
 
     def _without_late(self, rows: EpochRows) -> EpochRows:
@@ -231,25 +234,11 @@ class ClosingSessions(ClosingView):
             found = table_of_frame(self._catalyst.frame(plan), self._catalyst.arrow_schema(plan))
             if found.num_rows:
                 what = "sessions of its time may be closed"
-                self._late.append(LateRows(self._name, self._source, self._closed, found, what))
-                self._num_late += found.num_rows
+                self._keep(LateRows(self._name, self._source, self._closed, found, what))
         return replace(rows, frames={**rows.frames, self._source: in_time})
 
-    def _take_open(self, condition: str) -> pa.Table:
-        """See `ClosingView`; the keys are those of the groups, so each is there once."""
-        assert self._state is not None
-        sessions = self._state.rows_where(condition)
-        if sessions.num_rows:
-            self._state.delete_where(condition)
-        return _keyed(sessions, [sessions.column(name) for name in self._plan.grouping_names])
 
-    @property
-    def _session(self) -> str:
-        """The column of the state with the sessions."""
-        return self._plan.grouping_names[self._position]
-
-
-def _keyed(groups: pa.Table, by: Sequence[pa.ChunkedArray]) -> pa.Table:
+def _keyed(groups: pa.Table, by: Sequence[str]) -> pa.Table:
     """The groups with the texts of these columns as their keys."""
-    keys = group_keys(by) if by and groups.num_rows else pa.array([GLOBAL_KEY] * groups.num_rows, pa.string())
+    keys = keys_of_rows([groups.column(name) for name in by], groups.num_rows)
     return groups.set_column(groups.schema.get_field_index(KEY_COLUMN), KEY_FIELD, keys)

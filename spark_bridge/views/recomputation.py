@@ -25,9 +25,9 @@ from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_i
 from spark_bridge.catalyst.current_rows import RowKeys, current_rows
 from spark_bridge.catalyst.epoch_timestamps import with_time
 from spark_bridge.catalyst.joined_form import with_joins, without_order
-from spark_bridge.catalyst.session_windows import session_positions, with_all_sessions, with_sessions
+from spark_bridge.catalyst.session_windows import with_all_sessions, with_sessions
 from spark_bridge.catalyst.time_bounds import with_bounds
-from spark_bridge.catalyst.time_windows import window_positions
+from spark_bridge.catalyst.time_windows import session_positions, window_positions
 from spark_bridge.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 

@@ -58,6 +58,11 @@ def group_keys(columns: Sequence[Column]) -> pa.Array:
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
+def keys_of_rows(columns: Sequence[Column], count: int) -> pa.Array:
+    """As `group_keys`, for a number of rows, which are one group without columns."""
+    return group_keys(columns) if columns and count else pa.array([GLOBAL_KEY] * count, pa.string())
+
+
 def key_range(columns: Sequence[Column]) -> tuple[str, str]:
     """The range of the texts of all groups with these first values: from the first text, up to but without the second.
 

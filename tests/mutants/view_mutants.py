@@ -1008,8 +1008,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a group that closes stays open, too",
-        "spark_bridge/views/closing_view.py",
-        (("self._state.delete(groups.column(KEY_COLUMN).combine_chunks())", "pass"),),
+        "spark_bridge/datasets/view_table.py",
+        (("self._update(rows.column(_ADDRESS).to_numpy(), [])", "pass"),),
         shown_by=_CLOSING,
     ),
     Mutant(
