@@ -9,9 +9,9 @@ READY := .venv/.ready
 # Tests start hundreds of processes: what Python has compiled is kept for the next one, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-# A process has one Spark session: on RayDP for tests marked `ray`, or without Ray.  All tests that share a session run in
-# one process, beside the others.
-PYTEST := $(BIN)/python -m pytest --dist loadgroup
+# A process has one Spark session: on RayDP for tests marked `ray`, all in one process, or without Ray.  Files begin in the
+# order of their names: those with Spark, which take longest, before the last ones.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help
 help:  ## show this list
@@ -39,9 +39,11 @@ test: setup  ## run the tests that prove the product (ten minutes on two quiet c
 	$(PYTEST) -n 4 -m "not (ray or more or long or fault)"
 	$(PYTEST) -n 2 -m "ray and not (more or long)"
 
+PART ?= 1/1
+
 .PHONY: test-more
-test-more: setup  ## run more cases and random queries, without Ray (25 minutes)
-	$(PYTEST) -n 4 -m "more and not ray"
+test-more: setup  ## run more cases and random queries, without Ray (30 minutes); PART=2/4 runs a quarter of them
+	$(PYTEST) -n 4 -m "more and not ray" --part $(PART)
 
 .PHONY: test-long
 test-long: setup  ## run whole jobs on Ray: each kind of death, lost nodes, every page and example (an hour)

@@ -9,6 +9,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 import pytest
 import structlog
@@ -29,20 +30,40 @@ _bucket_numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Assigns the groups of `--dist loadgroup`: a shared session, each other file, or what the test says.
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds the option that `make test-more PART=2/4` gives."""
+    parser.addoption("--part", type=_part, default=(1, 1), metavar="NUMBER/COUNT", help="run this part of the tests")
 
-    A session without Ray is shared by the tests of one package, or by those of the views: one for all would take longer
-    than all other tests.
+
+def _part(text: str) -> tuple[int, int]:
+    """The number of a part, from 1 on, and the number of all parts."""
+    number, count = map(int, text.split("/"))
+    if not 1 <= number <= count:
+        raise ValueError(text)
+    return number, count
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the tests of other parts: each part has its share of the cases of each file."""
+    number, count = config.getoption("part")
+    parts: list[list[pytest.Item]] = [[] for _ in range(count)]
+    for item in items:
+        parts[crc32(item.nodeid.encode()) % count].append(item)
+    items[:] = parts.pop(number - 1)
+    for others in parts:
+        config.hook.pytest_deselected(items=others)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Assigns the groups of `--dist loadgroup`: the session on Ray, each other file, or what the test says.
+
+    Each process keeps the local session that its first test with Spark has started, so files may run in any of them.
     xdist reads the groups at the end of the collection, before any `pytest_collection_modifyitems` of a conftest.
     """
     if not item.get_closest_marker("xdist_group"):
-        fixtures = item.fixturenames if isinstance(item, pytest.Function) else ()
-        shared = next((name for name in ("session", "local_spark") if name in fixtures), None)
-        path = item.path.relative_to(REPOSITORY)
-        room = "views" if "views" in path.parts else path.parts[1]
-        group = f"{shared} of {room}" if shared == "local_spark" else shared
-        item.add_marker(pytest.mark.xdist_group(group or str(path)))
+        on_ray = isinstance(item, pytest.Function) and "session" in item.fixturenames
+        group = "session" if on_ray else str(item.path.relative_to(REPOSITORY))
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True)
