@@ -19,7 +19,7 @@ from tests.repository import REPOSITORY
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 FILES = 6
 _STOP_S = "60"

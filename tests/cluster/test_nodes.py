@@ -26,7 +26,7 @@ from tests.real.source_files import encoded
 from tests.repository import REPOSITORY
 from tests.slackwater.cli.command import slackwater
 
-pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 _ROWS, _LARGE_FILES = 20_000, 16
 _CONTROL = ("Coordinator", "ListActor", "DispatcherActor", "MergerActor")

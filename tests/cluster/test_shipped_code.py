@@ -73,7 +73,6 @@ def test_nothing_is_added_on_this_machine_nor_in_a_job_which_has_an_environment_
 
 @pytest.mark.ray
 @pytest.mark.more
-@pytest.mark.timeout(240)
 def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "my_formats").mkdir()
     (tmp_path / "my_formats" / "__init__.py").write_text(_FORMAT, encoding="utf-8")

@@ -59,7 +59,6 @@ def declared(s3: S3Server, bucket: str, proxy: FaultProxy) -> sw.Pipeline:
 
 
 @pytest.mark.more
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("huge", [(), pytest.param(tuple(HUGE), marks=pytest.mark.more)], ids=["small", "huge"])
 def test_whatever_is_wrong_with_some_objects_the_others_are_read_and_all_are_accounted_for(
     s3: S3Server, bucket: str, huge: tuple[str, ...]

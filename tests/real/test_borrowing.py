@@ -13,7 +13,6 @@ import ray
 pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.usefixtures("session")]
 
 
-@pytest.mark.timeout(300)
 def test_ray_and_spark_of_the_user_are_borrowed_and_never_stopped(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     address = ray.get_runtime_context().gcs_address

@@ -33,7 +33,6 @@ def shown_phase(root: Path) -> str:
 
 
 @pytest.mark.more
-@pytest.mark.timeout(200)
 def test_a_run_is_paused_throttled_tagged_and_stopped_from_another_process(tmp_path: Path) -> None:
     root = tmp_path / "root"
     write(tmp_path / "in", "0.parquet", parquet(events(0)))
@@ -93,7 +92,6 @@ def file_of(root: Path, name: str) -> dict[str, Any]:
 
 
 @pytest.mark.more
-@pytest.mark.timeout(200)
 def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_no_row_is_repeated(
     tmp_path: Path,
 ) -> None:
@@ -131,7 +129,6 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(tmp_path: Path) -> None:
     flag = str(tmp_path / "mended")
 

@@ -20,7 +20,6 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]
 
 
-@pytest.mark.timeout(120)
 def test_a_run_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
     pipeline = local(tmp_path)
     pipeline.view("touchy", "SELECT amount FROM events")
@@ -40,7 +39,6 @@ def test_a_run_on_a_full_disk_says_so_and_goes_on_when_there_is_room(tmp_path: P
     check_every_epoch(tmp_path / "root", tmp_path)
 
 
-@pytest.mark.timeout(180)
 def test_a_run_in_a_full_bucket_tries_again_and_goes_on_when_there_is_room(s3: S3Server, bucket: str) -> None:
     s3.put(bucket, "in/a.parquet", parquet(events(0)))
     with closing(s3.fault_proxy(random.Random(7))) as proxy:

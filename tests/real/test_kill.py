@@ -14,7 +14,6 @@ from tests.real.killed_job import FILES, Job, checked, fill, in_the_middle, kill
 
 
 @pytest.mark.ray
-@pytest.mark.timeout(900)
 def test_no_row_is_lost_and_none_comes_twice(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     store, epochs = killed_at(s3, bucket, tmp_path, [in_the_middle])
     assert epochs > 10
@@ -27,7 +26,6 @@ def beyond(share: float, done: int, reading: int) -> bool:
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.timeout(1_200)
 def test_no_row_is_lost_and_none_comes_twice_over_six_kills(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     shares = [0.0, 0.02, 0.2, 0.45, 0.7, 0.9]
     killed_at(s3, bucket, tmp_path, [partial(beyond, share) for share in shares])
@@ -35,7 +33,6 @@ def test_no_row_is_lost_and_none_comes_twice_over_six_kills(s3: S3Server, bucket
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.timeout(1_200)
 def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from tests.real import shop_job
 from tests.repository import REPOSITORY
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 KILLS, CUSTOMERS, ORDERS_A_FILE = 5, 400, 150
 START_S = 120.0

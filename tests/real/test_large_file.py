@@ -33,7 +33,6 @@ def write_large(path: Path, gib: int) -> int:
     return groups * ROWS
 
 
-@pytest.mark.timeout(600)
 def test_a_file_of_2_gib_holds_up_no_barrier_and_is_never_held_whole(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rows = write_large(tmp_path / "in" / "large.parquet", 2)

@@ -60,7 +60,6 @@ def lost(block: Block, nbytes: int) -> Block:
 
 
 @pytest.mark.usefixtures("session")
-@pytest.mark.timeout(120)
 def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small ones are read by the run itself, and large ones by Spark's executor, inside a task."""
     due: list[int] = []

@@ -23,7 +23,6 @@ def pipeline(tmp_path: Path, name_actors: int) -> sw.Pipeline:
     return local(tmp_path, discovery=discovery, on_change="append")
 
 
-@pytest.mark.timeout(300)
 def test_names_in_shards_are_known_after_the_death_of_a_name_actor_and_with_another_number(tmp_path: Path) -> None:
     for number in range(FILES):
         write(tmp_path / "in", f"{number:03}.parquet", parquet(events(number)))

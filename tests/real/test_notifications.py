@@ -165,7 +165,6 @@ def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(told: ToldBucket, tmp_path: Path) -> None:
     root, rows = tmp_path / "root", 0
     for life in range(LIVES):

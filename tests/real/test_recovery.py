@@ -20,7 +20,6 @@ TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY 
 
 
 @pytest.mark.more
-@pytest.mark.timeout(200)
 def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
     pipeline = local(tmp_path)
     write(tmp_path / "in", "0.parquet", parquet(events(0)))
@@ -42,7 +41,6 @@ def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(400)
 def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(tmp_path: Path) -> None:
     def touchy(events: Any) -> Any:
         from pyspark.sql import functions

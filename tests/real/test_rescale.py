@@ -60,7 +60,6 @@ def num_fetchers() -> int:
 
 
 @pytest.mark.more
-@pytest.mark.timeout(300)
 def test_one_fetch_actor_becomes_three_and_then_two_under_load_and_no_file_is_read_twice(
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
@@ -102,7 +101,6 @@ def secrets(s3: S3Server) -> dict[str, str]:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("victim", ["fetch", "dispatcher", "coordinator"])
 def test_a_death_while_vnodes_move_loses_no_row_and_the_number_that_was_asked_for_comes(
     s3: S3Server, bucket: str, tmp_path: Path, victim: str

@@ -17,7 +17,6 @@ from tests.real.siege import MOMENTS_S, Siege
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.timeout(1_200)
 def test_a_run_survives_every_kind_of_death(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     with Siege(s3, bucket, tmp_path, random.Random(1)) as siege:
         for number, kind in enumerate(victims.KINDS):

@@ -24,8 +24,6 @@ from tests.spark_bridge.keyed_graph import ORIGIN, with_origin
 from tests.spark_bridge.same_rows import difference
 from tests.spark_bridge.view_graph import ViewGraph
 
-pytestmark = pytest.mark.timeout(600)
-
 _CLOSED = {
     **CLOSED,
     "q11": (QUERIES["q11"], "SELECT bidder, count(*) AS sessions, sum(bids) AS bids FROM counts GROUP BY bidder"),

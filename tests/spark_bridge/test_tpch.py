@@ -16,7 +16,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.view_graph import ViewGraph
 
-pytestmark = [pytest.mark.more, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.more
 
 SCALE = 0.02
 EPOCHS = 20

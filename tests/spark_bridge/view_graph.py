@@ -33,7 +33,7 @@ from tests.spark_bridge.same_rows import difference
 from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 
 IDLE: Files = {}
-_SETTLED_S, _POLL_S = 120.0, 0.02
+_STALLED_S, _POLL_S = 120.0, 0.02
 _PIECE_BYTES = 100
 _ANSWERS_AT_ONCE = 2
 
@@ -110,9 +110,11 @@ class ViewGraph(CorrectedView):
 
     def settle(self) -> None:
         """Runs epochs without rows, when there is something to record, until every view is shown."""
-        until = time.monotonic() + _SETTLED_S
-        while self.materializer.backfilling or self.materializer.has_news():
-            assert time.monotonic() < until, f"never shown: {self.materializer.backfilling}"
+        until, known = time.monotonic() + _STALLED_S, self.materializer.backfilling
+        while (now := self.materializer.backfilling) or self.materializer.has_news():
+            if now != known:
+                until, known = time.monotonic() + _STALLED_S, now
+            assert time.monotonic() < until, f"never shown: {now}"
             if self.materializer.has_news():
                 self.correct({})
             elif not self.materializer.backfill():

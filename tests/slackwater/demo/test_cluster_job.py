@@ -34,7 +34,6 @@ def test_outside_of_the_sources_it_says_where_to_run_it(tmp_path: Path) -> None:
 
 @pytest.mark.ray
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_the_job_reads_every_file_and_stops_gracefully() -> None:
     ended = made_job(REPOSITORY)
     assert ended.returncode == 0, ended.stdout + ended.stderr

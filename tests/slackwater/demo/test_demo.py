@@ -6,7 +6,7 @@ import pytest
 
 from tests.slackwater.cli.command import slackwater
 
-pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 
 @pytest.mark.parametrize("place", [(), ("--local",)], ids=["s3", "local"])
