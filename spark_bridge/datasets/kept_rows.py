@@ -21,6 +21,8 @@ _FACTOR = 8
 _FULL = 1_000_000
 _WORD = 8
 _Positions = npt.NDArray[np.int64]
+_Numbers = npt.NDArray[np.int64]
+"""See `_numbers`."""
 
 
 class KeptRows:
@@ -72,7 +74,15 @@ class KeptRows:
             keys: those that are wanted.
             columns: of the result.
         """
-        return pa.concat_tables([run.with_keys(by, keys, columns) for run in self._runs])
+        wanted = np.unique(_numbers(keys))
+        # Files are looked up by a part of their key, and no key at all by the number 0.
+        is_exact = by == JOIN_FIELD.name and 0 not in wanted
+        read = columns if is_exact else [*dict.fromkeys([by, *columns])]
+        found = pa.concat_tables([run.with_numbers(by, wanted, read) for run in self._runs])
+        if is_exact:
+            return found
+        is_wanted = pc.is_in(found.column(by), value_set=keys.cast(found.schema.field(by).type))
+        return found.filter(is_wanted).select(columns)
 
     def follow(self, keys: pa.Array, gone: pa.Table | None, new: pa.Table) -> None:
         """Takes out all rows with some keys, and adds others, see `ChangeSet`.
@@ -134,17 +144,17 @@ class _Run:
         """The rows that have not left."""
         return self.rows.filter(pa.array(~self._leaves)) if self.dead else self.rows
 
-    def with_keys(self, by: str, keys: pa.Array, columns: list[str]) -> pa.Table:
-        found = self.rows.select(dict.fromkeys([by, *columns])).take(pa.array(self._at(by, keys)))
-        # Files are looked up by a part of their key, and no key at all by the number 0.
-        return found.filter(pc.is_in(found.column(by), value_set=keys.cast(found.column(by).type))).select(columns)
+    def with_numbers(self, by: str, wanted: _Numbers, columns: list[str]) -> pa.Table:
+        """Columns of the living rows with some numbers of keys."""
+        rows, at = self.rows.select(columns), self._at(by, wanted)
+        return rows.take(pa.array(at)) if len(at) else rows.slice(0, 0)
 
     def remove(self, keys: pa.Array, gone: pa.Table | None) -> None:
         assert self._key_column is not None, "rows that leave have a key"
         if gone is None:
-            at = self._at(self._key_column, keys)
+            at = self._at(self._key_column, np.unique(_numbers(keys)))
         else:
-            at = self._at(JOIN_FIELD.name, pc.unique(gone.column(JOIN_FIELD.name)))
+            at = self._at(JOIN_FIELD.name, np.unique(_numbers(gone.column(JOIN_FIELD.name))))
         found = self.rows.column(self._key_column).take(pa.array(at))
         leaving = at[pc.is_in(found, value_set=keys.cast(found.type)).to_numpy()]
         self._leaves[leaving] = True
@@ -157,22 +167,21 @@ class _Run:
         self._leaves |= leaving
         self.dead += int(leaving.sum())
 
-    def _at(self, by: str, keys: pa.Array | pa.ChunkedArray) -> _Positions:
-        """The positions of living rows with some numbers of keys."""
+    def _at(self, by: str, wanted: _Numbers) -> _Positions:
+        """The positions of living rows with some numbers of keys, each of which is wanted once."""
         numbers, order = self._hashes, None
         if by != JOIN_FIELD.name:
             assert self._by_file is not None, "rows are found by their hash, or by their file"
             numbers, order = self._by_file
-        wanted = np.unique(_numbers(keys))
         first, last = np.searchsorted(numbers, wanted, "left"), np.searchsorted(numbers, wanted, "right")
         counts = last - first
         starts = np.repeat(first - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts) if len(counts) else first
         at = starts + np.arange(counts.sum())
         at = at if order is None else order[at]
-        return at[~self._leaves[at]]
+        return at[~self._leaves[at]] if self.dead else at
 
 
-def _numbers(keys: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+def _numbers(keys: pa.Array | pa.ChunkedArray) -> _Numbers:
     """A number for each key: a hash itself, or the first bytes of the fingerprint of a file."""
     if isinstance(keys, pa.ChunkedArray):
         keys = keys.combine_chunks()

@@ -33,7 +33,12 @@ class WorkCost:
     written_bytes: int = 0
 
     def __add__(self, other: WorkCost) -> WorkCost:
-        return WorkCost(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
+        return WorkCost(
+            self.given + other.given,
+            self.found + other.found,
+            self.written + other.written,
+            self.written_bytes + other.written_bytes,
+        )
 
 
 @dataclass(frozen=True)
