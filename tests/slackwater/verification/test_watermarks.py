@@ -72,6 +72,7 @@ def _closed(root: CommittedRoot) -> None:
     _read(root, "d", [1, 36], 41)
 
 
+@pytest.mark.more
 def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     _closed(root)
     every = dict.fromkeys(["closed", "hopped", "above"], Outcome.EQUAL)

@@ -165,7 +165,7 @@ def test_an_end_before_the_first_epoch_is_recorded_begins_again(local_spark: Spa
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("name", few(OVER_VIEWS, "joined"))
+@pytest.mark.parametrize("name", few(OVER_VIEWS))
 def test_only_added_measures_are_computed_of_the_rows_of_views(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

@@ -58,7 +58,7 @@ def _followed(spark: SparkSession, root: Path, name: str, *, is_late: bool = Fal
     return Followed(spark, root, query, groups, least=least, is_late=is_late)
 
 
-@pytest.mark.parametrize("name", few([*_VIEWS], "tumbling", "sessions", "windows of a view", "hopping, distinct"))
+@pytest.mark.parametrize("name", few([*_VIEWS], "sessions", "hopping, distinct"))
 def test_groups_are_shown_when_their_window_closes_and_never_change(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -232,7 +232,7 @@ DISTINCT = {
 NEVER_READ = ("counts", "having")
 
 
-@pytest.mark.parametrize("name", few(DISTINCT, "counts", "filtered"))
+@pytest.mark.parametrize("name", few(DISTINCT, "filtered"))
 def test_distinct_values_of_a_parent_are_counted(
     local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,7 @@ def _forget_in_catalog(graph: ViewGraph, name: str) -> None:
     graph.catalog = {each: view for each, view in graph.catalog.items() if declared_name(each) != name}
 
 
-@pytest.mark.parametrize("name", few(QUERIES, "three", "over a view"))
+@pytest.mark.parametrize("name", few(QUERIES, "three"))
 def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:

@@ -69,7 +69,7 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "or": ("append", "SELECT t.i, u.i AS j FROM t JOIN u ON (t.g = u.g AND t.i > 0) OR (t.g = u.g AND u.i > 0)"),
     "lateral": ("append", "SELECT t.k, s.m FROM t, LATERAL (SELECT max(i) AS m FROM u WHERE u.g = t.g) s"),
 }  # fmt: skip
-QUICK = ("left", "three", "full")
+QUICK = ("left", "three")
 
 
 JOINED = ViewDefinition("joined", JOINS["left"][1])

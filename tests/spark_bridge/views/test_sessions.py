@@ -75,7 +75,7 @@ def _rows(*minutes: float, k: str = "a") -> pa.Table:
     return pa.Table.from_pylist([{"k": k, "at": _at(each), "n": 1} for each in minutes], schema=_ROWS)
 
 
-@pytest.mark.parametrize("name", few(SESSIONS, "counts", "by_gaps"))
+@pytest.mark.parametrize("name", few(SESSIONS, "by_gaps"))
 def test_session_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"session {name}")
     view_class, query = SESSIONS[name]
