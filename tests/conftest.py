@@ -57,12 +57,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Assigns the groups of `--dist loadgroup`: the session on Ray, each other file, or what the test says.
 
-    Each process keeps the local session that its first test with Spark has started, so files may run in any of them.
+    Tests with a local session take longest, so each of their functions is a group.  A process keeps the session that
+    its first one has started.
     xdist reads the groups at the end of the collection, before any `pytest_collection_modifyitems` of a conftest.
     """
     if not item.get_closest_marker("xdist_group"):
-        on_ray = isinstance(item, pytest.Function) and "session" in item.fixturenames
-        group = "session" if on_ray else str(item.path.relative_to(REPOSITORY))
+        group = str(item.path.relative_to(REPOSITORY))
+        if isinstance(item, pytest.Function):
+            if "session" in item.fixturenames:
+                group = "session"
+            elif "local_spark" in item.fixturenames:
+                group += f"::{item.originalname}"
         item.add_marker(pytest.mark.xdist_group(group))
 
 
