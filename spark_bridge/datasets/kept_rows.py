@@ -74,7 +74,7 @@ class KeptRows:
             keys: those that are wanted.
             columns: of the result.
         """
-        wanted = np.unique(_numbers(keys))
+        wanted = _wanted(keys)
         # Files are looked up by a part of their key, and no key at all by the number 0.
         is_exact = by == JOIN_FIELD.name and 0 not in wanted
         read = columns if is_exact else [*dict.fromkeys([by, *columns])]
@@ -93,8 +93,11 @@ class KeptRows:
             new: the rows that come.
         """
         if len(keys):
+            assert self._key_column is not None, "rows that leave have a key"
+            by, known = (self._key_column, keys) if gone is None else (JOIN_FIELD.name, gone.column(JOIN_FIELD.name))
+            wanted = _wanted(known)
             for run in self._runs:
-                run.remove(keys, gone)
+                run.remove(by, wanted, keys)
         if new.num_rows:
             self._runs.append(_Run(new.select(self._schema.names).cast(self._schema), self._key_column))
         self._merge()
@@ -128,7 +131,7 @@ class _Run:
         self._key_column = key_column
         self._leaves = np.zeros(rows.num_rows, np.bool_)
         self.dead = 0
-        self._by_file: tuple[npt.NDArray[np.int64], _Positions] | None = None
+        self._by_file: tuple[_Numbers, _Positions] | None = None
         if key_column == FILE_FIELD.name:
             files = _numbers(self.rows.column(key_column))
             by_file = np.argsort(files, kind="stable")
@@ -149,12 +152,9 @@ class _Run:
         rows, at = self.rows.select(columns), self._at(by, wanted)
         return rows.take(pa.array(at)) if len(at) else rows.slice(0, 0)
 
-    def remove(self, keys: pa.Array, gone: pa.Table | None) -> None:
-        assert self._key_column is not None, "rows that leave have a key"
-        if gone is None:
-            at = self._at(self._key_column, np.unique(_numbers(keys)))
-        else:
-            at = self._at(JOIN_FIELD.name, np.unique(_numbers(gone.column(JOIN_FIELD.name))))
+    def remove(self, by: str, wanted: _Numbers, keys: pa.Array) -> None:
+        """Takes out the rows with some keys, which are among those with some numbers."""
+        at = self._at(by, wanted)
         found = self.rows.column(self._key_column).take(pa.array(at))
         leaving = at[pc.is_in(found, value_set=keys.cast(found.type)).to_numpy()]
         self._leaves[leaving] = True
@@ -168,7 +168,7 @@ class _Run:
         self.dead += int(leaving.sum())
 
     def _at(self, by: str, wanted: _Numbers) -> _Positions:
-        """The positions of living rows with some numbers of keys, each of which is wanted once."""
+        """The positions of living rows with some numbers of keys."""
         numbers, order = self._hashes, None
         if by != JOIN_FIELD.name:
             assert self._by_file is not None, "rows are found by their hash, or by their file"
@@ -179,6 +179,11 @@ class _Run:
         at = starts + np.arange(counts.sum())
         at = at if order is None else order[at]
         return at[~self._leaves[at]] if self.dead else at
+
+
+def _wanted(keys: pa.Array | pa.ChunkedArray) -> _Numbers:
+    """The numbers of some keys, each once, in their order."""
+    return np.unique(_numbers(keys))
 
 
 def _numbers(keys: pa.Array | pa.ChunkedArray) -> _Numbers:

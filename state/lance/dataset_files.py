@@ -199,7 +199,7 @@ class DatasetFiles:
         self._known |= directories
 
     def _directories(self, file: Path) -> Iterator[Path]:
-        if file.parent not in self._known and (not file.is_relative_to(self._path) or file == self._path):
+        if not file.is_relative_to(self._path) or file == self._path:
             return
         yield file.parent
         for above in file.parents:

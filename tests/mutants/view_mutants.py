@@ -733,6 +733,12 @@ VIEW_MUTANTS = (
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
     Mutant(
+        "rows in memory without a key have the hash 0",
+        "spark_bridge/datasets/kept_rows.py",
+        ((" and 0 not in wanted", ""),),
+        shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_are_found_and_leave_as_in_a_plain_table",
+    ),
+    Mutant(
         "rows in memory never leave",
         "spark_bridge/datasets/kept_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
