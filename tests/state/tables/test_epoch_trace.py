@@ -41,3 +41,7 @@ def test_the_costs_of_the_kept_parts_are_kept() -> None:
 def test_the_size_of_the_text_does_not_grow_with_actors_and_views(actors: int) -> None:
     trace = EpochTrace.of([span for phase in PHASES[:4] for span in spans(phase, actors)])
     assert len(trace.to_json()) < 3_000
+
+
+def test_each_part_of_a_cost_adds_up() -> None:
+    assert WorkCost(1, 2, 3, 4) + WorkCost(10, 20, 30, 40) == WorkCost(11, 22, 33, 44)
