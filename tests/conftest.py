@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -37,10 +38,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def _part(text: str) -> tuple[int, int]:
     """The number of a part, from 1 on, and the number of all parts."""
-    number, count = map(int, text.split("/"))
-    if not 1 <= number <= count:
-        raise ValueError(text)
-    return number, count
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise ArgumentTypeError(f"{text!r} is no part; give its number and the number of all parts, as in 2/4")
+    return int(number), int(count)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
