@@ -30,6 +30,7 @@ Invariants:
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
+    alerts/        notices when a state of a run begins and ends
     observability/ metrics for Prometheus and Grafana, spans for OpenTelemetry
     status/        RunStatus, RunReport and Trace, as values
     doctor/        `slackwater doctor`: checks of a machine, a store and a pipeline
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     )
     from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
+    from slackwater.alerts.alert import Alert
     from slackwater.branching.branch import branch, drop_branch
     from slackwater.branching.merge import merge
     from slackwater.branching.merge_steps import Merged
@@ -119,6 +121,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "ActorResources": "actors.sources.placement",
+    "Alert": "slackwater.alerts.alert",
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.formats.options",
@@ -168,6 +171,7 @@ _MODULES = {
 __all__ = [
     "AccessDeniedError",
     "ActorResources",
+    "Alert",
     "BadInputError",
     "BarrierSettings",
     "BucketNotFoundError",

@@ -31,11 +31,14 @@ from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
+from slackwater.alerts.alert import Alert
+from slackwater.alerts.alert_watch import AlertWatch
 from slackwater.observability.run_observer import RunObserver
 from slackwater.planning.definition_change import DefinitionChange, definition_change
 from slackwater.planning.dry_run.dry_run import DryRun, dry_run
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.explanation import ViewExplanation, explain
+from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.foreground import run_in_foreground
 from slackwater.running.run import Run, RunReport
 from slackwater.running.run_control import RunControl
@@ -63,9 +66,10 @@ class Pipeline:
         storage_options: access to the root, and to every source on the same kind of store without options of its own;
             in the names that obstore and Lance share (`access_key_id`, `endpoint`, `region`, `allow_http`, ...).
         settings: see `Settings`.
+        alerts: the alerts of its runs, see `Alert`.
 
     Raises:
-        SettingsError: a name or URL is not valid.
+        SettingsError: a name or URL is not valid, or two alerts have one name.
 
     Examples:
         >>> pipeline = Pipeline("flights", root="/data/flights")
@@ -81,10 +85,12 @@ class Pipeline:
         *,
         storage_options: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
+        alerts: Sequence[Alert] = (),
     ) -> None:
         _check_name("pipeline", name)
         self.name = name
         self.settings = settings or Settings()
+        self.alerts = _alerts(alerts)
         self.root = Location(os.fspath(root), storage_options or {}, self.settings.durability)
         self._sources: dict[str, SourceDefinition] = {}
         self._tables: dict[str, pa.Table] = {}
@@ -397,6 +403,7 @@ class Pipeline:
             ownership.confirm()
             for name, rows in self._tables.items():
                 StaticTable(table_location(self.root, name), name).declare(rows)
+            alerts = AlertWatch(self.alerts, self.name, self.root, self._clock) if self.alerts else None
             control = RunControl(
                 definition=definition,
                 views=tuple(self._views.values()),
@@ -408,6 +415,8 @@ class Pipeline:
             run = Run(definition, control)
             ownership.tell(lambda: run.status().to_json())
             control.observer = RunObserver.of(self.name, run.status, self._clock)
+            if alerts is not None:
+                control.alerts = AlertLoop(alerts, run.status)
             return run
         except BaseException:
             ownership.release("failed")
@@ -502,6 +511,14 @@ def _check_name(kind: str, name: str) -> None:
         raise SettingsError(
             f"{kind} {name!r} is not a valid name: use letters, digits and underscores, with a letter first"
         )
+
+
+def _alerts(given: Sequence[Alert]) -> tuple[Alert, ...]:
+    names = [each.name for each in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise SettingsError(f"two alerts have the name {name!r}; give one of them another, as in name='to the log'")
+    return tuple(given)
 
 
 def _row_key(

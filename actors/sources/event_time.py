@@ -18,7 +18,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _DAY_US = timedelta(days=1) // _MICROSECOND
 _MOST_DAYS = 100_000_000
 _UNITS = {unit: timedelta(**{f"{unit}s": 1}) for unit in ("millisecond", "second", "minute", "hour", "day", "week")}
-_DURATION = re.compile(rf"(\d+(?:\.\d+)?) ({'|'.join(_UNITS)})s?")
+_SHORT = {"ms": "millisecond", "s": "second", "min": "minute", "h": "hour", "d": "day"}
+_DURATION = re.compile(rf"(\d+(?:\.\d+)?) ?(?:({'|'.join(_UNITS)})s?|({'|'.join(_SHORT)}))")
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def microseconds(option: str, given: Duration) -> int:
     if isinstance(given, timedelta) and given >= timedelta():
         return given // _MICROSECOND
     if isinstance(given, str) and (found := _DURATION.fullmatch(given.strip().lower())):
-        return round(float(found[1]) * (_UNITS[found[2]] / _MICROSECOND))
+        return round(float(found[1]) * (_UNITS[found[2] or _SHORT[found[3]]] / _MICROSECOND))
     raise SettingsError(
         f'{option}={given!r}: give a duration such as "10 minutes" (of {"s, ".join(_UNITS)}s), or a timedelta of 0 or '
         "more"

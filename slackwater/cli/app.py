@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from slackwater.cli.commands.alerts import alerting
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
@@ -40,6 +41,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(observing)
+app.add_typer(alerting)
 app.add_typer(reading)
 app.add_typer(steering)
 app.add_typer(upkeep)

@@ -16,6 +16,7 @@ from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
+from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
@@ -105,6 +106,7 @@ class RunControl:
         self.failure: Exception | None = None
         self.is_over = False
         self.observer: RunObserver | None = None
+        self.alerts: AlertLoop | None = None
         sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.declared = DeclaredViews(views, sources, self.requests)
@@ -310,6 +312,8 @@ class RunControl:
         self.requests.end(for_good=True)
         self._commands.begin_end()
         self._observe(at_once=True)
+        if self.alerts is not None:
+            self.alerts.end()
         steps: list[Callable[[], None]] = [self._spark.end]
         if self._owns_ray:
             steps.append(disconnect_ray)

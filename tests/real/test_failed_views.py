@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +33,21 @@ def strict(events: DataFrame) -> DataFrame:
 
 
 def declared(place: Path) -> sw.Pipeline:
-    pipeline = sw.Pipeline("events", place / "root", settings=ONE_FETCHER)
+    append = f"import sys; open({str(place / 'told.jsonl')!r}, 'a').write(sys.stdin.read() + '\\n')"
+    failed = sw.Alert("view failed", to=[sys.executable, "-c", append])
+    pipeline = sw.Pipeline("events", place / "root", settings=ONE_FETCHER, alerts=[failed])
     pipeline.source(
         "events", place / "in", format="parquet", schema="user bigint, amount double", discovery=FAST, materialize=True
     )
     pipeline.view("totals", TOTALS)
     pipeline.view(strict)
     return pipeline
+
+
+def alerts_told(place: Path) -> list[tuple[str, str]]:
+    told = place / "told.jsonl"
+    documents = map(json.loads, told.read_text().splitlines()) if told.exists() else ()
+    return [(each["event"], each["view"]) for each in documents]
 
 
 def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> None:
@@ -54,6 +64,7 @@ def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> N
         shown = run.status()
         assert shown.views["strict"].error == f"ValueError: {BAD} is evil" and shown.recoveries == 0
         assert totals(root) == expected([*good[0], {"user": 1, "amount": BAD}, *good[1]])
+        eventually(lambda: alerts_told(tmp_path) == [("begin", "strict")])
     assert any("view strict has failed" in note for note in run.report().notes)
     store = sw.open(root)
     assert store.files()["status"].to_pylist() == ["done"] * 3, "no file is blamed"
@@ -71,6 +82,7 @@ def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> N
         eventually(lambda: store.snapshot().view("strict").count_rows() == 60)
         assert run.wait(until="caught_up", timeout_s=120)
         assert run.status().views["strict"].error is None
+    assert alerts_told(tmp_path) == [("begin", "strict"), ("end", "strict")], "once each, across two runs"
     found = store.snapshot().view("strict").to_arrow().to_pylist()
     assert sorted(found, key=_amount) == [row for each in good for row in each]
 

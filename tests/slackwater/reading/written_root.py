@@ -150,7 +150,8 @@ def late(*days: int) -> pa.Table:
     )
 
 
-def write_root(root: Location, raw: Location) -> WrittenRoot:
+def begin_root(root: Location, raw: Location) -> RootWriter:
+    """The first epoch of a root: a source and two views without rows."""
     writer = RootWriter(root, raw)
     definition = {"url": raw.url, "format": {"name": "csv", "delimiter": ","}, "pattern": "**/*.csv"}
     put_pipeline(writer.delta, CatalogPipeline("flights", ansi=False))
@@ -166,7 +167,11 @@ def write_root(root: Location, raw: Location) -> WrittenRoot:
     writer.view("by_carrier", by_carrier({}))
     writer.view("late", late())
     writer.commit()
+    return writer
 
+
+def write_root(root: Location, raw: Location) -> WrittenRoot:
+    writer = begin_root(root, raw)
     for path in ("day=1/a.csv", "day=1/b.csv", "day=2/big.csv", "day=2/bad.csv", "day=3/new.csv"):
         writer.queue(path)
     writer.delta.put("list_state", encode_key("flights"), 0, source="flights", listed_at=START, pages=1, requests=1)

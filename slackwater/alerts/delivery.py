@@ -1,0 +1,104 @@
+"""The delivery of a notice: to the log, to a webhook, or to a command."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import structlog
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from slackwater.alerts.alert import LOG, Alert
+from slackwater.alerts.alert_states import Notice
+
+_CONNECT_S, _READ_S, _COMMAND_S = 5.0, 10.0, 30.0
+_MOST_TEXT = 200
+_log = structlog.get_logger(actor="alerts")
+
+
+class DeliveryError(Exception):
+    """A notice was not delivered; the message tells the reason."""
+
+
+def document(alert: Alert, notice: Notice, pipeline: str, root: str) -> dict[str, Any]:
+    """The JSON of a notice.
+
+    Args:
+        alert: of the notice.
+        notice: the notice.
+        pipeline: the name of the pipeline.
+        root: the URL of its root.
+    """
+    condition, state = alert.condition, notice.state
+    return {
+        "text": _text(alert, notice, pipeline),
+        "alert": alert.name,
+        "event": notice.event,
+        "when": alert.when,
+        "pipeline": pipeline,
+        "root": root,
+        condition.kind: state.subject or pipeline,
+        "value": state.value,
+        "unit": condition.unit,
+        "since": state.since.isoformat(),
+        "at": notice.at.isoformat(),
+    }
+
+
+def deliver(alert: Alert, content: dict[str, Any]) -> None:
+    """Delivers a notice.
+
+    Args:
+        alert: its alert.
+        content: its JSON, see `document`.
+
+    Raises:
+        DeliveryError: it was not delivered, or the receiver did not answer in time.
+    """
+    if isinstance(alert.to, str) and alert.to == LOG:
+        tell = _log.warning if content["event"] == "begin" else _log.info
+        tell(content["text"], alert=alert.name, event_at=content["at"])
+    elif isinstance(alert.to, str):
+        _post(alert.to, json.dumps(content))
+    else:
+        _run([*alert.to], json.dumps(content))
+
+
+def _text(alert: Alert, notice: Notice, pipeline: str) -> str:
+    condition, state = alert.condition, notice.state
+    subject = f", {condition.kind} {state.subject}" if state.subject else ""
+    if notice.event == "end":
+        return f"{pipeline}{subject}: {alert.name} is over, since {notice.at:%Y-%m-%d %H:%M:%S} UTC"
+    seconds = timedelta(seconds=round(state.value))
+    value = f" ({seconds})" if condition.unit else f" ({state.value:,.0f})" if alert.when.count(">") else ""
+    return f"{pipeline}{subject}: {alert.name}{value}"
+
+
+def _post(url: str, body: str) -> None:
+    # The path of a webhook is its password: no message shows it.
+    place = f"{urlsplit(url).scheme}://{urlsplit(url).hostname}"
+    timeout = urllib3.Timeout(connect=_CONNECT_S, read=_READ_S)
+    headers = {"Content-Type": "application/json"}
+    try:
+        with urllib3.PoolManager(retries=False, timeout=timeout) as pool:
+            answer = pool.request("POST", url, body=body.encode(), headers=headers, redirect=False)
+    except HTTPError as error:
+        raise DeliveryError(f"{place}: {type(error).__name__}") from None
+    if not 200 <= answer.status < 300:
+        raise DeliveryError(f"{place} answered {answer.status}")
+
+
+def _run(command: list[str], body: str) -> None:
+    try:
+        done = subprocess.run(command, input=body, capture_output=True, text=True, timeout=_COMMAND_S, check=False)
+    except subprocess.TimeoutExpired:
+        raise DeliveryError(f"{command[0]} was still running after {_COMMAND_S:.0f} s, and was ended") from None
+    except OSError as error:
+        raise DeliveryError(f"{command[0]}: {error.strerror}") from None
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["it printed no error"])[-1]
+        raise DeliveryError(f"{command[0]} ended with {done.returncode}: {last[:_MOST_TEXT]}")

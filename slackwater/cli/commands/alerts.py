@@ -1,0 +1,40 @@
+"""The CLI command about alerts."""
+
+from __future__ import annotations
+
+import typer
+
+from slackwater.cli.options import Debug, Json, Root, StorageOptions, opened_store, storage_options
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.output import Output
+
+_COLUMNS = ("alert", "subject", "since", "value", "notice")
+
+alerting = typer.Typer()
+
+
+@alerting.command()
+@reports_errors
+def alerts(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
+    """Print the alerts whose condition holds, and the notices that are not delivered."""
+    from slackwater.alerts.alert_states import read_states
+    from state.location import Location
+
+    opened_store(root, option)
+    states = read_states(Location(root, storage_options(option)))
+    waiting = {(each.state, each.event): each for each in states.notices}
+    rows = [(state, waiting.pop((state, "begin"), None)) for state in states.active]
+    rows += [(each.state, each) for each in waiting.values()]
+    Output(json).rows(
+        [
+            {
+                "alert": state.alert,
+                "subject": state.subject,
+                "since": state.since,
+                "value": state.value,
+                "notice": "delivered" if notice is None else f"{notice.event}: {notice.error or 'not delivered yet'}",
+            }
+            for state, notice in rows
+        ],
+        _COLUMNS,
+    )
