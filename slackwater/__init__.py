@@ -27,6 +27,7 @@ Invariants:
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
+    publishing/    Store.publish: a view as a Delta or Iceberg table
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.explanation import ViewExplanation
+    from slackwater.publishing.publication import Publication
+    from slackwater.publishing.targets import Delta, Iceberg
     from slackwater.reading.changes.root_difference import ViewDifference
     from slackwater.reading.changes.view_changes import ViewChange
     from slackwater.reading.snapshot import Snapshot
@@ -124,8 +127,10 @@ _MODULES = {
     "Csv": "actors.formats.options",
     "Debezium": "actors.formats.options",
     "DefinitionChange": "slackwater.planning.definition_change",
+    "Delta": "slackwater.publishing.targets",
     "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
+    "Iceberg": "slackwater.publishing.targets",
     "Json": "actors.formats.options",
     "Listing": "actors.sources.discovery",
     "Merged": "slackwater.branching.merge_steps",
@@ -135,6 +140,7 @@ _MODULES = {
     "Pipeline": "slackwater.pipeline",
     "PlacementSettings": "actors.sources.placement",
     "Prices": "slackwater.planning.dry_run.prices",
+    "Publication": "slackwater.publishing.publication",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
@@ -181,11 +187,13 @@ __all__ = [
     "Debezium",
     "DefinitionChange",
     "DefinitionChangedError",
+    "Delta",
     "DryRun",
     "EpochExpiredError",
     "EpochNotFoundError",
     "FencedError",
     "FetchSettings",
+    "Iceberg",
     "Json",
     "Listing",
     "Merged",
@@ -200,6 +208,7 @@ __all__ = [
     "PlacementSettings",
     "Prices",
     "ProtocolError",
+    "Publication",
     "QueueNotFoundError",
     "RaySettings",
     "ReadLimits",
