@@ -27,6 +27,7 @@ Invariants:
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
+    publishing/    Store.publish: a view as a Delta or Iceberg table
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.explanation import ViewExplanation
+    from slackwater.publishing.publication import Publication
+    from slackwater.publishing.targets import Delta, Iceberg
     from slackwater.reading.changes.root_difference import ViewDifference
     from slackwater.reading.changes.view_changes import ViewChange
     from slackwater.reading.snapshot import Snapshot
@@ -127,8 +130,10 @@ _MODULES = {
     "Csv": "actors.formats.options",
     "Debezium": "actors.formats.options",
     "DefinitionChange": "slackwater.planning.definition_change",
+    "Delta": "slackwater.publishing.targets",
     "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
+    "Iceberg": "slackwater.publishing.targets",
     "Json": "actors.formats.options",
     "Listing": "actors.sources.discovery",
     "Merged": "slackwater.branching.merge_steps",
@@ -138,6 +143,7 @@ _MODULES = {
     "Pipeline": "slackwater.pipeline",
     "PlacementSettings": "actors.sources.placement",
     "Prices": "slackwater.planning.dry_run.prices",
+    "Publication": "slackwater.publishing.publication",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
@@ -185,11 +191,13 @@ __all__ = [
     "Debezium",
     "DefinitionChange",
     "DefinitionChangedError",
+    "Delta",
     "DryRun",
     "EpochExpiredError",
     "EpochNotFoundError",
     "FencedError",
     "FetchSettings",
+    "Iceberg",
     "Json",
     "Listing",
     "Merged",
@@ -204,6 +212,7 @@ __all__ = [
     "PlacementSettings",
     "Prices",
     "ProtocolError",
+    "Publication",
     "QueueNotFoundError",
     "RaySettings",
     "ReadLimits",

@@ -13,6 +13,7 @@ from slackwater.cli.commands.alerts import alerting
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
+from slackwater.cli.commands.publishing import publishing
 from slackwater.cli.commands.reading import reading
 from slackwater.cli.commands.steering import steering
 from slackwater.cli.commands.upkeep import upkeep
@@ -43,6 +44,7 @@ app = typer.Typer(
 app.add_typer(observing)
 app.add_typer(alerting)
 app.add_typer(reading)
+app.add_typer(publishing)
 app.add_typer(steering)
 app.add_typer(upkeep)
 app.add_typer(branching)

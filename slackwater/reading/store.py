@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from slackwater.pipeline import Pipeline
+    from slackwater.publishing.publication import Publication
+    from slackwater.publishing.targets import Target
     from slackwater.verification.engine import EngineChoice
     from slackwater.verification.step import OnStep
     from slackwater.verification.verification import Verification
@@ -460,6 +462,34 @@ class Store:
             follow_sources=follow_sources,
             on_step=on_step,
         ).run()
+
+    def publish(self, view: str, target: Target, *, epoch: int | str | None = None) -> Publication:
+        """Brings a view into a table of another format, as one commit that names root, view and epoch.
+
+        The first call writes all rows.  Each later one reads from the table which epoch it has, and writes what differs
+        from there; all rows again if that epoch has expired or the view was built anew.  A process that dies leaves the
+        table at the epoch that it names, and the next call goes on from there.  The root is only read.
+
+        Rows that may differ are in memory at once, all rows of a view are not.
+
+        Args:
+            view: the name of the view.
+            target: the table, `Delta(...)` or `Iceberg(...)`; it is made if there is none.
+            epoch: an epoch, as for `snapshot`; None for the latest.
+
+        Raises:
+            ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
+            SchemaError: the format does not have a type of the view, or the table has other columns.
+            CommitRefusedError: another program has written to the table; nothing was published.
+            UsageError: the table has a later epoch, or another view; or the library of the format is not installed.
+            StorageError: the root or the table cannot be read or written.
+
+        Examples:
+            >>> store.publish("by_carrier", Delta("s3://lake/published/by_carrier"))  # doctest: +SKIP
+        """
+        from slackwater.publishing.publisher import Publisher  # late: it reads by this store
+
+        return Publisher(self, view, target).publish(epoch)
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
         """Follows a view: yields the changes of each epoch, and waits for the next one without end.

@@ -177,8 +177,8 @@ def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Tab
         first = new.slice(0, old.num_rows)
         if not any(pc.any(_differ(old[name], first[name])).as_py() for name in new.column_names):
             return old.slice(old.num_rows), new.slice(old.num_rows)
-    counts = Counter(_texts(new))
-    counts.subtract(_texts(old))
+    counts = Counter(row_texts(new))
+    counts.subtract(row_texts(old))
     return _surplus(old, {text: -count for text, count in counts.items()}), _surplus(new, counts)
 
 
@@ -200,14 +200,14 @@ def _surplus_by_groups(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Ta
 
 def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:
     left, kept = dict(more), []
-    for at, text in enumerate(_texts(table)):
+    for at, text in enumerate(row_texts(table)):
         if left[text] > 0:
             left[text] -= 1
             kept.append(at)
     return table.take(pa.array(kept, pa.int64()))
 
 
-def _texts(table: pa.Table) -> Iterable[str]:
+def row_texts(table: pa.Table) -> Iterable[str]:
     """A text for each row; equal rows have equal texts."""
     for batch in table.to_batches():
         yield from map(repr, zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -1,0 +1,69 @@
+"""The CLI command `publish`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from actors.telemetry.logging import redact
+from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store
+from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.output import Output
+from state.errors import UsageError
+from state.location import is_secret
+
+publishing = typer.Typer()
+
+
+@publishing.command()
+@reports_errors
+def publish(
+    root: Root,
+    view: Annotated[str, typer.Argument(help="the view's name")],
+    to: Annotated[
+        str,
+        typer.Option("--to", metavar="FORMAT:URI", help="the table: delta:URI or iceberg:URI"),
+    ],
+    catalog: Annotated[
+        list[str] | None,
+        typer.Option("--catalog", metavar="KEY=VALUE", help="a property of the Iceberg catalog; repeatable"),
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option("--table", metavar="NAMESPACE.TABLE", help="the Iceberg table's name in its catalog")
+    ] = None,
+    epoch: AtEpoch = None,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Write a view to a Delta or Iceberg table, or what has changed since the epoch that the table has."""
+    from slackwater.publishing.targets import target_of
+
+    target = target_of(to, _properties(catalog), table)
+    published = asdict(opened_store(root, option).publish(view, target, epoch=epoch))
+    output = Output(json)
+    output.document(published) if json else output.rows([published], list(published))
+
+
+def _properties(pairs: Sequence[str] | None) -> dict[str, str] | None:
+    """The properties in `--catalog key=value --catalog ...`.
+
+    Raises:
+        UsageError: a pair is not `key=value`, or holds a secret, which only the environment may hold.
+    """
+    properties: dict[str, str] = {}
+    for pair in pairs or ():
+        key, equals, value = pair.partition("=")
+        if not key or not equals:
+            raise UsageError("--catalog takes KEY=VALUE, for example --catalog type=rest")
+        if is_secret(key) or redact(value) != value:
+            variable = f"PYICEBERG_CATALOG__SLACKWATER__{key.upper().replace('-', '_').replace('.', '__')}"
+            raise UsageError(
+                f"--catalog {key} is refused: every user of the machine can read secrets on the command line; set the "
+                f"environment variable {variable}"
+            )
+        properties[key] = value
+    return properties or None

@@ -1,0 +1,21 @@
+"""Publishing: a view of a root as a table of another format, which names the epoch that it shows.
+
+    Store ──snapshot(epoch)──► View ──► Publisher ──one commit──► PublishedTable: Delta or Iceberg
+                                            ▲                          │
+                                            └──── PublishedEpoch ──────┘  root, view and epoch, as properties
+
+The first publication writes all rows, batch by batch.  Each later one reads from the table which epoch it shows, and
+writes the difference between that epoch and the wanted one.  If that epoch has expired, or the view was built anew, all
+rows are written again.
+
+Invariants:
+
+* A publication is one commit of the table, with its epoch.  A process that dies leaves the table as it was, or at the
+  new epoch; the next publication goes on from there.  So the table equals the view at the epoch that it names.
+* A commit that is not ours is noticed, and nothing is written over it.  Maintenance, which changes no row, is allowed.
+* A commit succeeds only on the version of the table that was read: of two publishers one wins.
+* What is refused is refused before anything is written.
+* Libraries of formats are extras, imported at the first use.
+
+Face: `targets.Delta`, `targets.Iceberg`, `publisher.Publisher`, `publication.Publication`.
+"""

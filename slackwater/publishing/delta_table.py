@@ -1,0 +1,162 @@
+"""Delta table of a publication, by delta-rs.
+
+The application `slackwater:ROOT:VIEW` has the epoch as the version of its transaction, and the commit names them, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+
+from slackwater.publishing.leaving_rows import LeavingRows
+from slackwater.publishing.publication import PublishedEpoch
+from slackwater.publishing.published_table import TableHead, refused_commit, require_same_columns
+from slackwater.publishing.targets import Delta
+from slackwater.reading.changes.view_changes import ViewChange
+from slackwater.reading.changes.view_difference import row_texts
+from state.errors import SchemaError
+from state.lance.lance_access import lance_options
+from state.objects.storage_error import storage_error
+
+_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+_CREATION = "CREATE TABLE"
+_RECENT_COMMITS = 20
+_LEAVES = "__sw_leaves"
+
+
+class PublishedDeltaTable:
+    """See `PublishedTable`.
+
+    Args:
+        target: the table.
+    """
+
+    def __init__(self, target: Delta) -> None:
+        self._target = target
+        self._uri = str(target.location)
+        self._options = lance_options(target.location)
+        with self._errors():
+            try:
+                self._table: DeltaTable | None = DeltaTable(self._uri, storage_options=self._options)
+            except TableNotFoundError:
+                self._table = None
+
+    def head(self) -> TableHead | None:
+        if self._table is None:
+            return None
+        with self._errors():
+            commits = (commit for limit in (_RECENT_COMMITS, None) for commit in self._table.history(limit))
+            last = next((commit for commit in commits if commit.get("operation") not in _MAINTENANCE), {})
+        operation = last.get("operation", "a commit")
+        if operation == _CREATION:
+            return None
+        words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
+        return TableHead(self._version(self._table), PublishedEpoch.of(last), words)
+
+    def require_fit(self, schema: pa.Schema) -> None:
+        wanted = {}
+        for field in schema:
+            try:
+                wanted[field.name] = Schema.from_arrow(pa.schema([field])).fields[0].type
+            except Exception as error:  # delta-rs raises Exception itself
+                reason = str(error).partition("\n")[0]
+                raise SchemaError(f"column {field.name!r} cannot be published to Delta: {reason}") from None
+        if self._table is None:
+            return
+        found = {field.name: field.type for field in self._table.schema().fields}
+        require_same_columns(
+            self._target,
+            {name: str(data_type) for name, data_type in wanted.items()},
+            {name: str(data_type) for name, data_type in found.items()},
+        )
+
+    def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
+        with self._errors():
+            if self._table is not None:
+                write_deltalake(self._table, rows, mode="overwrite", commit_properties=_properties(epoch))
+                return self._version(self._table)
+            write_deltalake(
+                self._uri, rows, mode="error", storage_options=self._options, commit_properties=_properties(epoch)
+            )
+            return self._version(DeltaTable(self._uri, storage_options=self._options))
+
+    def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
+        if self._table is None:
+            raise ValueError("a table is replaced before it is changed")
+        with self._errors():
+            if change.key or change.removed.num_rows:
+                self._merge(self._table, change, epoch)
+            else:
+                write_deltalake(self._table, change.rows, mode="append", commit_properties=_properties(epoch))
+            return self._version(self._table)
+
+    def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
+        """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""
+        names = change.rows.column_names
+        leaving = LeavingRows(change)
+        if change.key:
+            gone, rows = change.removed, change.rows
+        else:
+            gone, rows = self._whole_rows(table, change, leaving)
+        source = pa.concat_tables([_marked(gone, True), _marked(rows, False)], promote_options="default")
+        source = source.select([*names, _LEAVES]).cast(pa.schema([*change.rows.schema, (_LEAVES, pa.bool_())]))
+        same = " AND ".join(f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.{_quoted(name)})" for name in leaving.columns)
+        merger = table.merge(
+            source,
+            same if change.key else f"s.{_LEAVES} AND {same}",
+            source_alias="s",
+            target_alias="t",
+            commit_properties=_properties(epoch),
+        )
+        values = {_quoted(name): f"s.{_quoted(name)}" for name in names}
+        merger = merger.when_matched_delete(f"s.{_LEAVES}")
+        if change.key:
+            merger = merger.when_matched_update(values)
+        merger.when_not_matched_insert(values, f"NOT s.{_LEAVES}").execute()
+
+    def _whole_rows(self, table: DeltaTable, change: ViewChange, leaving: LeavingRows) -> tuple[pa.Table, pa.Table]:
+        """The rows to delete, each once, and those to insert.
+
+        A condition deletes every row that is equal to a removed one: those beyond the removed ones are written again.
+        """
+        batches = table.to_pyarrow_dataset().to_batches(columns=leaving.columns)
+        equal = [leaving.equal(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows]
+        copies = pa.concat_tables([change.removed.schema.empty_table(), *equal])
+        stays = leaving.staying(copies)
+        leaving.require_found(self._target)
+        first = {text: at for at, text in enumerate(row_texts(change.removed))}
+        gone = change.removed.take(pa.array(first.values(), pa.int64()))
+        return gone, pa.concat_tables([copies.filter(stays), change.rows])
+
+    def _version(self, table: DeltaTable) -> str:
+        return f"version {table.version()}"
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except CommitFailedError:
+            raise refused_commit(self._target) from None
+        except (DeltaError, OSError) as error:
+            raise storage_error(error, self._target.location) from error
+
+
+def _properties(epoch: PublishedEpoch) -> CommitProperties:
+    """No repetition: a commit counts only on the version that was read."""
+    return CommitProperties(
+        custom_metadata=epoch.properties,
+        max_commit_retries=0,
+        app_transactions=[Transaction(epoch.application, epoch.epoch)],
+    )
+
+
+def _marked(rows: pa.Table, leaves: bool) -> pa.Table:
+    return rows.append_column(_LEAVES, pa.array([leaves] * rows.num_rows, pa.bool_()))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,201 @@
+"""Iceberg table of a publication, by PyIceberg: copy-on-write, one snapshot for each publication.
+
+The summary of the snapshot names root, view and epoch.  PyIceberg writes no delete files: the data files that have rows
+of a change are written again without them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError, ValidationException
+from pyiceberg.expressions import AlwaysTrue
+from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files, _pyarrow_to_schema_without_ids
+from pyiceberg.manifest import DataFile
+from pyiceberg.table import FileScanTask, Table
+from pyiceberg.table.snapshots import Operation, Snapshot
+from pyiceberg.utils.config import Config
+from sqlalchemy.exc import SQLAlchemyError
+
+from slackwater.publishing.leaving_rows import LeavingRows
+from slackwater.publishing.publication import PublishedEpoch
+from slackwater.publishing.published_table import TableHead, refused_commit, require_same_columns
+from slackwater.publishing.targets import Iceberg
+from slackwater.reading.changes.view_changes import ViewChange
+from state.errors import SchemaError, SettingsError
+from state.location import Location
+from state.objects.object_client import endpoint_of
+from state.objects.storage_error import storage_error
+
+_CATALOG = "slackwater"
+_RETRIES = "commit.retry.num-retries"
+_FILE_BYTES = 128 << 20  # as Arrow counts them
+
+
+class PublishedIcebergTable:
+    """See `PublishedTable`.
+
+    Args:
+        target: the table.
+
+    Raises:
+        SettingsError: there is no catalog, or its properties are not valid.
+    """
+
+    def __init__(self, target: Iceberg) -> None:
+        self._target = target
+        self._location = target.location
+        with self._errors():
+            self._catalog = _catalog(target)
+            try:
+                self._table: Table | None = self._catalog.load_table(target.identifier)
+            except NoSuchTableError:
+                self._table = None
+
+    def head(self) -> TableHead | None:
+        snapshot = None if self._table is None else self._table.current_snapshot()
+        if self._table is None or snapshot is None:
+            return None
+        version = _version(snapshot)
+        while _operation(snapshot) == Operation.REPLACE and snapshot.parent_snapshot_id is not None:
+            parent = self._table.snapshot_by_id(snapshot.parent_snapshot_id)
+            if parent is None:
+                break
+            snapshot = parent
+        summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
+        words = f"{_operation(snapshot) or 'a change'} in {_version(snapshot)}"
+        return TableHead(version, PublishedEpoch.of(summary), words)
+
+    def require_fit(self, schema: pa.Schema) -> None:
+        wanted = {}
+        for field in schema:
+            try:
+                fitting = _pyarrow_to_schema_without_ids(pa.schema([field])).as_arrow()
+                wanted[field.name] = str(fitting.field(0).type)
+            except Exception as error:  # PyIceberg has several classes for it
+                raise SchemaError(f"column {field.name!r} cannot be published to Iceberg: {error}") from None
+        if self._table is None:
+            return
+        found = {field.name: str(field.type) for field in self._table.schema().as_arrow()}
+        require_same_columns(self._target, wanted, found)
+
+    def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
+        with self._errors():
+            table = self._written_once(self._table or self._created(rows.schema))
+            return self._commit(table, epoch, _tables(rows), [task.file for task in table.scan().plan_files()])
+
+    def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
+        if self._table is None:
+            raise ValueError("a table is replaced before it is changed")
+        with self._errors():
+            table = self._written_once(self._table)
+            leaving = LeavingRows(change)
+            touched = list(_touched(table, leaving)) if leaving else []
+            leaving.require_found(self._target)
+            kept = (_read(table, task, change.rows.column_names).filter(stays) for task, stays in touched)
+            return self._commit(table, epoch, itertools.chain(kept, [change.rows]), [task.file for task, _ in touched])
+
+    def _created(self, schema: pa.Schema) -> Table:
+        self._catalog.create_namespace_if_not_exists(self._target.identifier[:-1])
+        return self._catalog.create_table(
+            self._target.identifier, schema, location=self._location.url, properties={_RETRIES: "0"}
+        )
+
+    def _written_once(self, table: Table) -> Table:
+        """The table with the property by which a commit counts only on the snapshot that was read."""
+        if table.properties.get(_RETRIES) != "0":
+            with table.transaction() as transaction:
+                transaction.set_properties({_RETRIES: "0"})
+        return table
+
+    def _commit(self, table: Table, epoch: PublishedEpoch, rows: Iterable[pa.Table], gone: Iterable[DataFile]) -> str:
+        numbers = itertools.count()  # of the files: their names differ by it
+        with table.transaction() as transaction:
+            update = transaction.update_snapshot(snapshot_properties=epoch.properties)
+            gone = list(gone)
+            with update.overwrite() if gone else update.fast_append() as snapshot:
+                for part in rows:
+                    if not part.num_rows:
+                        continue
+                    for file in _dataframe_to_data_files(
+                        transaction.table_metadata, part, table.io, snapshot.commit_uuid, numbers
+                    ):
+                        snapshot.append_data_file(file)
+                for file in gone:
+                    snapshot.delete_data_file(file)
+        self._table = table
+        current = table.current_snapshot()
+        return "" if current is None else _version(current)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (CommitFailedException, ValidationException):
+            raise refused_commit(self._target) from None
+        except (RESTError, SQLAlchemyError, OSError) as error:
+            raise storage_error(error, self._location) from error
+
+
+def _catalog(target: Iceberg) -> Catalog:
+    """The catalog that the target names, the configured one, or that of a local directory.
+
+    Raises:
+        SettingsError: there is none, or PyIceberg does not understand its properties.
+    """
+    properties = dict(target.catalog or {})
+    if not properties and not Config().get_catalog_config(_CATALOG):
+        if not target.location.is_local:
+            raise SettingsError(
+                f"{target} needs a catalog: give `catalog`, for example type=rest and uri=https://HOST, or configure "
+                f"PyIceberg's catalog {_CATALOG!r}"
+            )
+        directory = target.location.path.parent
+        directory.mkdir(parents=True, exist_ok=True)
+        properties = {"type": "sql", "uri": f"sqlite:///{directory / 'catalog.db'}"}
+    try:
+        return load_catalog(_CATALOG, **_access(target.location), **properties)
+    except (ValueError, KeyError, ModuleNotFoundError) as error:
+        raise SettingsError(f"{target}: PyIceberg does not take these properties of the catalog: {error}") from None
+
+
+def _access(location: Location) -> dict[str, str]:
+    """The endpoint of the environment, as PyIceberg names it; it finds keys and region there by itself."""
+    endpoint = endpoint_of(location) if location.scheme == "s3" else ""
+    return {"s3.endpoint": endpoint} if endpoint else {}
+
+
+def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask, pa.Array]]:
+    """The data files that have leaving rows, each with the mask of the rows that stay."""
+    for task in table.scan().plan_files():
+        stays = leaving.staying(_read(table, task, leaving.columns))
+        if stays.false_count:
+            yield task, stays
+
+
+def _read(table: Table, task: FileScanTask, columns: list[str]) -> pa.Table:
+    return ArrowScan(table.metadata, table.io, table.schema().select(*columns), AlwaysTrue()).to_table([task])
+
+
+def _tables(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
+    """The rows in tables of the size of a file."""
+    batches: list[pa.RecordBatch] = []
+    for batch in rows:
+        batches.append(batch)
+        if sum(each.nbytes for each in batches) >= _FILE_BYTES:
+            yield pa.Table.from_batches(batches)
+            batches = []
+    if batches:
+        yield pa.Table.from_batches(batches)
+
+
+def _operation(snapshot: Snapshot) -> Operation | None:
+    return None if snapshot.summary is None else snapshot.summary.operation
+
+
+def _version(snapshot: Snapshot) -> str:
+    return f"snapshot {snapshot.snapshot_id}"

@@ -1,0 +1,67 @@
+"""Publication: the result of one call, and the epoch that a table names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_ROOT, _VIEW, _EPOCH = "slackwater.root", "slackwater.view", "slackwater.epoch"
+
+
+@dataclass(frozen=True)
+class PublishedEpoch:
+    """The root, the view and the epoch that a commit of a table names.
+
+    Args:
+        root: the URL of the root.
+        view: the name of the view.
+        epoch: the epoch of the root whose rows the table has.
+    """
+
+    root: str
+    view: str
+    epoch: int
+
+    @property
+    def application(self) -> str:
+        """The name of the writer: one for each view of a root."""
+        return f"slackwater:{self.root}:{self.view}"
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The properties of the commit."""
+        return {_ROOT: self.root, _VIEW: self.view, _EPOCH: str(self.epoch)}
+
+    @classmethod
+    def of(cls, properties: Mapping[str, Any]) -> PublishedEpoch | None:
+        """The epoch in the properties of a commit; None if the commit is not ours."""
+        root, view, epoch = (properties.get(name) for name in (_ROOT, _VIEW, _EPOCH))
+        if root is None or view is None or not str(epoch).isdigit():
+            return None
+        return cls(str(root), str(view), int(str(epoch)))
+
+
+@dataclass(frozen=True)
+class Publication:
+    """The result of one publication.
+
+    Args:
+        view: the name of the view.
+        target: the format and place of the table.
+        epoch: the epoch that the table names now.
+        since: the epoch that it named before; None for the first publication.
+        is_whole: true if all rows were written, and not only those that have changed.
+        rows: the number of rows written: new and changed ones.
+        removed: the number of rows removed; with a key, of groups that are gone; 0 if all were written.
+        version: the version of the table, in the words of its format.
+    """
+
+    view: str
+    target: str
+    epoch: int
+    since: int | None
+    is_whole: bool
+    rows: int
+    removed: int
+    version: str

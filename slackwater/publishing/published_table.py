@@ -1,0 +1,80 @@
+"""PublishedTable: the table of a target, as a publisher sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from slackwater.publishing.publication import PublishedEpoch
+from slackwater.reading.changes.view_changes import ViewChange
+from state.errors import CommitRefusedError, SchemaError
+
+
+@dataclass(frozen=True)
+class TableHead:
+    """The last commit of a table that may have changed its rows.
+
+    Args:
+        version: the version of the table, in the words of its format.
+        published: the epoch that the commit names; None if it is not ours.
+        commit: the commit in words, for messages.
+    """
+
+    version: str
+    published: PublishedEpoch | None
+    commit: str
+
+
+class PublishedTable(Protocol):
+    """The table of a target as of the moment when it was opened.
+
+    Every method raises StorageError if the place cannot be read or written, and CommitRefusedError if another process
+    has written to the table since it was opened: then nothing was written.
+    """
+
+    def head(self) -> TableHead | None:
+        """Its last commit; None if there is no table, or one that nothing was written to."""
+
+    def require_fit(self, schema: pa.Schema) -> None:
+        """Checks that rows with these columns can be written.
+
+        Raises:
+            SchemaError: the format does not have a type, or the table has other columns.
+        """
+
+    def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
+        """Writes these rows in place of all others, as one commit; returns the version."""
+
+    def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
+        """Removes and writes the rows of a change, as one commit; returns the version."""
+
+
+def require_same_columns(place: object, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Checks the columns of a table against those of a view.
+
+    Args:
+        place: the place of the table, for the message.
+        wanted: name → type of each column of the view, in the words of the format.
+        found: the same of the table.
+
+    Raises:
+        SchemaError: they differ.
+    """
+    if wanted == found:
+        return
+    names = [*wanted, *(name for name in found if name not in wanted)]
+    differ = [name for name in names if wanted.get(name) != found.get(name)]
+    texts = [
+        f"{name!r} is {found.get(name, 'missing')} there, and {wanted.get(name, 'missing')} here" for name in differ
+    ]
+    raise SchemaError(f"{place} has other columns than the view: {'; '.join(texts)}: publish to a new table")
+
+
+def refused_commit(place: object) -> CommitRefusedError:
+    """The error of a commit that came second."""
+    return CommitRefusedError(
+        f"{place}: another process has written to the table meanwhile; nothing was published; publish again"
+    )

@@ -1,0 +1,121 @@
+"""Publisher: brings one view of a root into one table, from the epoch that the table names to the wanted one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from slackwater.publishing.publication import Publication, PublishedEpoch
+from slackwater.publishing.published_table import PublishedTable, TableHead
+from slackwater.publishing.targets import Delta, Target
+from slackwater.reading.changes.view_changes import ViewChange
+from slackwater.reading.changes.view_difference import difference
+from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.view_reader import ViewReader
+from state.errors import CommitRefusedError, EpochNotFoundError, UsageError, ViewNotFoundError
+
+if TYPE_CHECKING:
+    from slackwater.reading.store import Store
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Publishes a view to a table.
+
+    Args:
+        store: the root.
+        view: the name of the view.
+        target: the table.
+    """
+
+    store: Store
+    view: str
+    target: Target
+
+    def publish(self, epoch: int | str | None = None) -> Publication:
+        """See `Store.publish`."""
+        snapshot = self.store.snapshot(epoch)
+        reader = snapshot.reader(self.view)
+        wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch)
+        table = opened_table(self.target)
+        head = table.head()
+        since = None if head is None else self._since(head, wanted)
+        table.require_fit(reader.schema)
+        if head is not None and since == wanted.epoch:
+            return Publication(self.view, str(self.target), since, since, False, 0, 0, head.version)
+        change = None if since is None else self._change(since, snapshot)
+        if change is None:
+            return self._whole(table, reader, since, wanted)
+        version = table.change(change, wanted)
+        rows, removed = change.rows.num_rows, change.removed.num_rows
+        return Publication(self.view, str(self.target), wanted.epoch, since, False, rows, removed, version)
+
+    def _since(self, head: TableHead, wanted: PublishedEpoch) -> int:
+        """The epoch of the table.
+
+        Raises:
+            CommitRefusedError: the last commit is not ours.
+            UsageError: it is of another view, or of a later epoch.
+        """
+        published = head.published
+        if published is None:
+            raise CommitRefusedError(
+                f"{self.target} was written by another program ({head.commit}): nothing was published; take its commit "
+                "back, or publish to a new table"
+            )
+        if published.application != wanted.application:
+            raise UsageError(
+                f"{self.target} holds view {published.view!r} of {published.root}: publish view {wanted.view!r} of "
+                f"{wanted.root} to a table of its own"
+            )
+        if published.epoch > wanted.epoch:
+            raise UsageError(
+                f"{self.target} is at epoch {published.epoch}, later than {wanted.epoch}, and never goes back: publish "
+                "this epoch to another table"
+            )
+        return published.epoch
+
+    def _change(self, since: int, snapshot: Snapshot) -> ViewChange | None:
+        """The change of the view since an epoch; None if it is not known, or is that from one dataset to another."""
+        after, key = snapshot.reader(self.view), snapshot.view(self.view).key
+        try:
+            before = self.store.snapshot(since).reader(self.view)
+            if before.location != after.location:
+                return None
+            rows, removed = difference(before, after, key)
+        except (EpochNotFoundError, ViewNotFoundError):
+            return None
+        return ViewChange(self.view, snapshot.epoch, key, rows, removed)
+
+    def _whole(
+        self, table: PublishedTable, reader: ViewReader, since: int | None, wanted: PublishedEpoch
+    ) -> Publication:
+        with reader.errors():
+            schema = reader.schema
+            rows = int(reader.dataset.count_rows())
+            batches = reader.dataset.scanner(columns=schema.names).to_batches()
+        version = table.replace(pa.RecordBatchReader.from_batches(schema, batches), wanted)
+        return Publication(self.view, str(self.target), wanted.epoch, since, True, rows, 0, version)
+
+
+def opened_table(target: Target) -> PublishedTable:
+    """The table of a target.
+
+    Raises:
+        UsageError: the library of its format is not installed.
+        SettingsError: there is no catalog.
+        StorageError: the place cannot be read.
+    """
+    try:
+        if isinstance(target, Delta):
+            from slackwater.publishing.delta_table import PublishedDeltaTable
+
+            return PublishedDeltaTable(target)
+        from slackwater.publishing.iceberg_table import PublishedIcebergTable
+
+        return PublishedIcebergTable(target)
+    except ModuleNotFoundError as error:
+        name = "delta" if isinstance(target, Delta) else "iceberg"
+        raise UsageError(f"{target} needs {error.name}; pip install 'slackwater[{name}]'") from None

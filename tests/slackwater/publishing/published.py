@@ -1,0 +1,55 @@
+"""A published table, read by the library of its format alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.exceptions import NoSuchTableError
+
+from slackwater.publishing.targets import Delta, Iceberg, Target
+from slackwater.reading.store import Store
+from tests.slackwater.publishing.growing_view import bag
+
+
+def target_in(directory: Path, format: str) -> Target:
+    """The table `v` in a directory."""
+    return Delta(str(directory / "v")) if format == "delta" else Iceberg(str(directory / "v"))
+
+
+def iceberg_table(directory: Path) -> Any:
+    catalog = load_catalog("slackwater", type="sql", uri=f"sqlite:///{directory / 'catalog.db'}")
+    assert isinstance(catalog, SqlCatalog)
+    return catalog.load_table("slackwater.v")
+
+
+def is_published(directory: Path, format: str) -> bool:
+    """True if the table has a commit."""
+    if format == "delta":
+        return DeltaTable.is_deltatable(str(directory / "v"))
+    try:
+        return iceberg_table(directory).current_snapshot() is not None
+    except NoSuchTableError:
+        return False
+
+
+def contents(directory: Path, format: str) -> tuple[int, pa.Table]:
+    """The epoch that the table names, and its rows."""
+    if format == "delta":
+        table = DeltaTable(str(directory / "v"))
+        return int(table.history(1)[0]["slackwater.epoch"]), table.to_pyarrow_table()
+    iceberg = iceberg_table(directory)
+    return int(iceberg.current_snapshot().summary["slackwater.epoch"]), iceberg.scan().to_arrow()
+
+
+def require_equal(store: Store, directory: Path, format: str) -> int:
+    """Checks the table against the view at the epoch that it names, and returns the epoch."""
+    epoch, rows = contents(directory, format)
+    view = store.snapshot(epoch).view("v").to_arrow()
+    assert sorted(rows.column_names) == sorted(view.column_names)
+    assert bag(rows.select(view.column_names).cast(view.schema), view.column_names) == bag(view, view.column_names)
+    return epoch
