@@ -56,6 +56,11 @@ class View:
         return self._reader.name
 
     @property
+    def reader(self) -> ViewReader:
+        """The reader of its dataset."""
+        return self._reader
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The columns that `get` and `scan` take; empty for a view without groups."""
         return self._key

@@ -15,7 +15,7 @@ from state.tables.stored_rows import is_view
 _VIEW_VERSION = pa.struct(
     [("name", pa.string()), ("path", pa.string()), ("version", pa.int64()), ("reflects_epoch", pa.int64())]
 )
-_EPOCHS = pa.schema(
+EPOCH_SCHEMA = pa.schema(
     [
         ("epoch", pa.int64()),
         ("committed_at", pa.timestamp("us", tz="UTC")),
@@ -41,7 +41,7 @@ def epoch_table(state: LanceStateStore, *, before: int | None, limit: int | None
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit={limit}: ask for 1 epoch or more")
-    return pa.Table.from_pylist([_row(record) for record in state.epochs(before=before, last=limit)], _EPOCHS)
+    return pa.Table.from_pylist([_row(record) for record in state.epochs(before=before, last=limit)], EPOCH_SCHEMA)
 
 
 def _row(record: EpochRecord) -> Mapping[str, Any]:
