@@ -1,18 +1,19 @@
-"""Catalog for tools: `pg_catalog` and `information_schema` over the schemas of an epoch, in a DuckDB without rows.
+r"""Catalog for tools: `pg_catalog` and `information_schema` over the schemas of an epoch, in a DuckDB without rows.
 
-Clients ask it for the names and types of relations: psql for `\\d`, drivers and dashboards for their lists.  DuckDB has
+Clients ask it for the names and types of relations: psql for `\d`, drivers and dashboards for their lists.  DuckDB has
 a part of `pg_catalog`, with numbers of its own for types; here the tables have PostgreSQL's numbers and columns.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from slackwater.reading.snapshot_sql import CONFINED
-from slackwater.serving.catalog_tables import CATALOG_SCHEMA, DATABASE, MACROS, TYPE_WORDS, catalog_tables
+from slackwater.serving.catalog_tables import CATALOG_SCHEMA, DATABASE, MACROS, TYPES, catalog_tables
 from slackwater.serving.engine import Interruption, Rows
 from slackwater.serving.sql_text import Token, pieces, tokens
 
@@ -21,6 +22,9 @@ _NAMES = frozenset(
      "session_user", "version", "current_setting", "set_config", "has_schema_privilege", "has_table_privilege"}
 )  # fmt: skip
 _MEMORY_BYTES = 256 << 20
+_RENAMED = {"current_catalog": "current_database()", "user": "current_user"}
+_RENAMED_CALLS = {"json_build_object": "json_object"}
+_CALL = re.compile(r'"?(\w+)"?\(.*\)', re.DOTALL)
 _OPERATORS = {"!~~": "NOT LIKE", "~~": "LIKE"}
 
 
@@ -64,6 +68,8 @@ class CatalogDatabase:
             self._connection.register("made", table)
             run(f"CREATE TABLE {DATABASE}.{name} AS FROM made")
             self._connection.unregister("made")
+        for name, duckdb_type in TYPES.items():
+            run(f"CREATE TYPE {DATABASE}.{CATALOG_SCHEMA}.{name} AS {duckdb_type}")
         for macro in MACROS:
             run(f"CREATE MACRO {DATABASE}.{CATALOG_SCHEMA}.{macro}")
         run(CONFINED)
@@ -77,7 +83,12 @@ class CatalogDatabase:
         with self._lock:
             cursor = self._connection.cursor()
         cursor.execute(f"USE {DATABASE}.{CATALOG_SCHEMA}")
-        return Rows(cursor, for_duckdb(text), {}, interruption)
+        rows = Rows(cursor, for_duckdb(text), {}, interruption)
+        names = [_CALL.fullmatch(name) for name in rows.schema.names]
+        # PostgreSQL names the column of a call by its function, and drivers look for that.
+        shown = [found[1] if found else name for found, name in zip(names, rows.schema.names, strict=True)]
+        rows.schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, shown, strict=True)])
+        return rows
 
 
 def for_duckdb(text: str) -> str:
@@ -100,22 +111,14 @@ def for_duckdb(text: str) -> str:
         elif name == "information_schema" and following[:1] == ["."]:
             out.append("tool_information")
             at += 1
-        elif here.text == "::" and following[:1]:
-            skipped = 3 if following[:2] == ["pg_catalog", "."] else 1
-            cast = TYPE_WORDS.get(words[at + skipped].value.lower())
-            at += skipped if cast is None else skipped + 1
-            if cast is None:
-                out.append("::")
-            elif cast == "oid of relation":
-                out[-1] = f"to_regclass({out[-1]})"
-            elif cast:
-                out.append(f"::{cast}")
-        elif name in ("current_catalog", "current_user", "session_user", "user") and following[:1] != ["("]:
-            is_name = at and (words[at - 1].text == "." or words[at - 1].upper == "AS")
-            out.append(here.text if is_name else f"tool_{name}()")
+        elif here.kind == "text" and _is_regclass(following) and not here.value.isdecimal():
+            out.append(f"to_regclass({here.text})")
+            at += 5 if following[1] == "pg_catalog" else 3
+        elif name in _RENAMED_CALLS and following[:1] == ["("]:
+            out.append(_RENAMED_CALLS[name])
             at += 1
-        elif name in _SHADOWED and following[:1] == ["("]:
-            out.append(f"tool_{name}")
+        elif name in _RENAMED and following[:1] != ["("] and not (at and words[at - 1].upper in (".", "AS")):
+            out.append(_RENAMED[name])
             at += 1
         else:
             out.append(here.text)
@@ -123,10 +126,8 @@ def for_duckdb(text: str) -> str:
     return _joined(out)
 
 
-_SHADOWED = frozenset(
-    {"version", "current_database", "current_schema", "current_schemas", "current_setting", "format_type",
-     "pg_get_userbyid", "current_user", "session_user"}
-)  # fmt: skip
+def _is_regclass(words: list[str]) -> bool:
+    return words[:2] == ["::", "regclass"] or words[:4] == ["::", "pg_catalog", ".", "regclass"]
 
 
 def _joined(words: Iterable[str]) -> str:

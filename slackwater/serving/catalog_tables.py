@@ -21,41 +21,38 @@ _FIRST_RELATION = 16_384
 _O, _T, _B, _I = pa.int64(), pa.string(), pa.bool_(), pa.int32()
 _L, _LO = pa.list_(pa.string()), pa.list_(pa.int64())
 
-TYPE_WORDS: Mapping[str, str] = {
-    "regclass": "oid of relation",
-    "regtype": "",
-    "regproc": "",
-    "regnamespace": "",
+TYPES: Mapping[str, str] = {
+    "regclass": "BIGINT",
+    "regnamespace": "BIGINT",
+    "regtype": "VARCHAR",
+    "regproc": "VARCHAR",
     "oid": "BIGINT",
+    "xid": "BIGINT",
     "name": "VARCHAR",
     "cstring": "VARCHAR",
-    "char": "VARCHAR",
-    "xid": "BIGINT",
-    "int2vector": "",
-    "oidvector": "",
-    "_name": "VARCHAR[]",
-    "anyarray": "",
+    "int2vector": "BIGINT[]",
+    "oidvector": "BIGINT[]",
 }
-"""Types that DuckDB does not have → its own; an empty one leaves the cast out."""
+"""Types that DuckDB does not have → its own."""
 
 MACROS: Sequence[str] = (
-    f"tool_version() AS 'PostgreSQL {SERVER_VERSION} (slackwater, over DuckDB)'",
-    f"tool_current_database() AS '{DATABASE}'",
-    f"tool_current_catalog() AS '{DATABASE}'",
-    "tool_current_schema() AS 'public'",
-    "tool_current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END",
-    "tool_current_user() AS 'slackwater'",
-    "tool_session_user() AS 'slackwater'",
-    "tool_user() AS 'slackwater'",
-    "tool_pg_get_userbyid(number) AS 'slackwater'",
-    "tool_current_setting(name, missing_ok := false) AS (SELECT s.setting FROM pg_settings s WHERE s.name = lower(name))",
-    "set_config(name, value, is_local) AS value",
-    "tool_format_type(number, modifier) AS (SELECT CASE WHEN number = 1700 AND modifier > 4 THEN "
+    f"version() AS 'PostgreSQL {SERVER_VERSION} (slackwater, over DuckDB)'",
+    f"current_database() AS '{DATABASE}'",
+    "current_schema() AS 'public'",
+    "current_schemas(implicit) AS CASE WHEN implicit THEN ['pg_catalog', 'public'] ELSE ['public'] END",
+    "current_user() AS 'slackwater'",
+    "session_user() AS 'slackwater'",
+    "pg_get_userbyid(number) AS 'slackwater'",
+    "current_setting(wanted, missing_ok := false) AS (SELECT s.setting FROM pg_settings s WHERE s.name = lower(wanted))",
+    "set_config(wanted, given, is_local) AS given",
+    "format_type(number, modifier) AS (SELECT CASE WHEN number = 1700 AND modifier > 4 THEN "
     "'numeric(' || ((modifier - 4) >> 16) || ',' || ((modifier - 4) & 65535) || ')' ELSE max(t.shown) END "
     "FROM pg_type t WHERE t.oid = number)",
-    "to_regclass(relation) AS (SELECT max(c.oid) FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace WHERE "
-    "CAST(c.oid AS VARCHAR) = CAST(relation AS VARCHAR) OR c.relname = replace(CAST(relation AS VARCHAR), '\"', '') OR "
-    "s.nspname || '.' || c.relname = replace(CAST(relation AS VARCHAR), '\"', ''))",
+    "to_regclass(wanted) AS (SELECT max(c.oid) FROM pg_class c WHERE "
+    "c.relname = replace(regexp_replace(wanted, '^\"?public\"?[.]', ''), '\"', ''))",
+    "to_regtype(wanted) AS (SELECT max(t.oid) FROM pg_type t WHERE t.typname = wanted OR t.shown = wanted)",
+    "array_upper(list, dimension) AS nullif(len(list), 0)",
+    "array_lower(list, dimension) AS CASE WHEN len(list) > 0 THEN 1 END",
     "pg_table_is_visible(number) AS true",
     "pg_type_is_visible(number) AS true",
     "pg_function_is_visible(number) AS true",
@@ -79,7 +76,11 @@ MACROS: Sequence[str] = (
     "shobj_description(number, catalog) AS CAST(NULL AS VARCHAR)",
     "quote_ident(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_]*') THEN name ELSE "
     "'\"' || replace(name, '\"', '\"\"') || '\"' END",
-    "array_to_string_or_null(list) AS CAST(NULL AS VARCHAR)",
+    "pg_get_function_result(number) AS CAST(NULL AS VARCHAR)",
+    "pg_get_function_arguments(number) AS CAST(NULL AS VARCHAR)",
+    "pg_get_statisticsobjdef_columns(number) AS CAST(NULL AS VARCHAR)",
+    "pg_tablespace_location(number) AS CAST(NULL AS VARCHAR)",
+    "pg_database_size(number) AS CAST(0 AS BIGINT)",
     "has_database_privilege(a, b, c := '') AS true",
     "has_schema_privilege(a, b, c := '') AS true",
     "has_table_privilege(a, b, c := '') AS true",
@@ -330,7 +331,8 @@ _EMPTY: Mapping[str, Mapping[str, pa.DataType]] = {
     "pg_foreign_table": {"ftrelid": _O, "ftserver": _O, "ftoptions": _L},
     "pg_foreign_server": {"oid": _O, "srvname": _T, "srvowner": _O},
     "pg_partitioned_table": {"partrelid": _O, "partstrat": _T, "partnatts": _I},
-    "pg_sequence": {"seqrelid": _O, "seqtypid": _O, "seqstart": _O, "seqincrement": _O, "seqmin": _O, "seqmax": _O},
+    "pg_sequence": {"seqrelid": _O, "seqtypid": _O, "seqstart": _O, "seqincrement": _O, "seqmin": _O, "seqmax": _O,
+        "seqcache": _O, "seqcycle": _B},
     "pg_sequences": {"schemaname": _T, "sequencename": _T},
     "pg_depend": {"classid": _O, "objid": _O, "objsubid": _I, "refclassid": _O, "refobjid": _O, "refobjsubid": _I, "deptype": _T},
     "pg_extension": {"oid": _O, "extname": _T, "extversion": _T, "extnamespace": _O},

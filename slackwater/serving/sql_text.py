@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     | (?P<parameter>\$\d+)
     | (?P<number>\d[\w.]*)
     | (?P<word>[^\W\d][\w$]*)
-    | (?P<mark>::|[^\w\s])
+    | (?P<mark>::|(?:(?!--|/\*)[-+*/<>=~!@\#%^&|`?])+|[^\w\s])
     """,
     re.VERBOSE | re.DOTALL,
 )
