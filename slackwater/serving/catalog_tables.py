@@ -74,6 +74,8 @@ MACROS: Sequence[str] = (
     "obj_description(number, catalog := '') AS CAST(NULL AS VARCHAR)",
     "col_description(number, col) AS CAST(NULL AS VARCHAR)",
     "shobj_description(number, catalog) AS CAST(NULL AS VARCHAR)",
+    # Grafana reads the search path by it, with the alias `s`.
+    "string_to_array(list, mark) AS TABLE SELECT string_split(list, mark) AS s",
     "quote_ident(name) AS CASE WHEN regexp_full_match(name, '[a-z_][a-z0-9_]*') THEN name ELSE "
     "'\"' || replace(name, '\"', '\"\"') || '\"' END",
     "pg_get_function_result(number) AS CAST(NULL AS VARCHAR)",

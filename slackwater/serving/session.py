@@ -196,6 +196,10 @@ class Session:
         yield wire.row_description(wire_columns(self._schema(prepared.statement, nulls)))
 
     def _describe_portal(self, name: str) -> Iterator[bytes]:
+        if name in self._cursors and name not in self._portals:
+            # A cursor is a portal, too: psycopg asks for the columns that it declared.
+            yield self._cursor(name).description
+            return
         bound = self._bound(name)
         yield self._open(bound).description if _has_rows(bound.statement) else wire.NO_DATA
 
