@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,8 +18,8 @@ from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.view import View
 from slackwater.reading.view_reader import ViewReader
 from state.errors import ViewNotFoundError
-from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import is_view, stored_rows_name
@@ -37,7 +38,7 @@ class Snapshot:
         record: the record of the epoch.
     """
 
-    def __init__(self, root: Location, store: LanceStateStore, record: EpochRecord) -> None:
+    def __init__(self, root: Location, store: StateStore, record: EpochRecord) -> None:
         self._root = root
         self._store = store
         self._record = record
@@ -130,7 +131,8 @@ class Snapshot:
         """
         views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
         place = f"epoch {self.epoch} of {self._root}"
-        return run_query(query, views, self.file_relation(), place, timeout_s=timeout_s, max_memory_bytes=max_memory_bytes)
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "max_memory_bytes": max_memory_bytes}
+        return run_query(query, views, self.file_relation(), place, **limits)
 
     def files(
         self,
@@ -178,7 +180,7 @@ class Snapshot:
         """The history of one object up to this epoch, see `Store.why`."""
         return tell(path, self._root, self._as_stored(), self._definitions(), None, self.committed_at)
 
-    def _as_stored(self) -> LanceStateStore:
+    def _as_stored(self) -> StateStore:
         """The store at the version of this epoch."""
         version = self._record.state_version
         return self._store if version == self._store.version else self._store.reopen(version)

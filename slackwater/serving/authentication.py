@@ -81,7 +81,7 @@ class ScramExchange:
         """
         mechanism, _, rest = body.partition(b"\0")
         # Of the rest, the first four bytes are its length.
-        flag, name, bare = (rest[4:].split(b",", 2) + [b"", b""])[:3]
+        flag, name, bare = [*rest[4:].split(b",", 2), b"", b""][:3]
         if mechanism != MECHANISM or flag not in (b"n", b"y") or not bare.startswith(b"n="):
             raise SqlError(PROTOCOL_VIOLATION, "the password is proved by SCRAM-SHA-256, without channel binding")
         self._first, self._binding = bare, flag + b"," + name + b","

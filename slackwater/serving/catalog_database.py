@@ -19,7 +19,8 @@ from slackwater.serving.sql_text import Token, pieces, tokens
 
 _NAMES = frozenset(
     {"information_schema", "current_database", "current_catalog", "current_schema", "current_schemas", "current_user",
-     "session_user", "version", "current_setting", "set_config", "has_schema_privilege", "has_table_privilege"}
+     "session_user", "version", "current_setting", "set_config", "has_schema_privilege", "has_table_privilege",
+     "regclass", "regtype", "regnamespace", "to_regclass", "to_regtype", "format_type", "quote_ident"}
 )  # fmt: skip
 _MEMORY_BYTES = 256 << 20
 _RENAMED = {"current_catalog": "current_database()", "user": "current_user"}
@@ -89,6 +90,10 @@ class CatalogDatabase:
         shown = [found[1] if found else name for found, name in zip(names, rows.schema.names, strict=True)]
         rows.schema = pa.schema([field.with_name(name) for field, name in zip(rows.schema, shown, strict=True)])
         return rows
+
+    def close(self) -> None:
+        """Ends its DuckDB."""
+        self._connection.close()
 
 
 def for_duckdb(text: str) -> str:

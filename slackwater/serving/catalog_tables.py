@@ -16,7 +16,8 @@ from slackwater.serving.value_types import ARRAYS, SCALARS, modifier_of, type_of
 DATABASE = "slackwater"
 CATALOG_SCHEMA = "tools"
 _OWNER = 10
-_CATALOG, _PUBLIC, _INFORMATION = 11, 2200, 13_000
+_CATALOG, _PUBLIC = 11, 2200
+_SCHEMAS = {"pg_catalog": _CATALOG, "public": _PUBLIC, "information_schema": 13_000}
 _FIRST_RELATION = 16_384
 _O, _T, _B, _I = pa.int64(), pa.string(), pa.bool_(), pa.int32()
 _L, _LO = pa.list_(pa.string()), pa.list_(pa.int64())
@@ -35,6 +36,16 @@ TYPES: Mapping[str, str] = {
 }
 """Types that DuckDB does not have → its own."""
 
+_SETTINGS = {
+    "server_version": SERVER_VERSION,
+    "server_version_num": "160000",
+    "search_path": "public",
+    "timezone": "UTC",
+    "max_index_keys": "32",
+    "standard_conforming_strings": "on",
+    "default_transaction_read_only": "on",
+}
+
 MACROS: Sequence[str] = (
     f"version() AS 'PostgreSQL {SERVER_VERSION} (slackwater, over DuckDB)'",
     f"current_database() AS '{DATABASE}'",
@@ -43,14 +54,19 @@ MACROS: Sequence[str] = (
     "current_user() AS 'slackwater'",
     "session_user() AS 'slackwater'",
     "pg_get_userbyid(number) AS 'slackwater'",
-    "current_setting(wanted, missing_ok := false) AS (SELECT s.setting FROM pg_settings s WHERE s.name = lower(wanted))",
+    # An expression without a query: table functions take no other argument.
+    "current_setting(wanted, missing_ok := false) AS CASE lower(wanted) "
+    + " ".join(f"WHEN '{name}' THEN '{value}'" for name, value in _SETTINGS.items())
+    + " END",
     "set_config(wanted, given, is_local) AS given",
-    "format_type(number, modifier) AS (SELECT CASE WHEN number = 1700 AND modifier > 4 THEN "
-    "'numeric(' || ((modifier - 4) >> 16) || ',' || ((modifier - 4) & 65535) || ')' ELSE max(t.shown) END "
-    "FROM pg_type t WHERE t.oid = number)",
-    "to_regclass(wanted) AS (SELECT max(c.oid) FROM pg_class c WHERE "
-    "c.relname = replace(regexp_replace(wanted, '^\"?public\"?[.]', ''), '\"', ''))",
-    "to_regtype(wanted) AS (SELECT max(t.oid) FROM pg_type t WHERE t.typname = wanted OR t.shown = wanted)",
+    # The aliases are found in no argument: an argument would take the inner table for its own.
+    "format_type(number, modifier) AS coalesce(CASE WHEN number = 1700 AND modifier > 4 THEN "
+    "'numeric(' || ((modifier - 4) >> 16) || ',' || ((modifier - 4) & 65535) || ')' END, "
+    "(SELECT max(__type.shown) FROM pg_type __type WHERE __type.oid = number))",
+    "to_regclass(wanted) AS (SELECT max(__class.oid) FROM pg_class __class WHERE "
+    "__class.relname = replace(regexp_replace(wanted, '^\"?public\"?[.]', ''), '\"', ''))",
+    "to_regtype(wanted) AS (SELECT max(__type.oid) FROM pg_type __type WHERE "
+    "__type.typname = wanted OR __type.shown = wanted)",
     "array_upper(list, dimension) AS nullif(len(list), 0)",
     "array_lower(list, dimension) AS CASE WHEN len(list) > 0 THEN 1 END",
     "pg_table_is_visible(number) AS true",
@@ -116,7 +132,7 @@ def _own(relations: Mapping[str, tuple[int, pa.Schema]]) -> dict[str, pa.Table]:
             {"oid": _O, "nspname": _T, "nspowner": _O, "nspacl": _L},
             [
                 {"oid": number, "nspname": name, "nspowner": _OWNER}
-                for name, number in {"pg_catalog": _CATALOG, "public": _PUBLIC, "information_schema": _INFORMATION}.items()
+                for name, number in _SCHEMAS.items()
             ],
         ),
         "pg_class": _table(_CLASS, [_class_row(name, *relation) for name, relation in relations.items()]),
@@ -144,16 +160,14 @@ def _own(relations: Mapping[str, tuple[int, pa.Schema]]) -> dict[str, pa.Table]:
             ],
         ),
         "pg_roles": _table(_ROLE, [_ROLE_ROW]),
-        "pg_user": _table({"usename": _T, "usesysid": _O, "usesuper": _B}, [{"usename": "slackwater", "usesysid": _OWNER}]),
+        "pg_user": _table({"usename": _T, "usesysid": _O}, [{"usename": "slackwater", "usesysid": _OWNER}]),
         "pg_tables": _table(
             {"schemaname": _T, "tablename": _T, "tableowner": _T, "tablespace": _T, "hasindexes": _B},
             [{"schemaname": "public", "tablename": name, "tableowner": "slackwater"} for name in relations],
         ),
         "pg_settings": _table(
             {"name": _T, "setting": _T},
-            [{"name": "server_version", "setting": SERVER_VERSION}, {"name": "server_version_num", "setting": "160000"},
-             {"name": "max_index_keys", "setting": "32"}, {"name": "search_path", "setting": "public"},
-             {"name": "timezone", "setting": "UTC"}, {"name": "standard_conforming_strings", "setting": "on"}],
+            [{"name": name, "setting": value} for name, value in _SETTINGS.items()],
         ),
         "pg_am": _table({"oid": _O, "amname": _T, "amtype": _T}, [{"oid": 2, "amname": "heap", "amtype": "t"}]),
     }  # fmt: skip
@@ -209,8 +223,11 @@ def _information(relations: Mapping[str, tuple[int, pa.Schema]]) -> dict[str, pa
     place = {"table_catalog": DATABASE, "table_schema": "public"}
     return {
         "tables": _table(
-            {**dict.fromkeys(("table_catalog", "table_schema", "table_name", "table_type"), _T), "is_insertable_into": _T},
-            [{**place, "table_name": name, "table_type": "BASE TABLE", "is_insertable_into": "NO"} for name in relations],
+            dict.fromkeys((*place, "table_name", "table_type", "is_insertable_into"), _T),
+            [
+                {**place, "table_name": name, "table_type": "BASE TABLE", "is_insertable_into": "NO"}
+                for name in relations
+            ],
         ),
         "columns": _table(
             _COLUMNS,
@@ -223,7 +240,7 @@ def _information(relations: Mapping[str, tuple[int, pa.Schema]]) -> dict[str, pa
         "schemata": _table(
             {"catalog_name": _T, "schema_name": _T, "schema_owner": _T},
             [{"catalog_name": DATABASE, "schema_name": name, "schema_owner": "slackwater"}
-             for name in ("public", "pg_catalog", "information_schema")],
+             for name in _SCHEMAS],
         ),
         **{name: _table(dict.fromkeys(columns.split(), _T)) for name, columns in _EMPTY_INFORMATION.items()},
     }  # fmt: skip
@@ -336,7 +353,9 @@ _EMPTY: Mapping[str, Mapping[str, pa.DataType]] = {
     "pg_sequence": {"seqrelid": _O, "seqtypid": _O, "seqstart": _O, "seqincrement": _O, "seqmin": _O, "seqmax": _O,
         "seqcache": _O, "seqcycle": _B},
     "pg_sequences": {"schemaname": _T, "sequencename": _T},
-    "pg_depend": {"classid": _O, "objid": _O, "objsubid": _I, "refclassid": _O, "refobjid": _O, "refobjsubid": _I, "deptype": _T},
+    "pg_depend": {
+        "classid": _O, "objid": _O, "objsubid": _I, "refclassid": _O, "refobjid": _O, "refobjsubid": _I, "deptype": _T,
+    },
     "pg_extension": {"oid": _O, "extname": _T, "extversion": _T, "extnamespace": _O},
     "pg_tablespace": {"oid": _O, "spcname": _T, "spcowner": _O},
     "pg_views": {"schemaname": _T, "viewname": _T, "viewowner": _T, "definition": _T},

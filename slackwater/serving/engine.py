@@ -1,7 +1,8 @@
-"""Engine of the questions: one DuckDB without files, network and tables; the relations of an epoch are a catalog of it."""
+"""Engine of the questions: one DuckDB without files, network and tables; an epoch is a catalog of it."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -134,7 +135,7 @@ def require_question(connection: Any, text: str) -> None:
     if kinds not in (["SELECT"], ["EXPLAIN"]):
         raise SqlError(READ_ONLY, f"{', '.join(kinds) or 'nothing'} is refused: this server only reads; use SELECT")
     words = pieces(text)
-    for word, following in zip(words, words[1:], strict=False):
+    for word, following in itertools.pairwise(words):
         if following.text == "(" and word.value.lower() in _REFUSED | _REFUSED_WAYS:
             raise SqlError(NOT_SERVED, f"the function {word.value} is not served")
     if any(word.upper in ("INSERT", "UPDATE", "DELETE", "MERGE") for word in words):

@@ -79,4 +79,7 @@ class ServedRoot:
 
     def close(self) -> None:
         """Ends DuckDB."""
+        self._latest.release()
+        if self._catalog is not None:
+            self._catalog[1].close()
         self._engine.close()

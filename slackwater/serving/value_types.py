@@ -123,7 +123,7 @@ def type_of(data_type: pa.DataType) -> PgType:
 def modifier_of(data_type: pa.DataType) -> int:
     """The details of a type: precision and scale of a decimal; -1 for none."""
     if pa.types.is_decimal(data_type):
-        return ((data_type.precision << 16) | data_type.scale) + 4
+        return int((data_type.precision << 16) | data_type.scale) + 4
     return -1
 
 

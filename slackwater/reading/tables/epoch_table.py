@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from state.errors import UsageError
-from state.lance.lance_store import LanceStateStore
+from state.store.store import StateStore
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import is_view
 
@@ -33,7 +33,7 @@ EPOCH_SCHEMA = pa.schema(
 )
 
 
-def epoch_table(state: LanceStateStore, *, before: int | None, limit: int | None) -> pa.Table:
+def epoch_table(state: StateStore, *, before: int | None, limit: int | None) -> pa.Table:
     """See `Store.epochs`.
 
     Raises:

@@ -36,7 +36,7 @@ class ServedSql:
     def rows(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
         """The answer to one query, by a client of its own."""
         with self.connect() as client:
-            return client.execute(query, parameters or None).fetchall()  # type: ignore[call-overload,no-any-return]
+            return client.execute(query, parameters or None).fetchall()
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def test_sqlalchemy_reflects_the_relations(values: ServedSql) -> None:
         inspector = sqlalchemy.inspect(engine)
         assert (inspector.get_table_names(), inspector.get_view_names()) == (RELATIONS, [])
         assert "public" in inspector.get_schema_names()
-        assert inspector.get_indexes("totals") == inspector.get_foreign_keys("totals") == []
+        assert (inspector.get_indexes("totals"), inspector.get_foreign_keys("totals")) == ([], [])
         tables = sqlalchemy.MetaData()
         tables.reflect(engine)
         assert list(tables.tables["every_type"].columns.keys()) == list(COLUMNS)
@@ -96,24 +96,30 @@ QUESTIONS = {
     "SELECT format_type(1700, 1310728), format_type(23, -1), format_type(1016, -1)": [
         ("numeric(20,4)", "integer", "bigint[]")
     ],
+    "SELECT format_type(t.oid, NULL) FROM pg_type t WHERE t.oid = 23": [("integer",)],
+    "SELECT to_regclass(c.relname) = c.oid FROM pg_class c WHERE c.relname = 'totals'": [(True,)],
     # pgjdbc, getTables and getColumns: Metabase, DBeaver
-    "SELECT NULL AS TABLE_CAT, n.nspname AS TABLE_SCHEM, c.relname AS TABLE_NAME, CASE n.nspname ~ '^pg_' OR n.nspname "
-    "= 'information_schema' WHEN true THEN 'SYSTEM TABLE' ELSE 'TABLE' END AS TABLE_TYPE, d.description AS REMARKS FROM "
-    "pg_catalog.pg_namespace n, pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_description d ON (c.oid = d.objoid AND "
-    "d.objsubid = 0 and d.classoid = 'pg_class'::regclass) WHERE c.relnamespace = n.oid AND n.nspname LIKE 'public' AND "
-    "c.relname LIKE 'totals' AND (false OR (c.relkind = 'r' AND n.nspname !~ '^pg_' AND n.nspname <> "
-    "'information_schema')) ORDER BY TABLE_TYPE,TABLE_SCHEM,TABLE_NAME": [(None, "public", "totals", "TABLE", None)],
-    "SELECT * FROM (SELECT current_database() AS current_database, n.nspname,c.relname,a.attname,a.atttypid,"
-    "a.attnotnull OR (t.typtype = 'd' AND t.typnotnull) AS attnotnull,a.atttypmod,a.attlen,t.typtypmod,row_number() OVER "
-    "(PARTITION BY a.attrelid ORDER BY a.attnum) AS attnum, nullif(a.attidentity, '') as attidentity,nullif("
-    "a.attgenerated, '') as attgenerated,pg_catalog.pg_get_expr(def.adbin, def.adrelid) AS adsrc,dsc.description,"
-    "t.typbasetype,t.typtype FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON (c.relnamespace = n.oid) JOIN "
+    "SELECT NULL AS TABLE_CAT, n.nspname AS TABLE_SCHEM, c.relname AS TABLE_NAME, CASE n.nspname ~ '^pg_' OR "
+    "n.nspname = 'information_schema' WHEN true THEN 'SYSTEM TABLE' ELSE 'TABLE' END AS TABLE_TYPE, d.description "
+    "AS REMARKS FROM pg_catalog.pg_namespace n, pg_catalog.pg_class c LEFT JOIN pg_catalog.pg_description d ON "
+    "(c.oid = d.objoid AND d.objsubid = 0 and d.classoid = 'pg_class'::regclass) WHERE c.relnamespace = n.oid AND "
+    "n.nspname LIKE 'public' AND c.relname LIKE 'totals' AND (false OR (c.relkind = 'r' AND n.nspname !~ '^pg_' "
+    "AND n.nspname <> 'information_schema')) ORDER BY TABLE_TYPE,TABLE_SCHEM,TABLE_NAME": [
+        (None, "public", "totals", "TABLE", None)
+    ],
+    "SELECT * FROM (SELECT current_database() AS current_database, "
+    "n.nspname,c.relname,a.attname,a.atttypid,a.attnotnull OR (t.typtype = 'd' AND t.typnotnull) AS "
+    "attnotnull,a.atttypmod,a.attlen,t.typtypmod,row_number() OVER (PARTITION BY a.attrelid ORDER BY a.attnum) AS "
+    "attnum, nullif(a.attidentity, '') as attidentity,nullif(a.attgenerated, '') as "
+    "attgenerated,pg_catalog.pg_get_expr(def.adbin, def.adrelid) AS adsrc,dsc.description,t.typbasetype,t.typtype "
+    "FROM pg_catalog.pg_namespace n JOIN pg_catalog.pg_class c ON (c.relnamespace = n.oid) JOIN "
     "pg_catalog.pg_attribute a ON (a.attrelid=c.oid) JOIN pg_catalog.pg_type t ON (a.atttypid = t.oid) LEFT JOIN "
-    "pg_catalog.pg_attrdef def ON (a.attrelid=def.adrelid AND a.attnum = def.adnum) LEFT JOIN pg_catalog.pg_description "
-    "dsc ON (c.oid=dsc.objoid AND a.attnum = dsc.objsubid) LEFT JOIN pg_catalog.pg_class dc ON (dc.oid=dsc.classoid AND "
-    "dc.relname='pg_class') LEFT JOIN pg_catalog.pg_namespace dn ON (dc.relnamespace=dn.oid AND dn.nspname="
-    "'pg_catalog') WHERE c.relkind in ('r','p','v','f','m') and a.attnum > 0 AND NOT a.attisdropped AND c.relname LIKE "
-    "'totals') c WHERE true ORDER BY nspname,c.relname,attnum LIMIT 1": None,
+    "pg_catalog.pg_attrdef def ON (a.attrelid=def.adrelid AND a.attnum = def.adnum) LEFT JOIN "
+    "pg_catalog.pg_description dsc ON (c.oid=dsc.objoid AND a.attnum = dsc.objsubid) LEFT JOIN "
+    "pg_catalog.pg_class dc ON (dc.oid=dsc.classoid AND dc.relname='pg_class') LEFT JOIN pg_catalog.pg_namespace "
+    "dn ON (dc.relnamespace=dn.oid AND dn.nspname='pg_catalog') WHERE c.relkind in ('r','p','v','f','m') and "
+    "a.attnum > 0 AND NOT a.attisdropped AND c.relname LIKE 'totals') c WHERE true ORDER BY "
+    "nspname,c.relname,attnum LIMIT 1": None,
     "SELECT nspname AS TABLE_SCHEM, NULL AS TABLE_CATALOG FROM pg_catalog.pg_namespace WHERE nspname <> 'pg_toast' AND "
     "(nspname !~ '^pg_temp_' OR nspname = (pg_catalog.current_schemas(true))[1]) ORDER BY TABLE_SCHEM": [
         ("information_schema", None), ("pg_catalog", None), ("public", None),

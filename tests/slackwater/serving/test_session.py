@@ -161,9 +161,8 @@ def test_a_statement_beyond_a_limit_is_refused(tmp_path: Path) -> None:
         assert len(client.execute("SELECT * FROM range(1000)").fetchall()) == 1_000
         with pytest.raises(psycopg.errors.OutOfMemory, match="--max-memory-gib"):
             client.execute("SELECT count(DISTINCT x) FROM (SELECT hash(x) AS x FROM range(20000000) t(x))")
-        with endpoint.connect():
-            with pytest.raises(psycopg.OperationalError, match="there are 2 clients already"):
-                endpoint.connect()
+        with endpoint.connect(), pytest.raises(psycopg.OperationalError, match="there are 2 clients already"):
+            endpoint.connect()
         assert client.execute("SELECT n FROM by_carrier").fetchall() == [(1,)]
 
 
@@ -206,7 +205,10 @@ def test_a_transaction_sees_one_epoch_and_the_next_statement_the_latest(tmp_path
             eventually(lambda: carriers(client) == [(number,)], 30)  # noqa: B023
             assert carriers(other) == [(1,)]
             assert other.execute("SELECT count(*) FROM epochs").fetchone() == (1,)
-            assert client.execute("SELECT count(*), max(epoch) FROM epochs").fetchone() == (number, writer.records[-1].epoch)
+            assert client.execute("SELECT count(*), max(epoch) FROM epochs").fetchone() == (
+                number,
+                writer.records[-1].epoch,
+            )
         assert other.execute("SHOW slackwater.epoch").fetchone() == (str(writer.records[0].epoch),)
         with pytest.raises(psycopg.Error, match="a transaction sees one epoch"):
             other.execute("SET slackwater.epoch = 'latest'")
@@ -225,7 +227,11 @@ def test_an_epoch_is_chosen_by_number_and_time(written: WrittenRoot, flights: Se
             assert client.execute("SELECT status, count(*) FROM files GROUP BY 1 ORDER BY 1").fetchall() == [
                 ("done", 2), ("waiting", 3),
             ]  # fmt: skip
-        for wrong, said in (("57", "never committed or is no longer"), ("2020-01-01", "no retained epoch"), ("x", "valid")):
+        for wrong, said in (
+            ("57", "never committed or is no longer"),
+            ("2020-01-01", "no retained epoch"),
+            ("x", "valid"),
+        ):
             with pytest.raises(psycopg.Error, match=said):
                 client.execute(f"SET slackwater.epoch = '{wrong}'")
         client.execute("RESET slackwater.epoch")
@@ -250,7 +256,9 @@ def test_the_tables_beside_the_views_are_those_of_the_store(written: WrittenRoot
     assert flights.rows("SELECT * FROM quarantine") == []
 
 
-@pytest.mark.parametrize("text", few(["SELECT 'a", 'SELECT "a', "SELECT /* 1", "SELEC 1", "SELECT $$a"], "SELECT 'a", "SELEC 1"))
+@pytest.mark.parametrize(
+    "text", few(["SELECT 'a", 'SELECT "a', "SELECT /* 1", "SELEC 1", "SELECT $$a"], "SELECT 'a", "SELEC 1")
+)
 def test_text_that_is_no_sql_is_refused_and_the_session_goes_on(values: ServedSql, text: str) -> None:
     with values.connect() as client:
         with pytest.raises(psycopg.Error):

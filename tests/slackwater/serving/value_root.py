@@ -16,6 +16,7 @@ from state.tables.group_key import group_keys
 from state.tables.records import CatalogView
 from tests.slackwater.reading.written_root import RootWriter
 
+_NOON, _FIRST = datetime(2026, 1, 31, 12, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC)
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "flag": (pa.bool_(), [True, False, None]),
     "tiny": (pa.int8(), [-128, 127, None]),
@@ -31,7 +32,7 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "huge": (pa.decimal128(38, 0), [Decimal(10**37), Decimal(-10000), None]),
     "day": (pa.date32(), [date(1, 1, 1), date(9999, 12, 31), None]),
     "moment": (pa.timestamp("us"), [datetime(1969, 12, 31, 23, 59, 59, 999999), datetime(2026, 1, 31), None]),  # noqa: DTZ001
-    "instant": (pa.timestamp("us", "UTC"), [datetime(2026, 1, 31, 12, tzinfo=UTC), datetime(1, 1, 1, tzinfo=UTC), None]),
+    "instant": (pa.timestamp("us", "UTC"), [_NOON, _FIRST, None]),
     "clock": (pa.time64("us"), [time(0, 0, 0, 1), time(23, 59, 59, 999999), None]),
     "numbers": (pa.list_(pa.int64()), [[1, None, 3], [], None]),
     "words": (pa.list_(pa.string()), [["a,b", "NULL", '"\\', "", None], ["{}"], None]),
