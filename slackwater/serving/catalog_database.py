@@ -15,7 +15,7 @@ import pyarrow as pa
 from slackwater.reading.snapshot_sql import CONFINED
 from slackwater.serving.catalog_tables import CATALOG_SCHEMA, DATABASE, MACROS, TYPES, catalog_tables
 from slackwater.serving.engine import Interruption, Rows
-from slackwater.serving.sql_text import Token, pieces, tokens
+from slackwater.serving.sql_text import Token, pieces
 
 _NAMES = frozenset(
     {"information_schema", "current_database", "current_catalog", "current_schema", "current_schemas", "current_user",
@@ -42,7 +42,7 @@ def _is_name(word: str) -> bool:
     return word in _NAMES or (word.startswith("pg_") and word != "pg_typeof")
 
 
-def _is_relation(words: list[Token], at: int) -> bool:
+def _is_relation(words: tuple[Token, ...], at: int) -> bool:
     before = words[at - 1].upper if at else ""
     if before == "." and at >= 3 and words[at - 2].value == "public":
         before = words[at - 3].upper
@@ -98,7 +98,7 @@ class CatalogDatabase:
 
 def for_duckdb(text: str) -> str:
     """A question of a tool in DuckDB's dialect: without PostgreSQL's own types, operators and collations."""
-    words: list[Token] = [token for token in tokens(text) if token.kind != "space"]
+    words = pieces(text)
     out: list[str] = []
     at = 0
     while at < len(words):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import pyarrow as pa
 
@@ -22,9 +23,10 @@ class LookUp:
 
     view: str
     columns: tuple[str, ...]
-    values: dict[str, Token]
+    values: Mapping[str, Token]
 
     @classmethod
+    @lru_cache(1_000)
     def of(cls, text: str) -> LookUp | None:
         """The look-up that a text is; None for any other question."""
         words = _Words(pieces(text))
@@ -90,7 +92,7 @@ def key_value(literal: str, data_type: pa.DataType) -> str | int | None:
         literal: a literal of SQL, as `literal` of value_types.py or a client writes it.
         data_type: the type of the column.
     """
-    words = pieces(literal)
+    words: Sequence[Token] = pieces(literal)
     while words and words[0].text == "(" and words[-1].text == ")":
         words = words[1:-1]
     is_cast = bool(words) and words[0].upper == "CAST"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from slackwater.serving.sql_error import SYNTAX, SqlError
@@ -74,7 +75,8 @@ def _end_of_comment(text: str, at: int) -> int:
     raise SqlError(SYNTAX, "a comment has no end: close it with */")
 
 
-def statements(text: str) -> list[str]:
+@lru_cache(1_000)
+def statements(text: str) -> tuple[str, ...]:
     """The statements of a text, without their semicolons; one without a word is left out."""
     found: list[list[Token]] = [[]]
     for token in tokens(text):
@@ -82,14 +84,17 @@ def statements(text: str) -> list[str]:
             found.append([])
         else:
             found[-1].append(token)
-    return ["".join(token.text for token in each) for each in found if any(token.kind != "space" for token in each)]
+    return tuple(
+        "".join(token.text for token in each) for each in found if any(token.kind != "space" for token in each)
+    )
 
 
-def pieces(text: str) -> list[Token]:
+def pieces(text: str) -> tuple[Token, ...]:
     """The tokens without spaces and comments."""
-    return [token for token in tokens(text) if token.kind != "space"]
+    return tuple(token for token in tokens(text) if token.kind != "space")
 
 
+@lru_cache(1_000)
 def parameter_count(text: str) -> int:
     """The largest number of a parameter."""
     return max((int(token.text[1:]) for token in tokens(text) if token.kind == "parameter"), default=0)
@@ -112,10 +117,3 @@ def _literal(token: Token, literals: Sequence[str]) -> str:
         raise SqlError("42P02", f"there is no parameter {token.text}")
     # In brackets: `-$1` of -1 is no comment, and `$1::text` casts the whole value.
     return f"({literals[number - 1]})"
-
-
-def replaced_words(text: str, words: Mapping[str, str]) -> str:
-    """The text with some words, outside quotes, replaced; keys in small letters."""
-    return "".join(
-        words.get(token.text.lower(), token.text) if token.kind == "word" else token.text for token in tokens(text)
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from slackwater.serving.sql_error import NOT_SERVED, READ_ONLY, SYNTAX, SqlError
@@ -83,6 +84,7 @@ class CloseCursor:
 Statement: TypeAlias = Question | Transaction | Setting | Show | Forget | Declare | Fetch | CloseCursor
 
 
+@lru_cache(1_000)
 def parsed(text: str) -> Statement:
     """The statement in a text that has one.
 
@@ -100,28 +102,28 @@ def parsed(text: str) -> Statement:
     raise SqlError(SYNTAX, f"{words[0].text!r} begins no statement that is served: use SELECT")
 
 
-def _explains_a_question(words: list[Token]) -> bool:
+def _explains_a_question(words: tuple[Token, ...]) -> bool:
     rest = words[2:] if len(words) > 2 and words[1].upper == "ANALYZE" else words[1:]
     return bool(rest) and rest[0].upper in _QUESTIONS
 
 
-def _begin(_: str, words: list[Token]) -> Statement:
+def _begin(_: str, words: tuple[Token, ...]) -> Statement:
     if any(word.upper == "WRITE" for word in words):
         raise SqlError(READ_ONLY, "READ WRITE is refused: this server only reads")
     return Transaction("BEGIN")
 
 
-def _end(_: str, words: list[Token]) -> Statement:
+def _end(_: str, words: tuple[Token, ...]) -> Statement:
     if any(word.upper == "PREPARED" for word in words):
         raise SqlError(NOT_SERVED, "transactions in two phases are not served")
     return Transaction("COMMIT")
 
 
-def _rollback(_: str, words: list[Token]) -> Statement:
+def _rollback(_: str, words: tuple[Token, ...]) -> Statement:
     return Transaction("ROLLBACK TO" if any(word.upper == "TO" for word in words) else "ROLLBACK")
 
 
-def _set(_: str, words: list[Token]) -> Statement:
+def _set(_: str, words: tuple[Token, ...]) -> Statement:
     rest = words[1:]
     if rest and rest[0].upper in ("SESSION", "LOCAL") and len(rest) > 1:
         rest = rest[1:]
@@ -141,13 +143,13 @@ def _set(_: str, words: list[Token]) -> Statement:
     return Setting(name, "".join(word.value for word in rest[at + 1 :]))
 
 
-def _reset(_: str, words: list[Token]) -> Statement:
+def _reset(_: str, words: tuple[Token, ...]) -> Statement:
     if len(words) < 2:
         raise SqlError(SYNTAX, "RESET is written as RESET name, or RESET ALL")
     return Setting("".join(word.value for word in words[1:]), None, is_reset=True)
 
 
-def _show(text: str, words: list[Token]) -> Statement:
+def _show(text: str, words: tuple[Token, ...]) -> Statement:
     rest = [word.upper for word in words[1:]]
     if not rest or rest[0] in ("TABLES", "DATABASES", "SCHEMAS") or rest == ["ALL", "TABLES"]:
         return Question(text)
@@ -158,16 +160,16 @@ def _show(text: str, words: list[Token]) -> Statement:
     return Show("".join(word.value for word in words[1:]))
 
 
-def _forget(_: str, words: list[Token]) -> Statement:
+def _forget(_: str, words: tuple[Token, ...]) -> Statement:
     name = words[-1]
     return Forget(None if len(words) < 2 or name.upper == "ALL" else name.value, "DEALLOCATE")
 
 
-def _discard(_: str, words: list[Token]) -> Statement:
+def _discard(_: str, words: tuple[Token, ...]) -> Statement:
     return Forget(None, "DISCARD ALL")
 
 
-def _declare(text: str, words: list[Token]) -> Statement:
+def _declare(text: str, words: tuple[Token, ...]) -> Statement:
     spread = [word.upper for word in words]
     if "CURSOR" not in spread or "FOR" not in spread:
         raise SqlError(SYNTAX, "a cursor is declared as DECLARE name CURSOR FOR SELECT ...")
@@ -180,7 +182,7 @@ def _declare(text: str, words: list[Token]) -> Statement:
     return Declare(words[1].value, " ".join(word.text for word in words[at + 1 :]), is_kept)
 
 
-def _fetch(_: str, words: list[Token]) -> Statement:
+def _fetch(_: str, words: tuple[Token, ...]) -> Statement:
     rest = [word for word in words[1:] if word.upper not in ("FROM", "IN")]
     if not rest:
         raise SqlError(SYNTAX, "rows of a cursor are fetched as FETCH 100 FROM name")
@@ -193,11 +195,11 @@ def _fetch(_: str, words: list[Token]) -> Statement:
     return Fetch(name.value, None if said == ["ALL"] else 1, words[0].upper == "MOVE")
 
 
-def _close(_: str, words: list[Token]) -> Statement:
+def _close(_: str, words: tuple[Token, ...]) -> Statement:
     return CloseCursor(None if words[-1].upper == "ALL" else words[-1].value)
 
 
-_STEPS: dict[str, Callable[[str, list[Token]], Statement]] = {
+_STEPS: dict[str, Callable[[str, tuple[Token, ...]], Statement]] = {
     "BEGIN": _begin,
     "START": _begin,
     "COMMIT": _end,
