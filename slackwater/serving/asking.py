@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from slackwater.serving.catalog_database import is_for_tools
 from slackwater.serving.engine import Interruption
-from slackwater.serving.look_up import LookUp, key_value
+from slackwater.serving.look_up import key_value, look_up_of
 from slackwater.serving.portal import RowSource, TableRows
 from slackwater.serving.served_epoch import ServedEpoch
 from slackwater.serving.served_root import ServedRoot
@@ -119,7 +119,7 @@ def _looked_up(epoch: ServedEpoch, text: str, literals: Sequence[str]) -> pa.Tab
     """The rows of a look-up by the whole key of a view; None if the question is another one."""
     if len(text) > _LONGEST_LOOK_UP:
         return None
-    look_up = LookUp.of(text)
+    look_up = look_up_of(text)
     if look_up is None:
         return None
     try:

@@ -35,6 +35,7 @@ class Interruption:
         self._lock = threading.Lock()
         self._running: Any = None
         self._reason: str | None = None
+        self._is_final = False
 
     @contextmanager
     def of(self, connection: Any) -> Iterator[None]:
@@ -44,6 +45,8 @@ class Interruption:
             SqlError: it was interrupted.
         """
         with self._lock:
+            if self._is_final:
+                raise SqlError(CANCELLED, str(self._reason))
             self._running, self._reason = connection, None
         try:
             yield
@@ -60,6 +63,19 @@ class Interruption:
         with self._lock:
             if self._running is not None:
                 self._reason = reason
+                self._running.interrupt()
+
+    def insist(self) -> None:
+        """Interrupts again: DuckDB forgets an interruption that comes just before it begins."""
+        with self._lock:
+            if self._running is not None and self._reason is not None:
+                self._running.interrupt()
+
+    def stop(self, reason: str) -> None:
+        """Ends what is computed now, and whatever would be computed later."""
+        with self._lock:
+            self._reason, self._is_final = reason, True
+            if self._running is not None:
                 self._running.interrupt()
 
 

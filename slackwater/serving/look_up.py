@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 
-from slackwater.serving.sql_text import Token, pieces
+from slackwater.serving.sql_text import Token, pieces, remembered
 
 
 @dataclass(frozen=True)
@@ -25,29 +24,29 @@ class LookUp:
     columns: tuple[str, ...]
     values: Mapping[str, Token]
 
-    @classmethod
-    @lru_cache(1_000)
-    def of(cls, text: str) -> LookUp | None:
-        """The look-up that a text is; None for any other question."""
-        words = _Words(pieces(text))
-        if not words.skips("SELECT"):
-            return None
-        columns = [] if words.skips("*") else words.names()
-        if not words.skips("FROM"):
-            return None
-        view = words.name()
-        if view == "public" and words.skips("."):
-            view = words.name()
-        if not view or not words.skips("WHERE"):
-            return None
-        values: dict[str, Token] = {}
-        while (column := words.name()) and words.skips("=") and (value := words.value()) and column not in values:
-            values[column] = value
-            if words.is_over:
-                return cls(view, tuple(columns), values) if columns is not None else None
-            if not words.skips("AND"):
-                return None
+
+@remembered
+def look_up_of(text: str) -> LookUp | None:
+    """The look-up that a text is; None for any other question."""
+    words = _Words(pieces(text))
+    if not words.skips("SELECT"):
         return None
+    columns = [] if words.skips("*") else words.names()
+    if not words.skips("FROM"):
+        return None
+    view = words.name()
+    if view == "public" and words.skips("."):
+        view = words.name()
+    if not view or not words.skips("WHERE"):
+        return None
+    values: dict[str, Token] = {}
+    while (column := words.name()) and words.skips("=") and (value := words.value()) and column not in values:
+        values[column] = value
+        if words.is_over:
+            return LookUp(view, tuple(columns), values) if columns is not None else None
+        if not words.skips("AND"):
+            return None
+    return None
 
 
 class _Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,10 +74,30 @@ class Session:
         self._cursors: dict[str, tuple[Portal, bool]] = {}
         self._has_failed = False
         self._skips_to_sync = False
+        self._busy = threading.Lock()
 
     def interrupt(self, reason: str) -> None:
         """Ends the statement that runs now, from another thread."""
         self._asking.interruption.interrupt(reason)
+
+    def insist(self) -> None:
+        """Repeats an interruption that has had no effect yet."""
+        self._asking.interruption.insist()
+
+    def stop(self, reason: str) -> None:
+        """Ends the statement that runs now, and all later ones, from another thread."""
+        self._asking.interruption.stop(reason)
+
+    def part(self, answers: Iterator[bytes], nbytes: int) -> bytes:
+        """The next answers, up to a number of bytes and one answer more; empty at the end."""
+        parts: list[bytes] = []
+        with self._busy:
+            for answer in answers:
+                parts.append(answer)
+                nbytes -= len(answer)
+                if nbytes <= 0:
+                    break
+        return b"".join(parts)
 
     def answers(self, received: Sequence[wire.Message]) -> Iterator[bytes]:
         """The answers to messages, in order, as they are computed."""
@@ -94,10 +115,11 @@ class Session:
                     self._skips_to_sync = True
 
     def close(self) -> None:
-        """Drops everything."""
-        self._end_transaction(is_rollback=True)
-        self._close_cursors(kept_too=True)
-        self._asking.close()
+        """Drops everything, as soon as no other thread computes an answer."""
+        with self._busy:
+            self._end_transaction(is_rollback=True)
+            self._close_cursors(kept_too=True)
+            self._asking.close()
 
     @property
     def _status(self) -> bytes:

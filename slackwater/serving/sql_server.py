@@ -24,9 +24,11 @@ from state.errors import SlackwaterError, UsageError
 
 _LOG_IN_S = 60.0
 _LOOK_EVERY_S = 0.5
+_INSIST_EVERY_S = 0.1
 _LARGEST_FIRST = 10_000
 _LARGEST = 64 << 20
 _MOST_AT_ONCE = 1_000
+_PART_BYTES = 64 << 10
 _log = structlog.get_logger(actor="serve")
 
 
@@ -77,6 +79,11 @@ class SqlServer:
         self._follower: asyncio.Task[None] | None = None
         self._is_awaited = asyncio.Event()
 
+    @property
+    def sessions(self) -> int:
+        """The number of clients that are logged in."""
+        return len(self._clients)
+
     async def start(self) -> int:
         """Begins to listen, and returns the port.
 
@@ -97,11 +104,11 @@ class SqlServer:
         if self._follower is not None:
             self._follower.cancel()
         for client in self._clients.values():
-            client.session.interrupt("the server ends")
+            client.session.stop("the server ends")
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        self._threads.shutdown(wait=True)
         self._root.close()
 
     async def _follow(self) -> None:
@@ -123,6 +130,8 @@ class SqlServer:
         task = asyncio.current_task()
         assert task is not None
         self._open.add(task)
+        # A client whose machine has vanished ends, too.
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         try:
             await self._serve(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, TimeoutError):
@@ -166,7 +175,7 @@ class SqlServer:
             await self._converse(reader, writer, session)
         finally:
             del self._clients[client.number]
-            session.interrupt("the client is gone")
+            session.stop("the client is gone")
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, session.close))
 
     async def _first(
@@ -206,23 +215,46 @@ class SqlServer:
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: Session) -> None:
         loop = asyncio.get_running_loop()
+        received = await _group(reader)
         while True:
-            received = await _group(reader)
-            is_end = isinstance(received[-1], wire.Terminate)
-            answers = session.answers(received[:-1] if is_end else received)
-            reason = f"the statement took more than {self._limits.timeout_s:g} s (--timeout): read less"
-            while True:
-                timer = loop.call_later(self._limits.timeout_s, session.interrupt, reason)
-                try:
-                    part = await loop.run_in_executor(self._threads, _part, answers)
-                finally:
-                    timer.cancel()
-                if not part:
-                    break
-                writer.write(part)
-                await writer.drain()
-            if is_end:
-                return
+            # The next messages are read meanwhile: their end tells that the client is gone.
+            following = asyncio.create_task(_group(reader))
+            try:
+                is_end = isinstance(received[-1], wire.Terminate)
+                answers = session.answers(received[:-1] if is_end else received)
+                left_s = self._limits.timeout_s
+                while True:
+                    began = loop.time()
+                    part = await self._part(following, session, answers, left_s)
+                    left_s -= loop.time() - began
+                    if not part:
+                        break
+                    writer.write(part)
+                    await writer.drain()
+                if is_end:
+                    return
+                received = await following
+            finally:
+                following.cancel()
+
+    async def _part(
+        self, following: asyncio.Task[Sequence[wire.Message]], session: Session, answers: Iterator[bytes], left_s: float
+    ) -> bytes:
+        """The next answers, computed in a thread within a time; of a client that is gone they are not computed on."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + left_s
+        computed = loop.run_in_executor(self._threads, session.part, answers, _PART_BYTES)
+        while not computed.done():
+            awaited = [computed] if following.done() else [computed, following]
+            await asyncio.wait(awaited, timeout=_INSIST_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
+            if following.done() and _is_gone(following):
+                session.stop("the client is gone")
+            if loop.time() > end:
+                session.interrupt(
+                    f"the statement took more than {self._limits.timeout_s:g} s (--timeout): read less, or give it more"
+                )
+            session.insist()
+        return computed.result()
 
 
 @dataclass(frozen=True)
@@ -232,6 +264,10 @@ class _Client:
     number: int
     secret: bytes
     session: Session
+
+
+def _is_gone(following: asyncio.Task[Sequence[wire.Message]]) -> bool:
+    return following.exception() is not None or isinstance(following.result()[0], wire.Terminate)
 
 
 async def _response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -255,21 +291,6 @@ async def _group(reader: asyncio.StreamReader) -> Sequence[wire.Message]:
         is_enough = len(received) == _MOST_AT_ONCE or nbytes > _LARGEST
         if is_enough or isinstance(received[-1], (wire.Query, wire.Sync, wire.Flush, wire.Terminate)):
             return received
-
-
-_PART_BYTES = 64 << 10
-
-
-def _part(answers: Iterator[bytes]) -> bytes:
-    """The next answers, as many as make a good packet; empty at the end."""
-    parts: list[bytes] = []
-    nbytes = 0
-    for answer in answers:
-        parts.append(answer)
-        nbytes += len(answer)
-        if nbytes >= _PART_BYTES:
-            break
-    return b"".join(parts)
 
 
 def _not_listening(host: str, port: int, error: OSError) -> str:

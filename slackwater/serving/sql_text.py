@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Literal, TypeAlias
+from functools import lru_cache, wraps
+from typing import Literal, TypeAlias, TypeVar
 
 from slackwater.serving.sql_error import SYNTAX, SqlError
 
@@ -25,6 +25,21 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _COMMENT = re.compile(r"/\*|\*/")
+
+
+_Value = TypeVar("_Value")
+_REMEMBERED, _LONGEST_REMEMBERED = 1_000, 4_000
+
+
+def remembered(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
+    """The same function of a text, which keeps its last values for short texts: clients repeat their statements."""
+    kept = lru_cache(_REMEMBERED)(read)
+
+    @wraps(read)
+    def call(text: str) -> _Value:
+        return kept(text) if len(text) <= _LONGEST_REMEMBERED else read(text)
+
+    return call
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ def _end_of_comment(text: str, at: int) -> int:
     raise SqlError(SYNTAX, "a comment has no end: close it with */")
 
 
-@lru_cache(1_000)
+@remembered
 def statements(text: str) -> tuple[str, ...]:
     """The statements of a text, without their semicolons; one without a word is left out."""
     found: list[list[Token]] = [[]]
@@ -94,7 +109,7 @@ def pieces(text: str) -> tuple[Token, ...]:
     return tuple(token for token in tokens(text) if token.kind != "space")
 
 
-@lru_cache(1_000)
+@remembered
 def parameter_count(text: str) -> int:
     """The largest number of a parameter."""
     return max((int(token.text[1:]) for token in tokens(text) if token.kind == "parameter"), default=0)

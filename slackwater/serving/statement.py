@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from slackwater.serving.sql_error import NOT_SERVED, READ_ONLY, SYNTAX, SqlError
-from slackwater.serving.sql_text import Token, pieces
+from slackwater.serving.sql_text import Token, pieces, remembered
 
 _QUESTIONS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "DESCRIBE", "SUMMARIZE", "PIVOT", "UNPIVOT", "(")
 _WRITES = (
@@ -84,7 +83,7 @@ class CloseCursor:
 Statement: TypeAlias = Question | Transaction | Setting | Show | Forget | Declare | Fetch | CloseCursor
 
 
-@lru_cache(1_000)
+@remembered
 def parsed(text: str) -> Statement:
     """The statement in a text that has one.
 

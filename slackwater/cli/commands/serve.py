@@ -51,7 +51,7 @@ def serve_sql(
     if password is None and not is_loopback(host):
         raise UsageError(
             f"--host {host} can be reached from other machines, and then the environment variable {VARIABLE} must have "
-            "a password: set it, or leave --host out"
+            "a password; set it, or leave --host out"
         )
     tls = tls_context(certificate, key)
     root = ServedRoot(store, Engine(max_memory_bytes))

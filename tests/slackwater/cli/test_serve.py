@@ -59,7 +59,7 @@ def test_what_cannot_be_served_is_an_error_of_one_line(root: str, tmp_path: Path
             ((root, "--port", port), 2, f"127.0.0.1 port {port} cannot be listened on: address already in use"),
             ((str(tmp_path / "nothing"),), 1, "there is no Slackwater store at"),
             ((str(tmp_path / "empty"),), 1, "no epoch has been committed"),
-            ((root, "--host", "0.0.0.0"), 2, "variable SLACKWATER_PASSWORD must have a password: set it, or leave"),
+            ((root, "--host", "0.0.0.0"), 2, "variable SLACKWATER_PASSWORD must have a password; set it, or leave"),
             ((root, "--tls-key", str(tmp_path / "some.pem")), 2, "--tls-certificate is missing"),
             ((root, "--tls-certificate", str(tmp_path / "some.pem")), 2, "--tls-key is missing"),
             ((root, "-o", "endpoint"), 2, "-o takes KEY=VALUE"),

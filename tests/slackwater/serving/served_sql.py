@@ -27,6 +27,7 @@ class ServedSql:
 
     port: int
     root: ServedRoot
+    server: SqlServer
 
     def connect(self, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
         """A client without a transaction, unless `autocommit=False`."""
@@ -56,7 +57,7 @@ def served(
     thread = threading.Thread(target=loop.run_forever, name="endpoint")
     thread.start()
     try:
-        yield ServedSql(asyncio.run_coroutine_threadsafe(server.start(), loop).result(30), epochs)
+        yield ServedSql(asyncio.run_coroutine_threadsafe(server.start(), loop).result(30), epochs, server)
     finally:
         asyncio.run_coroutine_threadsafe(server.close(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)

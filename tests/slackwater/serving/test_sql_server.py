@@ -6,6 +6,7 @@ import socket
 import ssl
 import struct
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from slackwater.serving.tls import tls_context
 from state.errors import UsageError
 from tests.slackwater.serving.served_sql import HOST, ServedSql, served
 from tests.slackwater.serving.value_root import write_values
+from tests.waiting import eventually
 
 _PASSWORD = "ä long pässword, 16"
 
@@ -122,8 +124,30 @@ def test_a_client_that_breaks_the_protocol_is_told_and_harms_no_other(values: Se
 
 def test_another_session_is_not_cancelled_without_its_secret(values: ServedSql) -> None:
     with values.connect() as client:
-        number = client.info.backend_pid
-        with socket.create_connection((HOST, values.port), timeout=30) as connection:
-            connection.sendall(framed(b"", struct.pack("!II", 80877102, number) + b"\0\0\0\0"))
-            assert connection.recv(100) == b""
-        assert client.execute("SELECT count(*) FROM range(10000000)").fetchone() == (10_000_000,)
+        request = framed(b"", struct.pack("!II", 80877102, client.info.backend_pid) + b"\0\0\0\0")
+        is_over, tried = threading.Event(), []
+
+        def cancel() -> None:
+            while not is_over.is_set():
+                with socket.create_connection((HOST, values.port), timeout=30) as connection:
+                    connection.sendall(request)
+                    tried.append(connection.recv(100))
+
+        thread = threading.Thread(target=cancel)
+        thread.start()
+        try:
+            assert client.execute("SELECT count(*) FROM range(300000000)").fetchone() == (300_000_000,)
+        finally:
+            is_over.set()
+            thread.join()
+    assert set(tried) == {b""}
+
+
+def test_the_statement_of_a_client_that_is_gone_ends(values: ServedSql) -> None:
+    client = values.connect()
+    client.pgconn.send_query(b"SELECT count(*) FROM range(100000000000) a, range(1000) b")
+    client.pgconn.flush()
+    assert values.server.sessions == 1
+    client.pgconn.finish()
+    eventually(lambda: not values.server.sessions, 30)
+    assert values.rows("SELECT 1") == [(1,)]
