@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import structlog
 
@@ -245,7 +246,7 @@ class SqlServer:
         end = loop.time() + left_s
         computed = loop.run_in_executor(self._threads, session.part, answers, _PART_BYTES)
         while not computed.done():
-            awaited = [computed] if following.done() else [computed, following]
+            awaited: list[asyncio.Future[Any]] = [computed] if following.done() else [computed, following]
             await asyncio.wait(awaited, timeout=_INSIST_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
             if following.done() and _is_gone(following):
                 session.stop("the client is gone")
