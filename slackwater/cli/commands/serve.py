@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import ssl
 from pathlib import Path
 
 from actors.telemetry.logging import configure_default
@@ -58,7 +59,14 @@ def serve_sql(
     asyncio.run(_serve(root, host, port, password, tls, limits))
 
 
-async def _serve(root, host, port, password, tls, limits) -> None:  # type: ignore[no-untyped-def]
+async def _serve(
+    root: ServedRoot,
+    host: str,
+    port: int,
+    password: Password | None,
+    tls: ssl.SSLContext | None,
+    limits: ServingLimits,
+) -> None:
     ended = asyncio.Event()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
