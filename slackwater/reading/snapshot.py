@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.file_relation import FileRelation
 from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, run_query
+from slackwater.reading.story import Story, tell
+from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_table import FileStatus, file_table, require_source
 from slackwater.reading.tables.quarantine_table import quarantine_table
+from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.view import View
 from slackwater.reading.view_reader import ViewReader
 from state.errors import ViewNotFoundError
@@ -127,8 +131,8 @@ class Snapshot:
         """
         views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
         place = f"epoch {self.epoch} of {self._root}"
-        files = FileRelation(self._store, self._definitions(), self._record.state_version)
-        return run_query(query, views, files, place, timeout_s=timeout_s, max_memory_bytes=max_memory_bytes)
+        limits: dict[str, Any] = {"timeout_s": timeout_s, "max_memory_bytes": max_memory_bytes}
+        return run_query(query, views, self.file_relation(), place, **limits)
 
     def files(
         self,
@@ -149,6 +153,10 @@ class Snapshot:
             self._store, self._definitions(), version, source=source, status=status, where=where, limit=limit
         )
 
+    def file_relation(self) -> FileRelation:
+        """The same as a relation of DuckDB, which is read slice by slice."""
+        return FileRelation(self._store, self._definitions(), self._record.state_version)
+
     def quarantine(self, source: str | None = None) -> pa.Table:
         """The bad records as of this epoch; columns as `Store.quarantine`.
 
@@ -156,6 +164,26 @@ class Snapshot:
             NotFoundError: the epoch has no such source.
         """
         return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
+
+    def epochs(self) -> pa.Table:
+        """The epochs up to this one that it retained; columns as `Store.epochs`."""
+        return epoch_table(self._as_stored(), before=None, limit=None)
+
+    def sources(self) -> pa.Table:
+        """One row per source as this epoch recorded it; columns as `Store.sources`.
+
+        Progress that a run reports between two epochs is not in it.
+        """
+        return source_table(self._as_stored(), self._definitions(), None, self.committed_at)
+
+    def why(self, path: str) -> Story:
+        """The history of one object up to this epoch, see `Store.why`."""
+        return tell(path, self._root, self._as_stored(), self._definitions(), None, self.committed_at)
+
+    def _as_stored(self) -> StateStore:
+        """The store at the version of this epoch."""
+        version = self._record.state_version
+        return self._store if version == self._store.version else self._store.reopen(version)
 
     def _definitions(self) -> Catalog:
         if self._catalog is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import psutil
 import pyarrow as pa
@@ -21,11 +21,13 @@ DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_MEMORY_BYTES = min(4 << 30, psutil.virtual_memory().total // 2)
 _ROWS_AT_ONCE = 10_000
 _FILES = "files"
-_CONFINED = (
+Named = TypeVar("Named")
+CONFINED = (
     # Without a directory DuckDB spills nothing; by default it would into the working directory.
     "SET temp_directory = ''; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
     "SET enable_external_access = false; SET python_enable_replacements = false; SET lock_configuration = true"
 )
+"""The settings of a DuckDB that runs the SQL of others: no file, no network, and no other settings."""
 
 
 def run_query(
@@ -61,11 +63,11 @@ def run_query(
         try:
             if max_memory_bytes is not None:
                 connection.execute(f"SET memory_limit = '{max_memory_bytes // 1024}KiB'")
-            connection.execute(_CONFINED)
+            connection.execute(CONFINED)
             kinds = [statement.type.name for statement in connection.extract_statements(text)]
             if kinds != ["SELECT"]:
                 raise UsageError(f"SQL over views is one SELECT; given: {', '.join(kinds) or 'nothing'}")
-            for name, reader in _named(text, views).items():
+            for name, reader in named(text, views).items():
                 relations.append(ViewRelation(reader))
                 connection.register(name, relations[-1])
             if _FILES in text.casefold() and _FILES not in {name.casefold() for name in views}:
@@ -136,20 +138,20 @@ def _too_large(max_bytes: int | None) -> UsageError:
     )
 
 
-def _named(text: str, views: Mapping[str, ViewReader]) -> dict[str, ViewReader]:
+def named(text: str, views: Mapping[str, Named]) -> dict[str, Named]:
     """The views whose names occur in a query; only they are opened.
 
     Raises:
         UsageError: two of them differ only in case, which DuckDB ignores.
     """
-    named = {name: reader for name, reader in views.items() if name.casefold() in text.casefold()}
-    alike = {name.casefold(): name for name in named}
-    for name in named:
+    found = {name: reader for name, reader in views.items() if name.casefold() in text.casefold()}
+    alike = {name.casefold(): name for name in found}
+    for name in found:
         if alike[name.casefold()] != name:
             raise UsageError(
                 f"SQL cannot tell view {name!r} from {alike[name.casefold()]!r}: read them with to_arrow()"
             )
-    return named
+    return found
 
 
 def _reason(error: Exception) -> str:

@@ -34,7 +34,7 @@ StoryStatus: TypeAlias = (
 
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
-_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
+STORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     lacking = _lacking(candidate.source.name, versions, store, catalog)
     lines += lacking.values()
-    epochs = {name: latest[name] for name in _EPOCHS if latest[name] is not None}
+    epochs = {name: latest[name] for name in STORY_EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
     return Story(
         candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1], tuple(lacking)

@@ -56,6 +56,11 @@ class View:
         return self._reader.name
 
     @property
+    def reader(self) -> ViewReader:
+        """The reader of its dataset."""
+        return self._reader
+
+    @property
     def key(self) -> tuple[str, ...]:
         """The columns that `get` and `scan` take; empty for a view without groups."""
         return self._key
@@ -252,14 +257,14 @@ class View:
         return self._reader.table(self.schema.names, condition)
 
     def _require_key(self) -> None:
-        if not self._key or KEY_COLUMN not in self.lance().schema.names:
+        if not self._key or KEY_COLUMN not in self._reader.stored_schema.names:
             raise UsageError(f"view {self.name!r} has no key to look a row up by: filter to_arrow() instead")
 
     def _key_text(self, key: dict[str, Any]) -> str:
         return str(group_keys([self._key_value(column, key[column]) for column in self._key])[0].as_py())
 
     def _key_value(self, column: str, value: Any) -> pa.Array:
-        data_type = self.lance().schema.field(column).type
+        data_type = self._reader.stored_schema.field(column).type
         try:
             return pa.array([value], data_type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError, OverflowError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 
 import lance
 import pyarrow as pa
@@ -49,10 +50,15 @@ class ViewReader:
                 raise self._expired() from error
         return self._dataset
 
-    @property
+    @cached_property
+    def stored_schema(self) -> pa.Schema:
+        """The columns of the dataset, with hidden ones; Lance makes them anew at each call."""
+        return self.dataset.schema
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the result, without hidden ones."""
-        return pa.schema([field for field in self.dataset.schema if not hidden(field.name)])
+        return pa.schema([field for field in self.stored_schema if not hidden(field.name)])
 
     def selection(self, columns: Sequence[str] | None = None, filter: str | None = None) -> Selection:
         """A checked selection; see `Selection.checked`."""

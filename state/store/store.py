@@ -202,8 +202,8 @@ class StateStore(Protocol):
         """The retained epochs, oldest first, without their records: columns `epoch` and `committed_at`."""
         ...
 
-    def reopen(self) -> StateStore:
-        """A fresh handle on the last version."""
+    def reopen(self, version: int | None = None) -> StateStore:
+        """A fresh handle on the last version, or on an older one."""
         ...
 
 

@@ -3,6 +3,7 @@
     reading.py     epochs, files, why, show, sql, watch, quarantine (its export in quarantine.py)
     observing.py   status, trace, ui (its server in ui.py)
     publishing.py  publish
+    observing.py   status, trace, ui and serve (their servers in ui.py and serve.py)
     steering.py    pause, resume, stop, throttle, rescale, retry, reingest, forget
     upkeep.py      vacuum, tag
     doctor.py      doctor

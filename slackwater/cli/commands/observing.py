@@ -82,3 +82,53 @@ def ui(
     from slackwater.cli.commands.ui import serve_page
 
     serve_page(store, host=host, port=port, token_file=token_file, browser=browser)
+
+
+@observing.command()
+@reports_errors
+def serve(
+    root: Root,
+    host: Annotated[
+        str, typer.Option("--host", help="the address to listen on; any other than 127.0.0.1 needs a password")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0 for any free port")] = 5433,
+    tls_certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", help="a certificate in PEM: clients must use TLS")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="its private key in PEM")] = None,
+    timeout: Annotated[
+        float, typer.Option("--timeout", min=0.001, help="seconds that a statement computes at most")
+    ] = 300.0,
+    max_memory_gib: Annotated[
+        float | None,
+        typer.Option(
+            "--max-memory-gib", min=0.01, help="memory of all statements; by default 4, or half of the machine's"
+        ),
+    ] = None,
+    max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="clients at one time")] = 100,
+    max_rows: Annotated[
+        int | None, typer.Option("--max-rows", min=1, help="rows of one answer; by default no limit")
+    ] = None,
+    option: StorageOptions = None,
+    debug: Debug = False,
+) -> None:
+    """Answer SQL clients about a root, by PostgreSQL's protocol.  Ctrl-C ends it.
+
+    psql, dashboards and drivers read views of the latest epoch.  Nothing is written.  The pipeline need not run.
+
+    The environment variable SLACKWATER_PASSWORD has the password, if there is one.
+    """
+    store = opened_store(root, option)
+    from slackwater.cli.commands.serve import serve_sql
+    from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES
+    from slackwater.serving.sql_server import ServingLimits
+
+    serve_sql(
+        store,
+        host=host,
+        port=port,
+        certificate=tls_certificate,
+        key=tls_key,
+        max_memory_bytes=DEFAULT_MEMORY_BYTES if max_memory_gib is None else int(max_memory_gib * (1 << 30)),
+        limits=ServingLimits(timeout, max_connections, max_rows),
+    )

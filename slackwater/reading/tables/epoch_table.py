@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from state.errors import UsageError
-from state.lance.lance_store import LanceStateStore
+from state.store.store import StateStore
 from state.tables.records import EpochRecord
 from state.tables.stored_rows import is_view
 
 _VIEW_VERSION = pa.struct(
     [("name", pa.string()), ("path", pa.string()), ("version", pa.int64()), ("reflects_epoch", pa.int64())]
 )
-_EPOCHS = pa.schema(
+EPOCH_SCHEMA = pa.schema(
     [
         ("epoch", pa.int64()),
         ("committed_at", pa.timestamp("us", tz="UTC")),
@@ -33,7 +33,7 @@ _EPOCHS = pa.schema(
 )
 
 
-def epoch_table(state: LanceStateStore, *, before: int | None, limit: int | None) -> pa.Table:
+def epoch_table(state: StateStore, *, before: int | None, limit: int | None) -> pa.Table:
     """See `Store.epochs`.
 
     Raises:
@@ -41,7 +41,7 @@ def epoch_table(state: LanceStateStore, *, before: int | None, limit: int | None
     """
     if limit is not None and limit < 1:
         raise UsageError(f"limit={limit}: ask for 1 epoch or more")
-    return pa.Table.from_pylist([_row(record) for record in state.epochs(before=before, last=limit)], _EPOCHS)
+    return pa.Table.from_pylist([_row(record) for record in state.epochs(before=before, last=limit)], EPOCH_SCHEMA)
 
 
 def _row(record: EpochRecord) -> Mapping[str, Any]:

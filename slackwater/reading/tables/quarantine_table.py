@@ -13,9 +13,11 @@ from state.lance.lance_store import LanceStateStore
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
+from state.tables.tables import TABLES
 from state.upkeep.quarantine import bad_records, has_no_row
 
 _COLUMNS = ("source", "path", "row", "raw", "reason", "epoch")
+QUARANTINE_SCHEMA = pa.schema([*(TABLES["quarantine"].field(name) for name in _COLUMNS[:-1]), ("epoch", pa.int64())])
 
 
 def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | None, source: str | None) -> pa.Table:

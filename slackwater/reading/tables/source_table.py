@@ -109,7 +109,7 @@ _QUEUE = pa.struct(
         ("found_by_listing", pa.int64()),
     ]
 )
-_SOURCES = pa.schema(
+SOURCE_SCHEMA = pa.schema(
     [
         ("name", pa.string()),
         ("url", pa.string()),
@@ -167,7 +167,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "queue": _queue(discovery, now),
             }
         )
-    return pa.Table.from_pylist(rows, _SOURCES)
+    return pa.Table.from_pylist(rows, SOURCE_SCHEMA)
 
 
 def _queue(discovery: SourceDiscovery, now: datetime) -> Mapping[str, Any] | None:

@@ -1,0 +1,82 @@
+"""`slackwater serve`: answers SQL clients about a root until Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import ssl
+from pathlib import Path
+
+from actors.telemetry.logging import configure_default
+from slackwater.reading.store import Store
+from slackwater.serving.authentication import VARIABLE, Password
+from slackwater.serving.engine import Engine
+from slackwater.serving.served_root import ServedRoot
+from slackwater.serving.sql_server import ServingLimits, SqlServer
+from slackwater.serving.tls import tls_context
+from slackwater.terminal.output import Output
+from slackwater.ui.gate import is_loopback
+from state.errors import UsageError
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def serve_sql(
+    store: Store,
+    *,
+    host: str,
+    port: int,
+    certificate: Path | None,
+    key: Path | None,
+    max_memory_bytes: int,
+    limits: ServingLimits,
+) -> None:
+    """Serves the root, prints its address, and returns after SIGINT or SIGTERM.
+
+    Args:
+        store: of the root.
+        host: the address to listen on.
+        port: 0 for any free port.
+        certificate: the certificate of TLS; None for none.
+        key: its key.
+        max_memory_bytes: the largest state of DuckDB.
+        limits: the other limits.
+
+    Raises:
+        UsageError: the host needs a password, a file of TLS cannot be used, or the server cannot listen.
+        EpochNotFoundError: no epoch was committed yet.
+    """
+    configure_default()
+    password = Password.from_environment(os.environ)
+    if password is None and not is_loopback(host):
+        raise UsageError(
+            f"--host {host} can be reached from other machines, and then the environment variable {VARIABLE} must have "
+            "a password; set it, or leave --host out"
+        )
+    tls = tls_context(certificate, key)
+    root = ServedRoot(store, Engine(max_memory_bytes))
+    asyncio.run(_serve(root, host, port, password, tls, limits))
+
+
+async def _serve(
+    root: ServedRoot,
+    host: str,
+    port: int,
+    password: Password | None,
+    tls: ssl.SSLContext | None,
+    limits: ServingLimits,
+) -> None:
+    ended = asyncio.Event()
+    for number in _SIGNALS:
+        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    server = SqlServer(root, host=host, port=port, password=password, tls=tls, limits=limits)
+    taken = await server.start()
+    try:
+        needs = " and ".join(["the password"] * (password is not None) + ["TLS"] * (tls is not None))
+        place = f"[{host}]" if ":" in host else host
+        address = f"postgresql://slackwater@{place}:{taken}/slackwater"
+        Output().text(f"{address} serves {root.url}{f' (needs {needs})' if needs else ''}; Ctrl-C ends it")
+        await ended.wait()
+    finally:
+        await server.close()

@@ -1,0 +1,65 @@
+"""An endpoint that is served inside the test's process, and clients of it."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+
+import slackwater as sw
+from slackwater.serving.authentication import Password
+from slackwater.serving.engine import Engine
+from slackwater.serving.served_root import ServedRoot
+from slackwater.serving.sql_server import ServingLimits, SqlServer
+
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class ServedSql:
+    """An endpoint."""
+
+    port: int
+    root: ServedRoot
+    server: SqlServer
+
+    def connect(self, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
+        """A client without a transaction, unless `autocommit=False`."""
+        known = {"host": HOST, "port": self.port, "user": "ann", "dbname": "slackwater", "autocommit": True}
+        return psycopg.connect(**{**known, **options})
+
+    def rows(self, query: str, *parameters: Any) -> list[tuple[Any, ...]]:
+        """The answer to one query, by a client of its own."""
+        with self.connect() as client:
+            return client.execute(query, parameters or None).fetchall()
+
+
+@contextmanager
+def served(
+    root: str,
+    *,
+    password: str = "",
+    tls: ssl.SSLContext | None = None,
+    limits: ServingLimits = ServingLimits(),
+    max_memory_bytes: int = 1 << 30,
+) -> Iterator[ServedSql]:
+    """Serves a root from a thread, as `slackwater serve` does from its process."""
+    epochs = ServedRoot(sw.open(root), Engine(max_memory_bytes))
+    proof = Password.of(password) if password else None
+    server = SqlServer(epochs, host=HOST, port=0, password=proof, tls=tls, limits=limits)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="endpoint")
+    thread.start()
+    try:
+        yield ServedSql(asyncio.run_coroutine_threadsafe(server.start(), loop).result(30), epochs, server)
+    finally:
+        asyncio.run_coroutine_threadsafe(server.close(), loop).result(30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
