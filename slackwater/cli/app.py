@@ -24,6 +24,7 @@ from slackwater.cli.options import (
     Root,
     StorageOptions,
     Takeover,
+    Wide,
     opened_store,
 )
 from slackwater.terminal.edge import reports_errors
@@ -131,6 +132,7 @@ def explain(
             help="compare this view with the stored one: the cost of a change",
         ),
     ] = None,
+    wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
@@ -138,7 +140,8 @@ def explain(
 ) -> None:
     """Print the class of each view, and the reason for it.  A refused view has the operator that prevents it."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.commands.explain import print_catalog, print_change, print_explanations
+    from slackwater.cli.commands.explain import print_change, print_explanations
+    from slackwater.cli.display.view_list import print_views
     from slackwater.cli.target import load_pipeline
 
     configure(log_level)
@@ -148,7 +151,7 @@ def explain(
     if against is not None:
         print_change(load_pipeline(target).explain_change(against), Output(json))
     elif is_root:
-        print_catalog(opened_store(target, option), Output(json))
+        print_views(opened_store(target, option), Output(json, wide))
     else:
         print_explanations(load_pipeline(target), Output(json))
 

@@ -11,7 +11,6 @@ from slackwater.terminal.output import Output
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.planning.definition_change import DefinitionChange
-    from slackwater.reading.store import Store
 
 
 def print_explanations(pipeline: Pipeline, output: Output) -> None:
@@ -45,8 +44,3 @@ def print_change(change: DefinitionChange, output: Output) -> None:
         output.document({**asdict(change), "text": change.text})
     else:
         output.text(change.text)
-
-
-def print_catalog(store: Store, output: Output) -> None:
-    """Prints the views in the catalog of a root, without Spark."""
-    output.table(store.views())

@@ -1,0 +1,86 @@
+"""The first look at a root, on terminals of 100 and 130 columns."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from state.location import Location
+from tests.repository import REPOSITORY
+from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.reading.written_root import WrittenRoot, write_root
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> WrittenRoot:
+    return write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
+
+
+def on_a_terminal(width: int, *arguments: str) -> str:
+    """The output of `slackwater ARGUMENTS` on a terminal of its own."""
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "COLUMNS": str(width), "NO_COLOR": "1", "TERM": "xterm"}
+    command = [sys.executable, "-m", "slackwater", *arguments]
+    with subprocess.Popen(command, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        parts = []
+        try:
+            while part := os.read(ours, 1 << 16):
+                parts.append(part)
+        except OSError:
+            pass  # Linux ends the terminal so when its last process has ended
+        os.close(ours)
+        assert process.wait() == 0
+    return b"".join(parts).decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize(("width", "command"), [(100, "status"), (130, "files"), (100, "explain"), (130, "views")])
+def test_no_path_is_broken_and_few_columns_are_shown(written: WrittenRoot, width: int, command: str) -> None:
+    shown = on_a_terminal(width, command, str(written.root))
+    paths = {"files": [f"{written.raw.url}/day=1/a.csv"], "status": [written.raw.url]}
+    for path in paths.get(command, [str(written.root.child(written.records[-1].views["late"].path))]):
+        assert path in shown
+    assert "requests_per_hour" not in shown and "etag" not in shown and "reflects_epoch" not in shown
+
+
+def test_views_are_listed_for_people_and_programs(written: WrittenRoot) -> None:
+    listed = slackwater("views", str(written.root))
+    head, *rows = [line.split("\t") for line in listed.out.splitlines()[:3]]
+    assert head[:3] == ["state", "name", "class"] and [row[1] for row in rows] == ["by_carrier", "late"]
+    assert f"`slackwater show {written.root} by_carrier` prints rows" in listed.out
+    documents = json.loads(slackwater("views", str(written.root), "--json").out)
+    assert [(each["name"], each["state"], each["rows"]) for each in documents] == [
+        ("by_carrier", "maintained", 3),
+        ("late", "maintained", 3),
+    ]
+
+
+def test_a_null_of_a_view_is_seen(written: WrittenRoot) -> None:
+    answer = slackwater("sql", str(written.root), "SELECT carrier FROM by_carrier WHERE n = 1")
+    assert answer.out.splitlines()[-1] == "\\N"
+    assert "\t\\N" not in slackwater("show", str(written.root), "late").out
+
+
+def test_printed_commands_have_the_root(written: WrittenRoot) -> None:
+    shown = slackwater("status", str(written.root)).out
+    assert f"`slackwater files {written.root} --status quarantined`" in shown and "ROOT" not in shown
+
+
+def test_an_earlier_epoch_is_named_in_short(written: WrittenRoot) -> None:
+    root = str(written.root)
+    query = "SELECT count(*) AS n FROM by_carrier"
+    assert slackwater("sql", root, query, "--epoch", "-2").out.splitlines()[-1] == "0"
+    number = json.loads(slackwater("epochs", root, "--json").out)[1]["number"]
+    assert slackwater("sql", root, query, "--epoch", f"#{number}").out.splitlines()[-1] == "0"
+
+
+def test_the_phases_of_an_epoch_do_not_contain_each_other(written: WrittenRoot) -> None:
+    last = json.loads(slackwater("epochs", str(written.root), "--json").out)[-1]
+    # `collect` of the record, 0.125 s from the barrier on, is within align and Spark.
+    assert (last["align_s"], last["spark_s"], last["collect_s"]) == (0.25, 1.0, 0.0)
