@@ -152,8 +152,8 @@ def explain(
         print_change(load_pipeline(target).explain_change(against), Output(json))
     elif is_root:
         print_views(opened_store(target, option), Output(json, wide))
-    else:
-        print_explanations(load_pipeline(target), Output(json))
+    elif not print_explanations(load_pipeline(target), Output(json)):
+        sys.exit(1)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_MEMORY_BYTES = min(4 << 30, psutil.virtual_memory().total // 2)
 _ROWS_AT_ONCE = 10_000
 _FILES = "files"
+_LISTS_RELATIONS = re.compile(r"\b(show|information_schema|duckdb_\w+|pg_catalog|sqlite_master)\b", re.IGNORECASE)
 _CONFINED = (
     # Without a directory DuckDB spills nothing; by default it would into the working directory.
     "SET temp_directory = ''; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
@@ -68,7 +70,9 @@ def run_query(
             for name, reader in _named(text, views).items():
                 relations.append(ViewRelation(reader))
                 connection.register(name, relations[-1])
-            if _FILES in text.casefold() and _FILES not in {name.casefold() for name in views}:
+            if (_FILES in text.casefold() or _LISTS_RELATIONS.search(text)) and _FILES not in {
+                name.casefold() for name in views
+            }:
                 relations.append(files)
                 connection.register(_FILES, files)
             return _answer(connection.sql(text), max_memory_bytes)
@@ -137,12 +141,13 @@ def _too_large(max_bytes: int | None) -> UsageError:
 
 
 def _named(text: str, views: Mapping[str, ViewReader]) -> dict[str, ViewReader]:
-    """The views whose names occur in a query; only they are opened.
+    """The views whose names occur in a query, or all for a list of them; only they are opened.
 
     Raises:
         UsageError: two of them differ only in case, which DuckDB ignores.
     """
-    named = {name: reader for name, reader in views.items() if name.casefold() in text.casefold()}
+    is_list = _LISTS_RELATIONS.search(text) is not None
+    named = {name: reader for name, reader in views.items() if is_list or name.casefold() in text.casefold()}
     alike = {name.casefold(): name for name in named}
     for name in named:
         if alike[name.casefold()] != name:

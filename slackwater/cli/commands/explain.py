@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from slackwater.planning.definition_change import DefinitionChange
 
 
-def print_explanations(pipeline: Pipeline, output: Output) -> None:
-    """Analyses the views of a pipeline, which starts Spark, and prints their classes."""
+def print_explanations(pipeline: Pipeline, output: Output) -> bool:
+    """Analyses the views of a pipeline, which starts Spark, and prints their classes.  False: a view is refused."""
     explanations = pipeline.explain()
     if output.json:
         output.document(
@@ -29,13 +29,14 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
                 for each in explanations
             ]
         )
-        return
+        return all(each.view_class != "refused" for each in explanations)
     for line in graph_lines({each.name: each.reads for each in explanations}):
         output.text(line)
     for explanation in explanations:
         output.text(f"{explanation.name}: {explanation.view_class}")
         for line in explanation.text.splitlines():
             output.text(f"    {line}")
+    return all(each.view_class != "refused" for each in explanations)
 
 
 def print_change(change: DefinitionChange, output: Output) -> None:

@@ -72,6 +72,15 @@ def test_printed_commands_have_the_root(written: WrittenRoot) -> None:
     assert f"`slackwater files {written.root} --status quarantined`" in shown and "ROOT" not in shown
 
 
+def test_the_relations_of_a_root_are_listed_in_sql(written: WrittenRoot) -> None:
+    assert slackwater("sql", str(written.root), "SHOW TABLES").out.splitlines()[1:] == [
+        "name",
+        "by_carrier",
+        "files",
+        "late",
+    ]
+
+
 def test_an_earlier_epoch_is_named_in_short(written: WrittenRoot) -> None:
     root = str(written.root)
     query = "SELECT count(*) AS n FROM by_carrier"
