@@ -48,8 +48,8 @@ class Story:
         source: the name of its source, or None.
         status: as in the table of files; or `outside` (below the URL of no source), `directory`, `hidden`, `pattern`
             (left out by the pattern of the source), `too_old` (written before `modified_after`), `skipped` (by every
-            listing: a link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet), `absent`
-            (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
+            listing: a link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet),
+            `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
         epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
             `removed_epoch`.

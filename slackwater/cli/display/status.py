@@ -13,6 +13,7 @@ from slackwater.cli.display.view_block import utc
 from slackwater.cli.display.view_list import view_rows
 from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
+from slackwater.terminal.quantities import human_duration
 from state.clock import SystemClock
 from state.epoch import epoch_time
 from state.location import Location
@@ -22,10 +23,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from slackwater.reading.store import Store
+    from state.ownership.owner import Owner
 
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _QUEUE_COLUMNS = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url")
 _UNFINISHED: Final = ("waiting", "reading")
+# An owner writes every 5 s.
+_SILENT_S = 20.0
 _SHOWN_QUARANTINED = 10
 _HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
 _SOURCE_COLUMNS = ("name", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "watermark", "url")
@@ -73,7 +77,8 @@ def print_status(store: Store, output: Output) -> None:
         output.text("owner: none")
     else:
         error = f"; last error: {owner.last_error}" if owner.last_error else ""
-        output.text(f"owner: {owner.phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+        phase = f"{owner.phase}{_silence(owner, now)}"
+        output.text(f"owner: {phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
         if owner.fetchers and not owner.released:
             output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
     output.text(
@@ -114,6 +119,16 @@ def print_status(store: Store, output: Output) -> None:
     if bad_records:
         output.rows(bad_records, list(bad_records[0]), title="bad records")
         output.text(f"`slackwater quarantine {root}` shows all of them")
+
+
+def _silence(owner: Owner, now: datetime) -> str:
+    """The doubt in the phase that a process wrote last, in words; empty without one."""
+    if owner.released:
+        return ""
+    if owner.is_dead():
+        return " (its last word: the process is gone)"
+    silent_s = (now - owner.renewed_at).total_seconds()
+    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= _SILENT_S else ""
 
 
 def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: str, output: Output) -> None:

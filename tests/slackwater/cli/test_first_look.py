@@ -7,11 +7,14 @@ import os
 import pty
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from state.clock import ManualClock, SystemClock
 from state.location import Location
+from state.ownership.owner import Ownership
 from tests.repository import REPOSITORY
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
@@ -70,6 +73,30 @@ def test_a_null_of_a_view_is_seen(written: WrittenRoot) -> None:
 def test_printed_commands_have_the_root(written: WrittenRoot) -> None:
     shown = slackwater("status", str(written.root)).out
     assert f"`slackwater files {written.root} --status quarantined`" in shown and "ROOT" not in shown
+
+
+def test_a_run_that_gives_no_sign_is_not_told_as_one_that_runs(written: WrittenRoot) -> None:
+    root = str(written.root)
+    now = SystemClock().now()
+    silent = Ownership(written.root, ManualClock(now - timedelta(seconds=100)), run_id="r", pipeline="p")
+    silent.acquire()
+    silent.update(phase="running")
+    silent.renew()
+    assert "owner: running (no sign of life for 1 min 4" in slackwater("status", root).out
+    silent.release()
+    assert "owner: stopped, process" in slackwater("status", root).out
+
+
+def test_a_run_that_was_killed_is_told_as_gone(written: WrittenRoot) -> None:
+    script = (
+        "import os, sys; from state.clock import SystemClock; from state.location import Location; "
+        "from state.ownership.owner import Ownership; "
+        "Ownership(Location(sys.argv[1]), SystemClock(), run_id='r', pipeline='p').acquire(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", script, str(written.root)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)})
+    assert (
+        "owner: starting (its last word: the process is gone), process" in slackwater("status", str(written.root)).out
+    )
 
 
 def test_the_relations_of_a_root_are_listed_in_sql(written: WrittenRoot) -> None:

@@ -83,7 +83,7 @@ def test_a_mistake_in_the_users_module_has_its_file_and_line(
     # Loading makes the directory importable, and keeps the module.
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setenv("PYTHONPATH", "")
-    monkeypatch.setitem(sys.modules, "mistaken", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "mistaken", None)
     with pytest.raises(UsageError, match=re.escape(said)) as raised:
         load_pipeline(f"{app}:{'made' if 'made' in lines else 'p'}")
     assert str(raised.value).startswith(f"{app}:{4 if 'made' in lines else 3}: ")
