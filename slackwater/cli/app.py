@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from slackwater.cli.command_groups import GroupedCommands
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.observing import observing
@@ -33,6 +34,7 @@ from state.errors import UsageError
 
 app = typer.Typer(
     name="slackwater",
+    cls=GroupedCommands,
     help="Keeps SQL views up to date over the files that arrive in an object store.",
     no_args_is_help=True,
     add_completion=False,

@@ -99,6 +99,14 @@ def test_a_run_that_was_killed_is_told_as_gone(written: WrittenRoot) -> None:
     )
 
 
+def test_the_help_has_every_command_in_a_group_with_a_whole_sentence() -> None:
+    shown = slackwater("--help").out
+    assert "..." not in shown.partition("Run:")[2] and "Others" not in shown
+    for command in ("run", "views", "replace-table", "drop-branch"):
+        assert f"\n  {command} " in shown
+    assert shown.index("Look:") < shown.index("\n  status ") < shown.index("Read:") < shown.index("\n  sql ")
+
+
 def test_the_relations_of_a_root_are_listed_in_sql(written: WrittenRoot) -> None:
     assert slackwater("sql", str(written.root), "SHOW TABLES").out.splitlines()[1:] == [
         "name",
