@@ -26,6 +26,7 @@ FORMATS: dict[str, type[BuiltIn]] = {
     "debezium": Debezium,
     "text": Text,
 }
+_ALIASES = {"jsonl": "json", "ndjson": "json"}
 _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Parquet: lambda _, limits, timestamps: ParquetReader(limits, timestamps),
     Csv: CsvReader,
@@ -37,11 +38,12 @@ _ENTRY_POINTS = "slackwater.formats"
 
 
 def format_type(name: str) -> Any:
-    """The options class of a format, built in or of an entry point.
+    """The options class of a format, built in or of an entry point; `jsonl` and `ndjson` are `json`.
 
     Raises:
         SettingsError: no format has this name.
     """
+    name = _ALIASES.get(name, name)
     if name in FORMATS:
         return FORMATS[name]
     others = {each.name: each for each in entry_points(group=_ENTRY_POINTS)}

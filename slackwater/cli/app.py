@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from slackwater.cli.command_groups import GroupedCommands
 from slackwater.cli.commands.alerts import alerting
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
@@ -26,6 +27,7 @@ from slackwater.cli.options import (
     Root,
     StorageOptions,
     Takeover,
+    Wide,
     opened_store,
 )
 from slackwater.terminal.edge import reports_errors
@@ -34,6 +36,7 @@ from state.errors import UsageError
 
 app = typer.Typer(
     name="slackwater",
+    cls=GroupedCommands,
     help="Keeps SQL views up to date over the files that arrive in an object store.",
     no_args_is_help=True,
     add_completion=False,
@@ -135,6 +138,7 @@ def explain(
             help="compare this view with the stored one: the cost of a change",
         ),
     ] = None,
+    wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
@@ -142,7 +146,8 @@ def explain(
 ) -> None:
     """Print the class of each view, and the reason for it.  A refused view has the operator that prevents it."""
     from actors.telemetry.logging import configure
-    from slackwater.cli.commands.explain import print_catalog, print_change, print_explanations
+    from slackwater.cli.commands.explain import print_change, print_explanations
+    from slackwater.cli.display.view_list import print_views
     from slackwater.cli.target import load_pipeline
 
     configure(log_level)
@@ -152,9 +157,9 @@ def explain(
     if against is not None:
         print_change(load_pipeline(target).explain_change(against), Output(json))
     elif is_root:
-        print_catalog(opened_store(target, option), Output(json))
-    else:
-        print_explanations(load_pipeline(target), Output(json))
+        print_views(opened_store(target, option), Output(json, wide))
+    elif not print_explanations(load_pipeline(target), Output(json)):
+        sys.exit(1)
 
 
 @app.command()

@@ -47,9 +47,10 @@ StorageOptions = Annotated[
 ]
 AtEpoch = Annotated[
     str | None,
-    typer.Option("--epoch", help="an epoch, `latest`, a tag, or an ISO time; by default the latest"),
+    typer.Option("--epoch", help="an epoch, `latest`, -1 for the one before, #57, a tag, or an ISO time"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print one JSON document, for programs")]
+Wide = Annotated[bool, typer.Option("--wide", help="print all columns on a terminal, too")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="take the root over from a living process")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 LogLevel = Annotated[str, typer.Option("--log-level", help="debug, info, warning or error")]

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from state.errors import UsageError
+from state.errors import SlackwaterError, UsageError
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
+
+_UNKNOWN_ARGUMENT = re.compile(r"Pipeline\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
 def load_pipeline(target: str) -> Pipeline:
@@ -25,7 +32,7 @@ def load_pipeline(target: str) -> Pipeline:
             that returns one.
 
     Raises:
-        UsageError: the file, module or name does not exist, or is not a pipeline.
+        UsageError: the file, module or name does not exist, or is not a pipeline; or its code fails.
     """
     place, colon, name = target.rpartition(":")
     if not colon or not place or not name:
@@ -44,21 +51,69 @@ def _from_file(path: Path) -> ModuleType:
         raise UsageError(f"{path} is not a Python file: name it *.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    with _mistakes_placed():
+        spec.loader.exec_module(module)
     return module
 
 
 def _from_module(name: str) -> ModuleType:
     _make_importable(Path.cwd())
     try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if name != missing and not name.startswith(missing + "."):
+        with _mistakes_placed():
+            return importlib.import_module(name)
+    except UsageError as error:
+        cause = error.__cause__
+        missing = (cause.name or "") if isinstance(cause, ModuleNotFoundError) else None
+        if missing is None or (name != missing and not name.startswith(missing + ".")):
             raise
         raise UsageError(
             f"there is no module {name}: give a file (app.py:pipeline), or start in the directory of the module"
         ) from None
+
+
+@contextmanager
+def _mistakes_placed() -> Iterator[None]:
+    """Tells the file and the line of a mistake in the user's code.
+
+    Raises:
+        UsageError: in place of a usage error, and of each error that is not ours.
+    """
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, SlackwaterError) and not isinstance(error, UsageError):
+            raise
+        kind = "" if isinstance(error, UsageError) else f"{type(error).__name__}: "
+        raise UsageError(f"{_place_of(error)}{kind}{_said(error)}{_suggestion(error)}") from error
+
+
+def _place_of(error: Exception) -> str:
+    """File and line of the user's code that failed, as the beginning of a message."""
+    if isinstance(error, SyntaxError) and error.filename is not None:
+        return f"{error.filename}:{error.lineno}: "
+    own = str(Path(__file__).parents[2])
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if not each.filename.startswith("<")]
+    packages = tuple(os.path.join(own, name) + os.sep for name in ("slackwater", "actors", "spark_bridge", "state"))
+    users = [each for each in frames if not each.filename.startswith(packages) and "site-packages" not in each.filename]
+    users = [each for each in users if not each.filename.startswith(os.path.dirname(os.__file__) + os.sep)]
+    return f"{users[-1].filename}:{users[-1].lineno}: " if users else ""
+
+
+def _said(error: Exception) -> str:
+    return error.msg if isinstance(error, SyntaxError) else str(error)
+
+
+def _suggestion(error: Exception) -> str:
+    """The arguments that a misspelt one of `Pipeline` may mean."""
+    from slackwater.pipeline import Pipeline
+
+    found = _UNKNOWN_ARGUMENT.search(str(error)) if isinstance(error, TypeError) else None
+    method = None if found is None else getattr(Pipeline, found.group(1), None)
+    if found is None or method is None:
+        return ""
+    known = [name for name in inspect.signature(method).parameters if name != "self"]
+    close = difflib.get_close_matches(found.group(2), known, 1)
+    return f"; did you mean {close[0]!r}?" if close else f"; the arguments are: {', '.join(known)}"
 
 
 def _make_importable(directory: Path) -> None:
@@ -87,7 +142,8 @@ def _pipeline(module: ModuleType, place: str, name: str) -> Pipeline:
         )
         raise UsageError(f"{place} has no {name!r}; {hint}")
     if callable(found) and not isinstance(found, (type, Pipeline)):
-        found = found()
+        with _mistakes_placed():
+            found = found()
     if not isinstance(found, Pipeline):
         raise UsageError(f"{place}:{name} is of type {type(found).__name__}: name a slackwater.Pipeline")
     return found

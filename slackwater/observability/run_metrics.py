@@ -136,7 +136,7 @@ def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:
         "fetch": seconds.fetch,
         "align": seconds.align,
         "spark": seconds.spark,
-        "collect": seconds.collect - seconds.align - seconds.spark,
+        "collect": seconds.collect_alone,
         "commit": epoch.commit_s,
     }
 

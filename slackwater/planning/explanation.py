@@ -28,7 +28,7 @@ from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.clock import Clock
-from state.errors import NotFoundError, NotIncrementalError, StoreNotFoundError
+from state.errors import NotFoundError, StoreNotFoundError, ViewError
 from state.lance.lance_root import LanceRoot
 from state.tables.fingerprint import version_fingerprint
 from state.tables.records import EpochRecord, ViewClass, ViewVersion
@@ -138,7 +138,6 @@ def explain(
     """Analyses views with the Spark session of this process, or with a local one; reads few files per source.
 
     Raises:
-        ViewError: a view cannot be built.
         UsageError: the declaration does not fit the root.
         StorageError: a bucket cannot be reached.
     """
@@ -166,10 +165,10 @@ def _planned(graph: PlannedGraph, name: str) -> ViewPlan | ViewExplanation:
     """The plan of a view, or why there is none."""
     try:
         return graph.view(name).plan
-    except NotIncrementalError as error:
-        return ViewExplanation(name, "refused", str(error))
     except SourceWithoutSchemaError as error:
         return ViewExplanation(name, "unknown", str(error))
+    except ViewError as error:
+        return ViewExplanation(name, "refused", str(error))
 
 
 def _explain(planner: ViewPlanner, plan: ViewPlan, plans: Sequence[ViewPlan], touched: RowsTouched) -> ViewExplanation:

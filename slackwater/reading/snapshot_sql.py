@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_MEMORY_BYTES = min(4 << 30, psutil.virtual_memory().total // 2)
 _ROWS_AT_ONCE = 10_000
 _FILES = "files"
+_LISTS_RELATIONS = re.compile(r"\b(show|information_schema|duckdb_\w+|pg_catalog|sqlite_master)\b", re.IGNORECASE)
 Named = TypeVar("Named")
 CONFINED = (
     # Without a directory DuckDB spills nothing; by default it would into the working directory.
@@ -67,10 +69,11 @@ def run_query(
             kinds = [statement.type.name for statement in connection.extract_statements(text)]
             if kinds != ["SELECT"]:
                 raise UsageError(f"SQL over views is one SELECT; given: {', '.join(kinds) or 'nothing'}")
-            for name, reader in named(text, views).items():
+            lists = _LISTS_RELATIONS.search(text) is not None
+            for name, reader in named(text, views, every=lists).items():
                 relations.append(ViewRelation(reader))
                 connection.register(name, relations[-1])
-            if _FILES in text.casefold() and _FILES not in {name.casefold() for name in views}:
+            if (lists or _FILES in text.casefold()) and _FILES not in {name.casefold() for name in views}:
                 relations.append(files)
                 connection.register(_FILES, files)
             return _answer(connection.sql(text), max_memory_bytes)
@@ -138,13 +141,13 @@ def _too_large(max_bytes: int | None) -> UsageError:
     )
 
 
-def named(text: str, views: Mapping[str, Named]) -> dict[str, Named]:
-    """The views whose names occur in a query; only they are opened.
+def named(text: str, views: Mapping[str, Named], *, every: bool = False) -> dict[str, Named]:
+    """The views whose names occur in a query, or every one; only they are opened.
 
     Raises:
         UsageError: two of them differ only in case, which DuckDB ignores.
     """
-    found = {name: reader for name, reader in views.items() if name.casefold() in text.casefold()}
+    found = {name: reader for name, reader in views.items() if every or name.casefold() in text.casefold()}
     alike = {name.casefold(): name for name in found}
     for name in found:
         if alike[name.casefold()] != name:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from slackwater.reading.changes.root_difference import ViewDifference, view_difference
 from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
+from slackwater.reading.epoch_choice import find_epoch
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.branch_table import branch_table
@@ -26,13 +27,12 @@ from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
 from slackwater.status.view_costs import ViewCost, view_costs
 from state.clock import Clock, SystemClock
-from state.errors import EpochExpiredError, EpochNotFoundError, NotFoundError, UsageError
+from state.errors import EpochExpiredError, UsageError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Owner, read_owner
 from state.tables.catalog import Catalog
-from state.tables.records import EpochRecord
-from state.upkeep.branches import root_above, user_tags
+from state.upkeep.branches import user_tags
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,7 +104,7 @@ class Store:
 
     def epoch_times(self) -> pa.Table:
         """The columns `epoch` and `committed_at` of all retained epochs, oldest first; their records are not read."""
-        return self._latest().epoch_times()
+        return self._latest().epoch_times().select(["epoch", "committed_at"])
 
     def latest_epoch(self) -> int:
         """The last committed epoch; 0 before the first.  This is the cheapest call."""
@@ -312,7 +312,7 @@ class Store:
             ...     print(span.phase, span.name, span.start_s, span.seconds)
         """
         state = self._latest()
-        record = self._find(state, _parsed(epoch, state.head.tags))
+        record = find_epoch(state, self._root, epoch)
         later = state.epoch_times()["epoch"].to_pylist()
         following = next((each for each in later if each > record.epoch), None)
         return trace_of(record, None if following is None else state.epoch(following), self.owner())
@@ -394,13 +394,15 @@ class Store:
         return backfill_table(state, _catalog(state))
 
     def snapshot(
-        self, epoch: int | str | None = None, *, as_of: datetime | None = None, tag: str | None = None
+        self, epoch: int | str | None = None, *, as_of: datetime | str | None = None, tag: str | None = None
     ) -> Snapshot:
         """The root as of one epoch; without arguments the latest.
 
         Args:
-            epoch: an epoch; as text also `latest`, a tag, or an ISO time.
-            as_of: a time: the last epoch that was committed up to it.  A time without a zone is UTC.
+            epoch: an epoch; -1 is the one before the latest, and so on; as text also `latest`, `#57` (the number in
+                `epochs`), a tag, or an ISO time.
+            as_of: a time, or an ISO time: the last epoch that was committed up to it.  A time without a zone is UTC;
+                a text without digits below a second is the end of that second.
             tag: the name of an epoch.
 
         Raises:
@@ -408,13 +410,8 @@ class Store:
             NotFoundError: the tag does not exist.
             UsageError: the epoch is not valid, or more than one argument is given.
         """
-        if sum(argument is not None for argument in (epoch, as_of, tag)) > 1:
-            raise UsageError("a snapshot is chosen by epoch, as_of or tag: give one of them")
         state = self._latest()
-        if tag is not None:
-            epoch = _tagged(tag, state.head.tags)
-        wanted = as_of if as_of is not None else _parsed(epoch, state.head.tags)
-        return Snapshot(self._root, state, self._find(state, wanted))
+        return Snapshot(self._root, state, find_epoch(state, self._root, epoch, as_of=as_of, tag=tag))
 
     def verify(
         self,
@@ -454,7 +451,7 @@ class Store:
         return Verifier(
             self._root,
             state,
-            self._find(state, _parsed(epoch, state.head.tags)),
+            find_epoch(state, self._root, epoch),
             pipeline=pipeline,
             engine=engine,
             duckdb_queries=duckdb_queries,
@@ -522,76 +519,20 @@ class Store:
         if not poll_s >= 0:
             raise UsageError(f"poll_s={poll_s!r}: give a number of seconds, 0 or more")
         state = self._latest()
-        latest = self._find(state, None)
+        latest = find_epoch(state, self._root)
         start = None
         if since is not None:
             try:
-                start = self._find(state, _parsed(since, state.head.tags))
+                start = find_epoch(state, self._root, since)
             except EpochExpiredError as error:
                 raise EpochExpiredError(f"{error}; watch without `since` to begin again with all rows") from None
         if start is None or view not in start.views:
             Snapshot(self._root, state, latest).view(view)
         return iter(ViewChanges(self._root, self._latest, self._clock, view, since=start, poll_s=poll_s))
 
-    def _find(self, state: LanceStateStore, wanted: int | datetime | None) -> EpochRecord:
-        """The record of an epoch, of the last one up to a time, or of the latest; no other record is read."""
-        latest = state.head.epoch
-        if not latest:
-            raise EpochNotFoundError(f"no epoch has been committed at {self._root} yet: run the pipeline")
-        number: int | None = latest if wanted is None else None
-        missing = f"epoch {wanted} was never committed or is no longer retained"
-        if isinstance(wanted, datetime):
-            moment = wanted if wanted.tzinfo is not None else wanted.replace(tzinfo=UTC)
-            times = state.epoch_times()
-            number = pc.max(times.filter(pc.less_equal(times["committed_at"], moment))["epoch"]).as_py()
-            missing = f"no retained epoch was committed up to {moment.isoformat()}"
-        elif wanted is not None:
-            number = wanted
-        record = None if number is None else state.epoch(number)
-        if record is None:
-            is_past = not isinstance(wanted, int) or wanted < latest
-            above = root_above(self._root) if is_past and state.is_branch else None
-            elsewhere = f"; it is a branch: epochs before its first one are at {above}" if above else ""
-            raise (EpochExpiredError if is_past else EpochNotFoundError)(
-                f"{missing} at {self._root}: {_extent(state)}{elsewhere}"
-            )
-        return record
-
     def _latest(self) -> LanceStateStore:
         self._state = self._state.reopen()
         return self._state
-
-
-def _extent(state: LanceStateStore) -> str:
-    """The retained epochs in words: their number, the first and the last."""
-    times = state.epoch_times()
-    ends = times.take([0, len(times) - 1]).to_pylist()
-    first, last = (f"{each['epoch']} ({each['committed_at'].isoformat()})" for each in ends)
-    return f"there are {len(times)} epochs from {first} to {last}"
-
-
-def _tagged(tag: str, tags: Mapping[str, int]) -> int:
-    if tag not in tags:
-        raise NotFoundError(f"there is no tag {tag!r}; the tags are: {', '.join(user_tags(tags)) or 'none'}")
-    return tags[tag]
-
-
-def _parsed(epoch: int | str | None, tags: Mapping[str, int]) -> int | datetime | None:
-    if epoch is None or isinstance(epoch, int):
-        return epoch
-    if epoch == "latest":
-        return None
-    if epoch in tags:
-        return tags[epoch]
-    if epoch.isdigit():
-        return int(epoch)
-    try:
-        return datetime.fromisoformat(epoch[:-1] + "+00:00" if epoch.endswith(("Z", "z")) else epoch)
-    except ValueError:
-        raise UsageError(
-            f"{epoch!r} is not a valid epoch: give its number, `latest`, a time like 2026-01-31T12:00:00Z, or a tag; "
-            f"the tags are: {', '.join(user_tags(tags)) or 'none'}"
-        ) from None
 
 
 def _catalog(state: LanceStateStore) -> Catalog:

@@ -29,10 +29,12 @@ from state.tables.tables import REMOVED_STATUSES
 from state.upkeep.quarantine import bad_records
 
 StoryStatus: TypeAlias = (
-    FileStatus | Literal["outside", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
+    FileStatus
+    | Literal["outside", "directory", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
 )
 
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
+_FIND = "`slackwater files` and the search of `slackwater ui` show its files"
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
 STORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
@@ -44,10 +46,10 @@ class Story:
     Args:
         path: the whole URL of the object; the given text if no source has it.
         source: the name of its source, or None.
-        status: as in the table of files; or `outside` (below the URL of no source), `hidden`, `pattern` (left out by
-            the pattern of the source), `too_old` (written before `modified_after`), `skipped` (by every listing: a
-            link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet), `absent`
-            (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
+        status: as in the table of files; or `outside` (below the URL of no source), `directory`, `hidden`, `pattern`
+            (left out by the pattern of the source), `too_old` (written before `modified_after`), `skipped` (by every
+            listing: a link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet),
+            `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
         epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
             `removed_epoch`.
@@ -90,6 +92,9 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         now: the time of the wall clock.
     """
     candidates = _candidates(path, catalog)
+    if above := _directory(path, catalog):
+        name, url = above
+        return Story(url, name, "directory", f"{url} is a directory of source {name}: name a file in it; {_FIND}.")
     if not candidates:
         sources = ", ".join(f"{name} ({source_url(each.definition)})" for name, each in catalog.sources.items())
         return Story(
@@ -122,11 +127,32 @@ def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
     return [_Candidate(each, path) for each in sources]
 
 
+def _directory(path: str, catalog: Catalog) -> tuple[str, str] | None:
+    """Source and URL of a path that is the place of a source, or that ends as a directory does; else None."""
+    url = (path if "://" in path else Location(path).url).rstrip("/")
+    for name, source in catalog.sources.items():
+        own = source_url(source.definition).rstrip("/")
+        is_below = url.startswith(f"{own}/")
+        location = Location(own)
+        is_there = is_below and location.is_local and Location(url).path.is_dir()
+        if url == own or is_there or (is_below and path.endswith("/")):
+            return name, url
+    return None
+
+
 def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore, catalog: Catalog) -> Story:
-    latest, is_read_again = versions[-1], _is_read_again(candidate, store)
+    latest, is_read_again, at = versions[-1], _is_read_again(candidate, store), _Times(store)
     bad = [_first_bad(candidate, version, store) for version in versions]
     lines = [
-        " ".join(filter(None, (_version_line(candidate.url, version), first and f"The first bad record is {first}.")))
+        " ".join(
+            filter(
+                None,
+                (
+                    _version_line(candidate.url, version, at),
+                    first and f"The first bad record, counted from 0, is {first}.",
+                ),
+            )
+        )
         for version, first in zip(versions, bad, strict=True)
     ]
     if is_read_again:
@@ -136,7 +162,7 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         lines.append("When it is back, it is read again.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
-    lacking = _lacking(candidate.source.name, versions, store, catalog)
+    lacking = _lacking(candidate.source.name, versions, store, catalog, at)
     lines += lacking.values()
     epochs = {name: latest[name] for name in STORY_EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
@@ -163,11 +189,13 @@ def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateSt
     fingerprint = version_fingerprint(version["etag"], version["size"], version["last_modified"])
     mine = pc.and_(pc.equal(records["version"], fingerprint), pc.is_valid(records["reason"]))
     for first in records.filter(mine).sort_by("row").slice(0, 1).to_pylist():
-        return f"row {first['row'] + 1:,}: {first['reason']}"
+        return f"row {first['row']}: {first['reason']}"
     return ""
 
 
-def _lacking(source: str, versions: Sequence[Mapping[str, Any]], store: StateStore, catalog: Catalog) -> dict[str, str]:
+def _lacking(
+    source: str, versions: Sequence[Mapping[str, Any]], store: StateStore, catalog: Catalog, at: _Times
+) -> dict[str, str]:
     """The failed views over a source that lack rows of a file, each with the reason, in a sentence."""
     ingested = [each for each in versions if each["rows_read"] and each["status"] not in REMOVED_STATUSES]
     if not ingested:
@@ -181,11 +209,11 @@ def _lacking(source: str, versions: Sequence[Mapping[str, Any]], store: StateSto
             continue
         stands_at = reflected_epoch(view, version, store.head.epoch)
         if stands_at is None:
-            text = f"View {name} does not have its rows: it failed in its first epoch, {_at(view.created_epoch)}"
+            text = f"View {name} does not have its rows: it failed in its first epoch, {at(view.created_epoch)}"
         elif stands_at < first:
-            text = f"View {name} does not have its rows: it failed, and stands at {_at(stands_at)}"
+            text = f"View {name} does not have its rows: it failed, and stands at {at(stands_at)}"
         elif stands_at < last:
-            text = f"View {name} has its rows only up to {_at(stands_at)}, where it stands since it failed"
+            text = f"View {name} has its rows only up to {at(stands_at)}, where it stands since it failed"
         else:
             continue
         lacking[name] = f"{text}. The error: {' '.join(view.error.split())}"
@@ -196,8 +224,8 @@ def _first_known(otherwise: int, *epochs: int | None) -> int:
     return next((each for each in epochs if each is not None), otherwise)
 
 
-def _version_line(url: str, version: Mapping[str, Any]) -> str:
-    listed = _at(version["listed_epoch"])
+def _version_line(url: str, version: Mapping[str, Any], at: _Times) -> str:
+    listed = at(version["listed_epoch"])
     status, rows = version["status"], version["rows_read"] or 0
     bad = f"{version['rows_bad']:,} of them" if version["rows_bad"] else ""
     kept = f"its first {rows:,} rows are in the views" if rows else "none of its rows is in the views"
@@ -212,22 +240,22 @@ def _version_line(url: str, version: Mapping[str, Any]) -> str:
         was = f"{rows:,} rows of it were in the views" if rows else "none of its rows was in the views"
         if _took_its_rows_along(version):
             left = ", and its rows left the views with it" if rows else ""
-            return f"{url} was gone at {_at(version['gone_epoch'])}{left}; {was}."
+            return f"{url} was gone at {at(version['gone_epoch'])}{left}; {was}."
         instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
-        gone = "" if version["gone_epoch"] is None else f" It is gone since {_at(version['gone_epoch'])}."
-        return f"{url} was {status} at {_at(version['removed_epoch'])}{instead}; {was}.{gone}"
+        gone = "" if version["gone_epoch"] is None else f" It is gone since {at(version['gone_epoch'])}."
+        return f"{url} was {status} at {at(version['removed_epoch'])}{instead}; {was}.{gone}"
     if status == "done":
-        text = f"{url} was read to its end at {_at(version['done_epoch'])}: {counted(rows, 'row')}"
+        text = f"{url} was read to its end at {at(version['done_epoch'])}: {counted(rows, 'row')}"
         text += f", {bad} quarantined." if bad else "."
         if version["changed_epoch"] is not None:
-            text += f" It was changed later, seen at {_at(version['changed_epoch'])}; its rows are those of before."
+            text += f" It was changed later, seen at {at(version['changed_epoch'])}; its rows are those of before."
         if version["gone_epoch"] is not None:
-            text += f" It is gone since {_at(version['gone_epoch'])}; its rows stay in the views."
+            text += f" It is gone since {at(version['gone_epoch'])}; its rows stay in the views."
         return text
     if status == "quarantined":
-        return f"{url} was quarantined at {_at(version['done_epoch'])}: {error}; {kept}."
+        return f"{url} was quarantined at {at(version['done_epoch'])}: {error}; {kept}."
     gone = version["gone_epoch"] if version["gone_epoch"] is not None else version["done_epoch"]
-    return f"{url} was listed at {listed} and had vanished at {_at(gone)}, before all of it was read; {kept}."
+    return f"{url} was listed at {listed} and had vanished at {at(gone)}, before all of it was read; {kept}."
 
 
 def _of_skipped(candidate: _Candidate, store: StateStore) -> Story | None:
@@ -279,9 +307,17 @@ def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | Non
         return None, str(error)
 
 
-def _at(epoch: int | None) -> str:
-    return (
-        "an epoch that was not recorded"
-        if epoch is None
-        else f"epoch {epoch} ({epoch_time(epoch):%Y-%m-%d %H:%M:%S} UTC)"
-    )
+class _Times:
+    """The time of each epoch: that of its commit, by which it is found, or of its begin if it is not retained."""
+
+    def __init__(self, store: StateStore) -> None:
+        times = store.epoch_times()
+        columns = (times[name].to_pylist() for name in ("epoch", "committed_at"))
+        self._committed = dict(zip(*columns, strict=True))
+
+    def __call__(self, epoch: int | None) -> str:
+        if epoch is None:
+            return "an epoch that was not recorded"
+        if epoch in self._committed:
+            return f"epoch {epoch} ({self._committed[epoch]:%Y-%m-%d %H:%M:%S} UTC)"
+        return f"epoch {epoch} (begun {epoch_time(epoch):%Y-%m-%d %H:%M:%S} UTC, no longer retained)"

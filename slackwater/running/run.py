@@ -13,7 +13,7 @@ from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.running.run_control import RunControl
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
-from slackwater.status.text import counted
+from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
 from state.errors import SettingsError
@@ -315,6 +315,7 @@ class Run:
         return f"waiting for a first file in {', '.join(waiting)}"
 
     def _notes(self, state: RunState, sources: Mapping[str, SourceStatus]) -> list[str]:
+        root = shell_root(self._definition.root)
         notes = [
             f"source {source.name}: no file has given it a schema yet, so its views do not exist yet"
             for source in self._definition.sources
@@ -332,30 +333,30 @@ class Run:
         ]
         notes += [
             f"view {name} has failed, and {_standing(view)}: {view.error}; correct it or the row, and build it anew: "
-            f"slackwater retry ROOT --view {name}"
+            f"slackwater retry {root} --view {name}"
             for name, view in self._control.views.items()
             if view.error is not None
         ]
         notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
-            "views; restore the files, or let them go: slackwater allow-removals ROOT in a run, or max_removed_share"
+            f"views; restore the files, or let them go: slackwater allow-removals {root} in a run, or max_removed_share"
             for name, source in sources.items()
             if source.paused_removals
         ]
         notes += [
-            f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files ROOT "
+            f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files {root} "
             "--status quarantined"
             for name, source in sources.items()
             if source.quarantined
         ]
         notes += [
-            f"source {name}: {counted(source.rows_bad, 'bad record')} quarantined; see slackwater quarantine ROOT"
+            f"source {name}: {counted(source.rows_bad, 'bad record')} quarantined; see slackwater quarantine {root}"
             for name, source in sources.items()
             if source.rows_bad
         ]
         notes += [
             f"source {name}: {counted(source.messages.poison, 'poison message')} of its queue quarantined; see "
-            "slackwater quarantine ROOT"
+            f"slackwater quarantine {root}"
             for name, source in sources.items()
             if source.messages is not None and source.messages.poison
         ]

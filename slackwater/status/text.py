@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from state.location import Location
 
 
 def counted(number: int, thing: str) -> str:
@@ -17,6 +21,11 @@ def counted(number: int, thing: str) -> str:
         thing: the name of one; its plural ends in `s`.
     """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"
+
+
+def shell_root(root: Location) -> str:
+    """A root as an argument of a printed command: a path or a URL, quoted for the shell if it needs that."""
+    return shlex.quote(str(root))
 
 
 _LARGEST_EXACT = 2**53  # doubles, in which many programs read the numbers of JSON, lose digits above it

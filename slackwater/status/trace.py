@@ -80,12 +80,11 @@ def trace_of(record: EpochRecord, following: EpochRecord | None, owner: Owner | 
 
 def phases(seconds: EpochSeconds) -> tuple[Span, ...]:
     """The phases of an epoch whose record has no trace."""
-    materialized_s = seconds.align + seconds.spark
     return (
         Span("fetch", "", -seconds.fetch, seconds.fetch),
         Span("align", "", 0.0, seconds.align),
         Span("spark", "", seconds.align, seconds.spark),
-        Span("collect", "", materialized_s, max(0.0, seconds.collect - materialized_s)),
+        Span("collect", "", seconds.align + seconds.spark, seconds.collect_alone),
     )
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -20,26 +21,63 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+_ANY_WIDTH = 1_000_000
+
+
+class _Null:
+    r"""A null of a view: `\N` in a pipe, as `COPY` of PostgreSQL writes it; a backslash of a text is doubled."""
+
+    def __str__(self) -> str:
+        return "\\N"
+
+
+NULL = _Null()
+"""The value of a row that is printed as a null; None is printed as nothing."""
+
+
 class Output:
     """Prints the tables and texts of one command.
 
     Args:
         json: print one JSON document; the command then prints once.
+        wide: print all columns on a terminal, too.
     """
 
-    def __init__(self, json: bool = False) -> None:
-        self.json = json
+    def __init__(self, json: bool = False, wide: bool = False) -> None:
+        self.json, self.wide = json, wide
         self.console = SafeConsole()
 
-    def table(self, table: pa.Table, title: str | None = None) -> None:
-        """Prints every row of an Arrow table."""
-        self.rows(table.to_pylist(), table.column_names, title)
+    def table(self, table: pa.Table, title: str | None = None, short: Sequence[str] = ()) -> None:
+        """Prints every row of an Arrow table; `short` as in `rows`."""
+        self.rows(table.to_pylist(), table.column_names, title, short)
 
-    def rows(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None) -> None:
-        """Prints rows, with the columns in this order."""
+    def values(self, table: pa.Table, title: str | None = None) -> None:
+        r"""Prints every row of an Arrow table, with its nulls: `null` on a terminal, `\N` in a pipe."""
+        rows = table.to_pylist()
+        if not self.json:
+            rows = [{name: NULL if value is None else value for name, value in row.items()} for row in rows]
+        self.rows(rows, table.column_names, title)
+
+    def rows(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        columns: Sequence[str],
+        title: str | None = None,
+        short: Sequence[str] = (),
+    ) -> None:
+        """Prints rows, with the columns in this order.
+
+        Args:
+            rows: column → value.
+            columns: all columns.
+            title: of the table.
+            short: the columns on a terminal that is not `wide`; of these, one without any value is left out.
+        """
         if self.json:
             self.document([{column: row[column] for column in columns} for row in rows])
         elif self.console.is_terminal:
+            if short and not self.wide:
+                columns = [name for name in short if not rows or any(row[name] is not None for row in rows)]
             self._laid_out(rows, columns, title)
         else:
             if title:
@@ -68,28 +106,36 @@ class Output:
             self.console.print(Text(visible(text, keep="\n")), soft_wrap=True)
 
     def _laid_out(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None) -> None:
-        shown = None if title is None else visible(title)
-        table = Table(title=shown, title_justify="left", header_style="bold", show_edge=False, pad_edge=False)
+        if title is not None:
+            self.console.print(Text(visible(title), style="italic"), soft_wrap=True)
+        table = Table(header_style="bold", show_edge=False, pad_edge=False)
         for column in columns:
             numeric = any(isinstance(row[column], (int, float, Decimal)) for row in rows)
-            table.add_column(Text(_plain(column)), justify="right" if numeric else "left", overflow="fold")
+            table.add_column(Text(_plain(column)), justify="right" if numeric else "left", no_wrap=True)
         for row in rows:
-            table.add_row(*(Text(_human(row[column])) for column in columns))
-        self.console.print(table)
+            table.add_row(*(_human(row[column]) for column in columns))
+        # A cell is one piece, so that it can be copied: a line that is too long for the terminal is wrapped by it.
+        table.width = Measurement.get(self.console, self.console.options.update(max_width=_ANY_WIDTH), table).maximum
+        self.console.print(table, crop=False)
 
 
-def _human(value: Any) -> str:
+def _human(value: Any) -> Text:
+    if isinstance(value, _Null):
+        return Text("null", style="dim italic")
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 10 else f"{value:,.2f}"
+        return Text(f"{value:,.4g}" if abs(value) < 10 else f"{value:,.2f}")
     if isinstance(value, datetime):
-        return value.isoformat(sep=" ", timespec="milliseconds")
-    return _plain(value)
+        at = value.isoformat(sep=" ", timespec="milliseconds")
+        return Text(f"{at.removesuffix('+00:00')} UTC" if at.endswith("+00:00") else at)
+    return Text(_plain(value))
 
 
 def _plain(value: Any) -> str:
     """One field of a line, without tabs, line ends and other control characters."""
     if value is None:
         return ""
+    if isinstance(value, _Null):
+        return str(value)
     if isinstance(value, (dict, list)):
         return visible_json(json.dumps(jsonable(value), ensure_ascii=False, allow_nan=False))
     if isinstance(value, bytes):

@@ -211,5 +211,5 @@ def _ingested(
         row = min(set(bad) ^ set(file.bad))
         said, found = ("bad", "good") if row in file.bad else ("good", "bad")
         raise WrongLedgerError(
-            f"the ledger says that row {row + 1:,} of {file.file.path} is {said}; read again it is {found}"
+            f"the ledger says that row {row:,} (from 0) of {file.file.path} is {said}; read again it is {found}"
         )

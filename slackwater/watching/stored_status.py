@@ -76,5 +76,6 @@ def _view(row: Mapping[str, Any]) -> ViewStatus:
 
 def _committed(row: Mapping[str, Any]) -> CommittedEpoch:
     counts = EpochCounts(row["files"], row["rows"], row["bytes"], row["requests"])
-    seconds = EpochSeconds(row["fetch_s"], row["align_s"], row["spark_s"], row["collect_s"])
+    align_s, spark_s = row["align_s"], row["spark_s"]
+    seconds = EpochSeconds(row["fetch_s"], align_s, spark_s, align_s + spark_s + row["collect_s"])
     return CommittedEpoch(row["epoch"], row["committed_at"], counts, seconds)

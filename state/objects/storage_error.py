@@ -38,6 +38,7 @@ _DENIED = (
     "403 Forbidden",
     "401 Unauthorized",
     "ermission denied",
+    "Read-only file system",
     "CredentialsNotLoaded",
     "credential provider",
 )

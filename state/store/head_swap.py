@@ -202,7 +202,8 @@ class HeadSwapStore(ABC):
         return next(iter(self.epochs(after=epoch - 1, before=epoch + 1)), None)
 
     def epoch_times(self) -> pa.Table:
-        return self._epochs_within(1, self._head.epoch + 1, ["committed_at"]).select(["epoch", "committed_at"])
+        columns = ["committed_at", "state_version"]
+        return self._epochs_within(1, self._head.epoch + 1, columns).select(["epoch", *columns])
 
     def _epochs_within(self, first: int, end: int, fields: Sequence[str] | None = None) -> pa.Table:
         """The rows of the epochs from `first` to before `end`, oldest first."""

@@ -199,7 +199,7 @@ class StateStore(Protocol):
         ...
 
     def epoch_times(self) -> pa.Table:
-        """The retained epochs, oldest first, without their records: columns `epoch` and `committed_at`."""
+        """The retained epochs, oldest first, without their records: `epoch`, `committed_at` and `state_version`."""
         ...
 
     def reopen(self, version: int | None = None) -> StateStore:

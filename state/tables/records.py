@@ -127,6 +127,11 @@ class EpochSeconds:
     spark: float = 0.0
     collect: float = 0.0
 
+    @property
+    def collect_alone(self) -> float:
+        """The seconds of `collect` after those of `align` and `spark`, as a phase of its own."""
+        return max(0.0, self.collect - self.align - self.spark)
+
 
 @dataclass(frozen=True)
 class EpochRecord:

@@ -120,7 +120,7 @@ def diff(
         output.rows([counts], list(counts))
         for side, rows in sides.items():
             if rows.num_rows:
-                output.table(rows, title=f"{view}: first rows that only the {side} has")
+                output.values(rows, title=f"{view}: first rows that only the {side} has")
     if not found.is_equal:
         sys.exit(1)
 

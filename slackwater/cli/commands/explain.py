@@ -11,11 +11,10 @@ from slackwater.terminal.output import Output
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.planning.definition_change import DefinitionChange
-    from slackwater.reading.store import Store
 
 
-def print_explanations(pipeline: Pipeline, output: Output) -> None:
-    """Analyses the views of a pipeline, which starts Spark, and prints their classes."""
+def print_explanations(pipeline: Pipeline, output: Output) -> bool:
+    """Analyses the views of a pipeline, which starts Spark, and prints their classes.  False: a view is refused."""
     explanations = pipeline.explain()
     if output.json:
         output.document(
@@ -30,13 +29,14 @@ def print_explanations(pipeline: Pipeline, output: Output) -> None:
                 for each in explanations
             ]
         )
-        return
+        return all(each.view_class != "refused" for each in explanations)
     for line in graph_lines({each.name: each.reads for each in explanations}):
         output.text(line)
     for explanation in explanations:
         output.text(f"{explanation.name}: {explanation.view_class}")
         for line in explanation.text.splitlines():
             output.text(f"    {line}")
+    return all(each.view_class != "refused" for each in explanations)
 
 
 def print_change(change: DefinitionChange, output: Output) -> None:
@@ -45,8 +45,3 @@ def print_change(change: DefinitionChange, output: Output) -> None:
         output.document({**asdict(change), "text": change.text})
     else:
         output.text(change.text)
-
-
-def print_catalog(store: Store, output: Output) -> None:
-    """Prints the views in the catalog of a root, without Spark."""
-    output.table(store.views())

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store, storage_options
+from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Wide, opened_store, storage_options
 from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 from state.errors import UsageError
@@ -26,6 +26,7 @@ def status(
         float | None,
         typer.Option("--interval-s", min=0.1, help="seconds between two reads of --watch; by default 2"),
     ] = None,
+    wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
@@ -41,7 +42,7 @@ def status(
         raise UsageError("--interval-s needs --watch: add it, or leave out --interval-s")
     from slackwater.cli.display.status import print_status
 
-    print_status(opened_store(root, option), Output(json))
+    print_status(opened_store(root, option), Output(json, wide))
 
 
 @observing.command()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -18,11 +18,12 @@ from slackwater.cli.options import (
     Source,
     StorageOptions,
     Timeout,
+    Wide,
     opened_store,
     storage_options,
 )
 from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.terminal.output import NULL, Output
 from state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from slackwater.reading.changes.view_changes import ViewChange
 
 _GIB = 1 << 30
+_EPOCH_COLUMNS = ("number", "epoch", "committed_at", "files", "rows", "fetch_s", "align_s", "spark_s", "collect_s")
+_FILE_COLUMNS = ("source", "status", "rows_read", "rows_bad", "size", "path", "error")
 _CHANGE_COLUMNS = ("epoch", "change")
 
 reading = typer.Typer()
@@ -41,12 +44,13 @@ reading = typer.Typer()
 def epochs(
     root: Root,
     limit: Annotated[int, typer.Option("--limit", min=1, help="print at most this number, the last ones")] = 1_000,
+    wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Print the retained epochs: counts, and seconds of each phase."""
-    Output(json).table(opened_store(root, option).epochs(limit=limit))
+    Output(json, wide).table(opened_store(root, option).epochs(limit=limit), short=_EPOCH_COLUMNS)
 
 
 @reading.command()
@@ -58,12 +62,24 @@ def files(
         Literal["waiting", "reading", "done", "quarantined", "vanished", "replaced", "forgotten"] | None,
         typer.Option("--status", help="only files in this state"),
     ] = None,
+    wide: Wide = False,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
     """Print the ledger: one row for each version of each file."""
-    Output(json).table(opened_store(root, option).files(source, status=status))
+    Output(json, wide).table(opened_store(root, option).files(source, status=status), short=_FILE_COLUMNS)
+
+
+@reading.command()
+@reports_errors
+def views(
+    root: Root, wide: Wide = False, option: StorageOptions = None, json: Json = False, debug: Debug = False
+) -> None:
+    """Print the views of a root: class, state, rows, sources."""
+    from slackwater.cli.display.view_list import print_views
+
+    print_views(opened_store(root, option), Output(json, wide))
 
 
 @reading.command()
@@ -99,7 +115,7 @@ def show(
     output = Output(json)
     snapshot = opened_store(root, option).snapshot(epoch)
     shown = snapshot.view(view)
-    output.table(shown.head(limit), title=f"{view} at epoch {snapshot.epoch}")
+    output.values(shown.head(limit), title=f"{view} at epoch {snapshot.epoch}")
     count = shown.count_rows()
     if count > limit:
         output.text(f"{limit:,} of {count:,} rows; --limit shows more")
@@ -190,7 +206,12 @@ def print_answer(ask: Callable[[str], pa.Table], query: str, title: str, output:
     twice = next((name for name in answer.column_names if answer.column_names.count(name) > 1), None)
     if twice is not None:
         raise UsageError(f"two columns of the answer are called {twice!r}: give one of them another name with AS")
-    output.table(answer, title=title)
+    output.values(answer, title=title)
+
+
+def _cells(row: Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    """The values of a row with its nulls, and nothing for a column that it does not have."""
+    return [NULL if name in row and row[name] is None else row.get(name) for name in columns]
 
 
 def print_changes(changes: Iterable[ViewChange], output: Output) -> None:
@@ -210,6 +231,6 @@ def print_changes(changes: Iterable[ViewChange], output: Output) -> None:
                 output.lines([[*_CHANGE_COLUMNS, *columns]])
             for kind, table in (("removed", change.removed), ("row", change.rows)):
                 rows = table.to_pylist()
-                output.lines([change.epoch, kind, *(row.get(name) for name in columns)] for row in rows)
+                output.lines([change.epoch, kind, *_cells(row, columns)] for row in rows)
     except KeyboardInterrupt:
         return

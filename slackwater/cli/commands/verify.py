@@ -77,7 +77,12 @@ class _Steps:
 
 
 def _row(view: ViewCheck) -> Mapping[str, Any]:
-    why = view.reason
+    from slackwater.verification.duckdb_engine import DuckDbEngine
+    from slackwater.verification.verification import Outcome
+
+    # The reason why DuckDB left a view to Spark says nothing about rows that are equal.
+    is_beside = view.outcome is Outcome.EQUAL and view.reason.startswith(f"{DuckDbEngine.name}: ")
+    why = "" if is_beside else view.reason
     if view.differences is not None:
         counts = {name: getattr(view.differences, name) for name in ("missing", "extra", "changed")}
         why = "; ".join(filter(None, (", ".join(f"{count:,} {name}" for name, count in counts.items() if count), why)))

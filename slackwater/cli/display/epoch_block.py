@@ -32,8 +32,7 @@ def _last(status: RunStatus) -> _Cells:
         "fetch": human_seconds(seconds.fetch),
         "align": human_seconds(seconds.align),
         "spark": human_seconds(seconds.spark),
-        # The record counts from the barrier on.
-        "collect": human_seconds(max(0.0, seconds.collect - seconds.align - seconds.spark)),
+        "collect": human_seconds(seconds.collect_alone),
         "commit": human_seconds(epoch.commit_s) if epoch.commit_s else "",
         "files": human_count(epoch.counts.files),
         "rows": human_count(epoch.counts.rows, 11),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -10,21 +10,29 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from slackwater.cli.display.view_block import utc
-from slackwater.status.text import counted
+from slackwater.cli.display.view_list import view_rows
+from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
+from slackwater.terminal.quantities import human_duration
 from state.clock import SystemClock
 from state.epoch import epoch_time
+from state.location import Location
 from state.visible import visible
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from slackwater.reading.store import Store
+    from state.ownership.owner import Owner
 
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
+_QUEUE_COLUMNS = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url")
 _UNFINISHED: Final = ("waiting", "reading")
+# An owner writes every 5 s.
+_SILENT_S = 20.0
 _SHOWN_QUARANTINED = 10
 _HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
+_SOURCE_COLUMNS = ("name", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "watermark", "url")
 _VIEW_COLUMNS = ("name", "class", "state", "rows", "version", "path")
 
 
@@ -44,8 +52,8 @@ def print_status(store: Store, output: Output) -> None:
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
     backfills = store.backfills().to_pylist()
-    late = {row["name"] for row in backfills}
-    views = [{**row, "state": _view_state(row, late)} for row in store.views().to_pylist()]
+    views = view_rows(store)
+    root = shell_root(Location(store.root))
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
@@ -69,27 +77,32 @@ def print_status(store: Store, output: Output) -> None:
         output.text("owner: none")
     else:
         error = f"; last error: {owner.last_error}" if owner.last_error else ""
-        output.text(f"owner: {owner.phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+        phase = f"{owner.phase}{_silence(owner, now)}"
+        output.text(f"owner: {phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
         if owner.fetchers and not owner.released:
             output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
-    output.text("epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {last['committed_at']}")
-    output.rows(sources, list(sources[0]) if sources else ["name"], title="sources")
+    output.text(
+        "epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {utc(last['committed_at'])}"
+    )
+    output.rows(sources, list(sources[0]) if sources else ["name"], title="sources", short=_SOURCE_COLUMNS)
     if queues:
-        output.rows(queues, list(queues[0]), title="queues: messages in flight, and counts since the last start")
+        title = "queues: messages in flight, and counts since the last start"
+        output.rows(queues, list(queues[0]), title=title, short=_QUEUE_COLUMNS)
     for queue in queues:
         if queue["poison"]:
             count = f"{queue['poison']:,} poison messages are quarantined"
-            output.text(f"source {queue['source']}: {count}; `slackwater quarantine ROOT` shows them")
+            output.text(f"source {queue['source']}: {count}; `slackwater quarantine {root}` shows them")
     for name, files in paused.items():
         output.text(
             f"source {name}: removals are paused: {counted(files, 'file')} {'is' if files == 1 else 'are'} missing, "
             "and the rows stay in the views; bring the files back, or let them go with "
-            f"`slackwater allow-removals ROOT --source {name}`"
+            f"`slackwater allow-removals {root} --source {name}`"
         )
+    at = {row["epoch"]: row["committed_at"] for row in epochs.to_pylist()}
     output.rows(views, _VIEW_COLUMNS, title="views: any Lance reader opens a path at its tag `committed`")
     for view in views:
         if view["error"] is not None:
-            _print_failure(view["name"], view["reflects_epoch"], view["error"], output)
+            _print_failure(view, at, root, output)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
     if hidden_views:
@@ -102,27 +115,37 @@ def print_status(store: Store, output: Output) -> None:
     if quarantined:
         shown = quarantined[:_SHOWN_QUARANTINED]
         output.rows(shown, ("source", "path", "error"), title=f"quarantined: {len(quarantined):,}")
-        output.text("`slackwater files ROOT --status quarantined` shows all of them")
+        output.text(f"`slackwater files {root} --status quarantined` shows all of them")
     if bad_records:
         output.rows(bad_records, list(bad_records[0]), title="bad records")
-        output.text("`slackwater quarantine ROOT` shows all of them")
+        output.text(f"`slackwater quarantine {root}` shows all of them")
 
 
-def _view_state(view: Mapping[str, Any], late: Container[str]) -> str:
-    """`maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more."""
-    if view["error"] is not None:
-        return "failed"
-    if not view["frozen"]:
-        return "maintained"
-    return "built anew" if view["name"] in late else "frozen"
+def _silence(owner: Owner, now: datetime) -> str:
+    """The doubt in the phase that a process wrote last, in words; empty without one."""
+    if owner.released:
+        return ""
+    if owner.is_dead():
+        return " (its last word: the process is gone)"
+    silent_s = (now - owner.renewed_at).total_seconds()
+    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= _SILENT_S else ""
 
 
-def _print_failure(view: str, stands_at: int | None, error: str, output: Output) -> None:
-    """Prints where a failed view stands with the next step, and its error as a line of its own."""
-    rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at} ({utc(epoch_time(stands_at))})"
-    step = f"correct it or its files, and build it anew with `slackwater retry ROOT --view {view}`"
-    output.text(f"view {view} has failed: {rows}; {step}")
-    line = f"view {view}: {' '.join(error.split())}"
+def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: str, output: Output) -> None:
+    """Prints where a failed view stands with the next step, and its error as a line of its own.
+
+    Args:
+        view: the view.
+        at: epoch → the time of its commit.
+        root: the root, as an argument of a command.
+        output: of the command.
+    """
+    stands_at, name = view["reflects_epoch"], view["name"]
+    since = "" if stands_at not in at else f" ({utc(at[stands_at])})"
+    rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at}{since}"
+    step = f"correct it or its files, and build it anew with `slackwater retry {root} --view {name}`"
+    output.text(f"view {name} has failed: {rows}; {step}")
+    line = f"view {name}: {' '.join(view['error'].split())}"
     if output.console.is_terminal:
         output.console.print(Text(visible(line)), no_wrap=True, overflow="ellipsis")
     else:

@@ -17,6 +17,7 @@ _VIEW_VERSION = pa.struct(
 )
 EPOCH_SCHEMA = pa.schema(
     [
+        ("number", pa.int64()),
         ("epoch", pa.int64()),
         ("committed_at", pa.timestamp("us", tz="UTC")),
         ("term", pa.int64()),
@@ -47,6 +48,7 @@ def epoch_table(state: StateStore, *, before: int | None, limit: int | None) -> 
 def _row(record: EpochRecord) -> Mapping[str, Any]:
     counts, seconds = record.counts, record.seconds
     return {
+        "number": record.state_version,
         "epoch": record.epoch,
         "committed_at": record.committed_at,
         "term": record.term,
@@ -62,5 +64,5 @@ def _row(record: EpochRecord) -> Mapping[str, Any]:
         "fetch_s": seconds.fetch,
         "align_s": seconds.align,
         "spark_s": seconds.spark,
-        "collect_s": seconds.collect,
+        "collect_s": seconds.collect_alone,
     }

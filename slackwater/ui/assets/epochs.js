@@ -9,7 +9,7 @@ const SAID = {
   fetch: "from the start of the epoch to its barrier",
   align: "until every fetch actor had passed the barrier",
   spark: "until every view was written",
-  collect: "until every actor had reported",
+  collect: "from then until every actor had reported",
 };
 const COLUMN = 12, HEIGHT = 150, AXIS = 58, PAGE = 200, MOST = 5000;
 

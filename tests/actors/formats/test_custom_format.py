@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from actors.formats.options import Json
 from actors.formats.registry import reader_for
 from actors.sources.source import SourceDefinition
 from state.errors import SettingsError
@@ -23,6 +24,13 @@ def test_a_format_of_ones_own_is_read_by_its_reader(tmp_path: Path) -> None:
     pieces = list(reader.read(file, schema))
     assert rows_of(pieces) == [{"number": 1, "text": "one"}, {"number": 3, "text": "three"}]
     assert [bad.row for bad in bad_of(pieces)] == [1]
+
+
+@pytest.mark.parametrize("name", ["jsonl", "ndjson"])
+def test_lines_of_json_have_their_usual_names(tmp_path: Path, name: str) -> None:
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    pipeline.source("s", tmp_path, format=name)
+    assert pipeline.sources["s"].format == Json()
 
 
 def test_a_source_has_it_as_an_object(tmp_path: Path) -> None:

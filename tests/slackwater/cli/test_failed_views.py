@@ -45,7 +45,7 @@ def test_the_status_has_the_place_the_error_and_the_next_step_of_a_failed_view(w
     assert states(lines) == {"late": "failed", "by_carrier": "maintained"}
     step = (
         f"view late has failed: it stands at epoch {written.epochs[2]} (2026-01-31 12:00:02 UTC); correct it or its "
-        "files, and build it anew with `slackwater retry ROOT --view late`"
+        f"files, and build it anew with `slackwater retry {written.root} --view late`"
     )
     assert step in lines
     [error] = [line for line in lines if line.startswith("view late: ")]

@@ -66,7 +66,7 @@ def test_the_status_has_the_queues_of_sources(told: WrittenRoot) -> None:
         "found_by_listing": 0,
     }
     assert f"flights\t{QUEUE}\t3\t" in shown
-    assert "source flights: 2 poison messages are quarantined; `slackwater quarantine ROOT` shows them" in shown
+    assert f"source flights: 2 poison messages are quarantined; `slackwater quarantine {told.root}` shows them" in shown
 
 
 def test_a_source_without_a_queue_has_none_in_the_status(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from slackwater import __version__
 from slackwater.cli.options import storage_options
+from slackwater.cli.target import load_pipeline
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import UsageError
 from state.location import Location
@@ -56,14 +59,40 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
 def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("raise ValueError('no such thing')\n", encoding="utf-8")
     ended = command.slackwater("run", "app.py:pipeline", cwd=tmp_path)
-    assert ended.code == 1
-    assert ended.err == "error: ValueError: no such thing (an unexpected error; --debug shows its traceback)\n"
+    assert ended.code == 2
+    assert ended.err == f"error: {tmp_path / 'app.py'}:1: ValueError: no such thing\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (
+            "p.source('a', 'b', format='csv', patern='*')",
+            "unexpected keyword argument 'patern'; did you mean 'pattern'?",
+        ),
+        ("p.source('a', 'b', format='xls')", "source a: format 'xls' is not known"),
+        ("def p(: pass", "SyntaxError: "),
+        ("def made():\n    return 1 / 0", "ZeroDivisionError: division by zero"),
+    ],
+)
+def test_a_mistake_in_the_users_module_has_its_file_and_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, said: str
+) -> None:
+    app = tmp_path / "mistaken.py"
+    app.write_text(f"import slackwater as sw\np = sw.Pipeline('x', root='root')\n{lines}\n", encoding="utf-8")
+    # Loading makes the directory importable, and keeps the module.
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setitem(sys.modules, "mistaken", None)
+    with pytest.raises(UsageError, match=re.escape(said)) as raised:
+        load_pipeline(f"{app}:{'made' if 'made' in lines else 'p'}")
+    assert str(raised.value).startswith(f"{app}:{4 if 'made' in lines else 3}: ")
 
 
 def test_a_module_that_imports_a_missing_one_is_not_called_missing_itself(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("import not_installed_anywhere\n", encoding="utf-8")
     ended = command.slackwater("run", "app:pipeline", cwd=tmp_path)
-    assert ended.code == 1
+    assert ended.code == 2
     assert "not_installed_anywhere" in ended.err and "there is no module" not in ended.err
 
 

@@ -78,10 +78,12 @@ def test_the_story_of_a_file_tells_its_first_bad_record(written: WrittenRoot) ->
     quarantine(written, DONE, (2, b"y", "late one"), (1, b"AA", "1 column"))
     quarantine(written, BIG, (7, b"x,1", "x is no date"), table="queue")
     done, half = store.why(DONE), store.why(BIG)
-    assert (done.rows_bad, done.first_bad) == (2, "row 2: 1 column")
-    assert done.text.endswith("3 rows, 2 of them quarantined. The first bad record is row 2: 1 column.")
+    assert (done.rows_bad, done.first_bad) == (2, "row 1: 1 column")
+    assert done.text.endswith(
+        "3 rows, 2 of them quarantined. The first bad record, counted from 0, is row 1: 1 column."
+    )
     assert "its first 1,000 rows are in the views, except 1 of them, which are quarantined." in half.text
-    assert half.text.endswith("The first bad record is row 8: x is no date.")
+    assert half.text.endswith("The first bad record, counted from 0, is row 7: x is no date.")
     owner = LanceStateStore.open(written.root, ManualClock())
     clear_quarantine(owner, None, owner.head.epoch)
     assert (store.why(DONE).rows_bad, store.why(DONE).first_bad) == (2, "")

@@ -16,8 +16,9 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
 from state.tables.catalog import Catalog
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.discovery_progress import DiscoveryProgress
+from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
 from state.upkeep.quarantine import clear_quarantine
@@ -65,6 +66,32 @@ def test_a_path_under_no_source_is_told_with_the_sources(store: Store, written: 
         story = store.why(asked)
         assert (story.status, story.source) == ("outside", None)
         assert f"the sources are: flights ({written.raw.url})" in story.text
+
+
+def test_a_directory_is_told_as_one(store: Store, written: WrittenRoot) -> None:
+    for asked in (str(written.raw), written.raw.url, f"{written.raw}/day=1", f"{written.raw.url}/day=9/"):
+        story = store.why(asked)
+        assert (story.status, story.source) == ("directory", "flights")
+        assert "is a directory of source flights: name a file in it" in story.text
+
+
+def test_the_time_in_a_story_is_that_of_the_commit(store: Store, written: WrittenRoot) -> None:
+    LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
+        epoch=(epoch := written.epochs[-1] + 1), delta=_done("day=3/new.csv", written.epochs[-1] + 1),
+        views={}, counts=EpochCounts(), seconds=EpochSeconds(),
+    )  # fmt: skip
+    text = store.why("day=3/new.csv").text
+    assert f"read to its end at epoch {epoch} (2026-01-31 13:00:00 UTC)" in text
+    assert store.snapshot("2026-01-31 13:00:00").epoch == epoch
+
+
+def _done(path: str, epoch: int) -> Delta:
+    delta = DeltaBuilder()
+    version = version_fingerprint('"e"', 100, START)
+    delta.delete("queue", encode_key("flights", path, version), 1)
+    row = {"source": "flights", "path": path, "version": version, "size": 100, "rows_read": 1, "done_epoch": epoch}
+    delta.put("ledger", encode_key("flights", path, version), 1, status="done", listed_epoch=epoch, **row)
+    return delta.build()
 
 
 def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:

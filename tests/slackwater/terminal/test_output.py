@@ -91,3 +91,48 @@ def test_json_has_escapes_for_what_json_itself_lets_pass(capsys: pytest.CaptureF
 def test_json_has_no_room_for_remarks(capsys: pytest.CaptureFixture[str]) -> None:
     Output(json=True).text("a remark")
     assert capsys.readouterr().out == ""
+
+
+def _terminal(width: int, wide: bool = False) -> Output:
+    output = Output(wide=wide)
+    output.console = SafeConsole(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    return output
+
+
+def _shown(output: Output) -> str:
+    return output.console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+@pytest.mark.parametrize("width", [60, 100, 130])
+def test_a_path_is_one_piece_on_a_terminal_of_any_width(width: int) -> None:
+    path = "s3://lake/" + "orders/of/the/northern/region/" * 5 + "1.json"
+    output = _terminal(width)
+    output.rows([{"n": 1, "path": path}], ["n", "path"], title="files of a very long title, " * 5)
+    assert path in _shown(output)
+
+
+def test_a_terminal_shows_the_short_columns_that_have_a_value_and_wide_all() -> None:
+    row = {"name": "a", "etag": "xyz", "watermark": None, "url": "s3://a"}
+    short, wide = _terminal(100), _terminal(100, wide=True)
+    for output in (short, wide):
+        output.rows([row], list(row), short=("name", "watermark", "url"))
+    assert _shown(short).split("\n")[0].split() == ["name", "┃", "url"]
+    assert _shown(wide).split("\n")[0].split() == ["name", "┃", "etag", "┃", "watermark", "┃", "url"]
+
+
+def test_a_pipe_has_all_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    Output().rows([{"name": "a", "etag": "x"}], ["name", "etag"], short=("name",))
+    assert capsys.readouterr().out == "name\tetag\na\tx\n"
+
+
+def test_a_null_is_told_from_an_empty_text_and_from_its_own_name(capsys: pytest.CaptureFixture[str]) -> None:
+    values = pa.table({"v": [None, "", "null", "\\N"]})
+    Output().values(values)
+    assert capsys.readouterr().out.splitlines() == ["v", "\\N", "", "null", "\\\\N"]
+    output = Output()
+    output.console = SafeConsole(file=io.StringIO(), force_terminal=True, width=80, color_system="standard")
+    output.values(values)
+    lines = _shown(output).splitlines()[2:]
+    assert "null" in lines[0] and lines[0] != lines[2] and not lines[1].strip()
+    Output(json=True).values(values)
+    assert json.loads(capsys.readouterr().out)[0] == {"v": None}

@@ -1,0 +1,41 @@
+"""The help of `slackwater`: commands in groups, each with its first sentence as a whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperGroup
+
+_GROUPS = {
+    "Run": ("run", "demo", "doctor", "explain"),
+    "Look": ("status", "ui", "views", "epochs", "files", "why", "trace", "quarantine", "alerts"),
+    "Read": ("show", "sql", "serve", "watch", "publish", "verify"),
+    "Steer a run": ("pause", "resume", "stop", "throttle", "rescale"),
+    "Correct": ("retry", "reingest", "forget", "allow-removals", "replace-table"),
+    "Keep": ("tag", "vacuum", "branch", "branches", "diff", "merge", "drop-branch"),
+}
+_OTHERS = "Others"
+
+
+class GroupedCommands(TyperGroup):
+    """Commands in groups; one without a group is among the others.
+
+    Typer brings the classes of click or its own copies, by its version: their types have no common name.
+    """
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        shown = {name: each for name, each in commands.items() if each is not None and not each.hidden}
+        grouped = {name for names in _GROUPS.values() for name in names}
+        groups = {**_GROUPS, _OTHERS: tuple(name for name in shown if name not in grouped)}
+        for title, names in groups.items():
+            rows = [(name, _sentence(shown[name])) for name in names if name in shown]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows, col_max=20)
+
+
+def _sentence(command: Any) -> str:
+    """The first sentence of the help of a command; `get_short_help_str` cuts it off."""
+    text: str = command.get_short_help_str(limit=1_000)
+    return text

@@ -1,0 +1,42 @@
+"""The views of a root: `slackwater views`, `slackwater explain ROOT`, and a part of `slackwater status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from slackwater.status.text import shell_root
+from slackwater.terminal.output import Output
+from state.location import Location
+
+if TYPE_CHECKING:
+    from slackwater.reading.store import Store
+
+_SHORT = ("name", "class", "state", "rows", "reads", "path")
+
+
+def print_views(store: Store, output: Output) -> None:
+    """Prints the views in the catalog of a root, without Spark."""
+    rows = view_rows(store)
+    columns = list(rows[0]) if rows else store.views().column_names
+    shown = rows if output.json else [{**row, "reads": ", ".join(row["reads"])} for row in rows]
+    output.rows(shown, columns, short=_SHORT)
+    if rows:
+        output.text(f"`slackwater show {shell_root(Location(store.root))} {rows[0]['name']}` prints rows")
+
+
+def view_rows(store: Store) -> list[Mapping[str, Any]]:
+    """The rows of `Store.views`, each with its `state`.
+
+    A view is `maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more.
+    """
+    late = set(store.backfills()["name"].to_pylist())
+    return [{"state": _state(row, row["name"] in late), **row} for row in store.views().to_pylist()]
+
+
+def _state(view: Mapping[str, Any], is_late: bool) -> str:
+    if view["error"] is not None:
+        return "failed"
+    if not view["frozen"]:
+        return "maintained"
+    return "built anew" if is_late else "frozen"
