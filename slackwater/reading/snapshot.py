@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.file_relation import FileRelation
+from slackwater.reading.notebook import as_html
 from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, run_query
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
@@ -46,6 +47,11 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({str(self._root)!r}, epoch={self.epoch})"
+
+    def _repr_html_(self) -> str:
+        views = [self.view(name) for name in self.views]
+        rows = pa.table({"view": self.views, "rows": [each.count_rows() for each in views]})
+        return as_html(repr(self), rows, f"committed at {self.committed_at:%Y-%m-%d %H:%M:%S} UTC")
 
     @property
     def epoch(self) -> int:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from slackwater.reading.changes.root_difference import ViewDifference, view_difference
 from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
 from slackwater.reading.epoch_choice import find_epoch
+from slackwater.reading.notebook import as_html
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.branch_table import branch_table
@@ -78,6 +79,10 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self._root)!r})"
+
+    def _repr_html_(self) -> str:
+        views = self.views().select(["name", "class", "rows", "reads", "error"])
+        return as_html(repr(self), views, f"latest epoch: {self.latest_epoch() or 'none yet'}")
 
     @property
     def root(self) -> str:

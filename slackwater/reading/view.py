@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import lance
 import pyarrow as pa
 
+from slackwater.reading.notebook import as_html
 from slackwater.reading.selection import Selection
 from slackwater.reading.view_reader import ViewReader
 from state.errors import SchemaError, UsageError
@@ -50,6 +51,10 @@ class View:
 
     def __repr__(self) -> str:
         return f"View({self.name!r}, {str(self._reader.location)!r}, version={self._reader.version.version})"
+
+    def _repr_html_(self) -> str:
+        rows, count = self.head(), self.count_rows()
+        return as_html(repr(self), rows, f"{rows.num_rows:,} of {count:,} rows" if count > rows.num_rows else "")
 
     @property
     def name(self) -> str:
