@@ -9,7 +9,7 @@ from datetime import datetime
 import pyarrow as pa
 
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.source import SourceDefinition
+from actors.sources.source import SourceDefinition, changed_arguments
 from actors.sources.source_schema import kept_schema
 from state.errors import DefinitionChangedError, RootMismatchError
 from state.tables.catalog import (
@@ -136,10 +136,9 @@ class CatalogChanges:
         known = self._sources.get(source.name)
         if known is None:
             self._put_source(CatalogSource(source.name, text, None))
-        elif SourceDefinition.of_json(source.name, known.definition).to_json() != text:
+        elif changed := changed_arguments(SourceDefinition.of_json(source.name, known.definition).to_json(), text):
             raise DefinitionChangedError(
-                f"source {source.name} was {known.definition} and is now {text}; "
-                "declare it as it was, or under another name"
+                f"source {source.name}: {'; '.join(changed)}; declare it as it was, or under another name"
             )
         self._limit(source, declared_at)
         if source.schema is None:

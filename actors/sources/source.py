@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -199,6 +199,30 @@ class SourceDefinition:
             key=RowKey.of(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
             event_time=EventTime(column) if (column := recorded.get("event_time")) else None,
         )
+
+
+def changed_arguments(before: str, now: str) -> list[str]:
+    """The arguments in which two definitions differ, each with both values in words.
+
+    Args:
+        before: the recorded one, as `SourceDefinition.to_json` writes it.
+        now: the declared one, in the same form.
+    """
+    was, given = (_arguments(json.loads(each)) for each in (before, now))
+    names = list(dict.fromkeys([*was, *given]))
+    if was["format"] != given["format"]:
+        names = [name for name in names if not name.startswith("format ")]
+    differ = [name for name in names if was.get(name) != given.get(name)]
+    return [f"{name} was {was.get(name, 'not given')}, and is now {given.get(name, 'not given')}" for name in differ]
+
+
+def _arguments(definition: Mapping[str, Any]) -> dict[str, str]:
+    """Argument → its value as JSON, of a recorded definition."""
+    rest = dict(definition)
+    key, format = rest.pop("key", {}), rest.pop("format")
+    given = {**rest, "format": format.pop("name"), **{f"format {name}": value for name, value in format.items()}}
+    given |= {"key" if name == "columns" else name: value for name, value in key.items()}
+    return {name: json.dumps(value) for name, value in given.items()}
 
 
 def orders(sources: Iterable[SourceDefinition]) -> dict[str, ReadingOrder]:

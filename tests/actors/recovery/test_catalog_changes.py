@@ -9,8 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from actors.formats.options import Csv, Json
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.row_key import RowKey
 from actors.sources.source import SourceDefinition
 from state.errors import DefinitionChangedError, SchemaError
 from state.tables.catalog import Catalog
@@ -61,8 +63,30 @@ def test_another_schema_than_the_kept_one_is_refused(schema: pa.Schema, tmp_path
 
 
 def test_other_metadata_is_another_declaration(tmp_path: Path) -> None:
-    with pytest.raises(DefinitionChangedError, match="source s was"):
+    with pytest.raises(
+        DefinitionChangedError, match=r'source s: metadata was not given, and is now \["row"\]; declare'
+    ):
         kept(declared(tmp_path), _X).declare(declared(tmp_path, metadata=("row",)), 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"format": Csv()}, {"format": Csv(delimiter=";")}, r'format delimiter was ",", and is now ";"'),
+        ({"format": Csv(delimiter=";")}, {"format": Json()}, r'format was "csv", and is now "json"'),
+        (
+            {"metadata": ("path", "row"), "key": RowKey(("id",), ("at",)), "pattern": "a*"},
+            {"metadata": ("path", "row"), "key": RowKey(("id", "k")), "pattern": "b*"},
+            r'pattern was "a\*", and is now "b\*"; key was \["id"\], and is now \["id", "k"\]; '
+            r'order_by was \["at"\], and is now not given',
+        ),
+    ],
+)
+def test_a_changed_source_is_told_by_the_arguments_that_differ(
+    before: dict[str, Any], now: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DefinitionChangedError, match=f"^source s: {said}; declare it as it was"):
+        kept(declared(tmp_path, **before), _X).declare(declared(tmp_path, **now), 1)
 
 
 def test_rows_are_kept_from_the_first_declaration_on_or_never(tmp_path: Path) -> None:
