@@ -13,6 +13,7 @@ from slackwater.cli.command_groups import GroupedCommands
 from slackwater.cli.commands.alerts import alerting
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
+from slackwater.cli.commands.init import init_app
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.publishing import publishing
 from slackwater.cli.commands.reading import reading
@@ -44,6 +45,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(init_app)
 app.add_typer(observing)
 app.add_typer(alerting)
 app.add_typer(reading)

@@ -7,7 +7,7 @@ from typing import Any
 from typer.core import TyperGroup
 
 _GROUPS = {
-    "Run": ("run", "demo", "doctor", "explain"),
+    "Run": ("init", "run", "demo", "doctor", "explain"),
     "Look": ("status", "ui", "views", "epochs", "files", "why", "trace", "quarantine", "alerts"),
     "Read": ("show", "sql", "serve", "watch", "publish", "verify"),
     "Steer a run": ("pause", "resume", "stop", "throttle", "rescale"),

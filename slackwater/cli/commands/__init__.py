@@ -1,6 +1,7 @@
 """The commands of the command line, one function each.
 
     reading.py     epochs, files, why, show, sql, watch, quarantine (its export in quarantine.py)
+    init.py        init
     alerts.py      alerts
     publishing.py  publish
     observing.py   status, trace, ui and serve (their servers in ui.py and serve.py)
