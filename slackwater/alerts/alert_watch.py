@@ -8,7 +8,7 @@ import structlog
 
 from actors.telemetry.text import first_line
 from slackwater.alerts.alert import Alert
-from slackwater.alerts.alert_states import AlertStates, Notice, states_file
+from slackwater.alerts.alert_states import NAME, AlertStates, Notice, states_file
 from slackwater.alerts.condition import Facts
 from slackwater.alerts.delivery import DeliveryError, deliver, document
 from slackwater.reading.store import Store
@@ -47,7 +47,7 @@ class AlertWatch:
             try:
                 self._states = AlertStates.of_json(found.content).declared(self._alerts)
             except ValueError:
-                _log.warning("alerts.json is torn: the alerts begin anew", root=str(root))
+                _log.warning("alerts begin anew", error=f"{NAME} is torn")
 
     @property
     def states(self) -> AlertStates:
@@ -107,10 +107,10 @@ class AlertWatch:
 
     def _note_failure(self, notice: Notice, error: str) -> None:
         states = self._states.failed(notice, error, self._clock.now())
-        is_over = len(states.notices) < len(self._states.notices)
-        if is_over or notice.tries == 0:
-            after = "given up after an hour" if is_over else "it is tried again for an hour"
-            _log.warning(f"an alert was not delivered, {after}", alert=notice.state.alert, error=error)
+        if len(states.notices) < len(self._states.notices):
+            _log.warning("alert given up", alert=notice.state.alert, error=error)
+        elif notice.tries == 0:
+            _log.warning("alert is tried again for an hour", alert=notice.state.alert, error=error)
         self._record(states)
 
     def _record(self, states: AlertStates) -> None:

@@ -60,8 +60,10 @@ def deliver(alert: Alert, content: dict[str, Any]) -> None:
         DeliveryError: it was not delivered, or the receiver did not answer in time.
     """
     if isinstance(alert.to, str) and alert.to == LOG:
-        tell = _log.warning if content["event"] == "begin" else _log.info
-        tell(content["text"], alert=alert.name, event_at=content["at"])
+        if content["event"] == "begin":
+            _log.warning("alert begins", alert=alert.name, text=content["text"])
+        else:
+            _log.info("alert ends", alert=alert.name, text=content["text"])
     elif isinstance(alert.to, str):
         _post(alert.to, json.dumps(content))
     else:

@@ -410,6 +410,6 @@ def _has_rows(statement: Statement | None) -> bool:
 def _shown(error: Exception) -> SqlError:
     if isinstance(error, SlackwaterError):
         return error_of_store(error)
-    _log.error("statement failed", exc_info=error)
+    _log.exception("statement failed")
     reason: Any = redact(str(error))
     return SqlError("XX000", f"{type(error).__name__}: {reason} (an unexpected error: please report it)")

@@ -125,7 +125,7 @@ class SqlServer:
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._root.refresh)
         except SlackwaterError as error:
-            _log.warning("the root cannot be read now; the last epoch stays", reason=str(error))
+            _log.warning("the root cannot be read now; the last epoch stays", error=str(error))
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -135,7 +135,7 @@ def test_a_webhook_that_fails_is_tried_again_without_its_secret_in_the_log(
     watch.look(run_of(written, lag_s=301))
     assert [each["event"] for each in hook.got] == ["begin"]
     printed = capsys.readouterr()
-    assert "it is tried again for an hour" in printed.err + printed.out
+    assert "alert is tried again for an hour" in printed.err + printed.out
     assert "secret" not in printed.err + printed.out + (written.root.path / NAME).read_text()
 
 
