@@ -175,6 +175,14 @@ def test_no_file_for_a_while_is_counted_from_the_last_one_across_runs(written: W
     assert [(each["alert"], each["value"]) for each in hook.got] == [("silence", 10_800.0)]
 
 
+def test_an_alert_that_is_not_declared_any_more_is_forgotten_with_its_notices(written: WrittenRoot, hook: Hook) -> None:
+    hook.answers = [500]
+    watch_of(written, Alert(LAG, hook.url)).look(run_of(written, lag_s=301))
+    watch_of(written, Alert(QUARANTINED, hook.url)).look(run_of(written, lag_s=301))
+    assert [each["alert"] for each in hook.got] == [QUARANTINED]
+    assert [each.alert for each in read_states(written.root).active] == [QUARANTINED]
+
+
 def test_a_run_whose_root_has_another_owner_writes_no_alerts(written: WrittenRoot) -> None:
     old, new = watch_of(written, Alert(LAG)), watch_of(written, Alert(LAG))
     new.look(run_of(written, lag_s=301))
