@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from slackwater.alerts.condition import Condition
@@ -41,7 +42,7 @@ class Alert:
     name: str = ""
 
     def __post_init__(self) -> None:
-        Condition.of(self.when)
+        _ = self.condition  # refuses a text that is none
         object.__setattr__(self, "name", self.name or " ".join(self.when.split()))
         if isinstance(self.to, str):
             if self.to != LOG and not _WEB.fullmatch(self.to):
@@ -58,7 +59,7 @@ class Alert:
                 f"alert {self.name!r}: there is no program {self.to[0]!r} on this machine; give its whole path"
             )
 
-    @property
+    @cached_property
     def condition(self) -> Condition:
         """The condition, read from its text."""
         return Condition.of(self.when)

@@ -104,6 +104,7 @@ _FAILURES = {
     ),
     "run failed": _Measure("pipeline", "", _run_failed),
 }
+_MEASURES = {**_LEVELS, **_SILENCES, **_FAILURES}
 FORMS = (
     *(f"{what} > {'DURATION' if each.unit else 'NUMBER'}" for what, each in _LEVELS.items()),
     *(f"{what} for DURATION" for what in _SILENCES),
@@ -166,7 +167,7 @@ class Condition:
 
     @property
     def _measure(self) -> _Measure:
-        return {**_LEVELS, **_SILENCES, **_FAILURES}[self.what]
+        return _MEASURES[self.what]
 
 
 def _seconds(text: str, limit: str) -> float:

@@ -1,4 +1,4 @@
-"""Where a question of a session is answered: by the index of the keys, by DuckDB, or by the catalog for tools."""
+"""Questions of a session, answered by the index of the keys, by DuckDB, or by the catalog for tools."""
 
 from __future__ import annotations
 

@@ -164,8 +164,7 @@ class ServedEpoch:
 
     def _show(self, name: str, relation: Relation) -> None:
         cursor = self._engine.cursor(self._catalog)
-        quoted = name.replace('"', '""')
-        cursor.from_arrow(relation).create_view(f'"{quoted}"' if not name.isidentifier() else name)
+        cursor.from_arrow(relation).create_view(name)
         cursor.close()
         self._relations[name] = relation
 

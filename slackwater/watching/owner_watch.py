@@ -12,7 +12,9 @@ from state.ownership.owner import Owner
 
 OwnerState: TypeAlias = Literal["none", "unheard", "living", "silent", "gone", "ended"]
 
-_SILENT_S = 20.0
+SILENT_S = 20.0
+"""Seconds without a sign after which an owner counts as silent; it gives one every 5 s."""
+
 _STALE = timedelta(seconds=60)
 _RUNS = frozenset({"living", "unheard"})
 
@@ -82,6 +84,6 @@ class OwnerWatch:
             return "ended"
         if owner.is_dead():
             return "gone"
-        if silent_s >= _SILENT_S:
+        if silent_s >= SILENT_S:
             return "silent"
         return "living" if self._was_heard else "unheard"

@@ -4,7 +4,7 @@
     init.py        init
     alerts.py      alerts
     publishing.py  publish
-    observing.py   status, trace, ui and serve (their servers in ui.py and serve.py)
+    observing.py   status, trace, ui and serve (ui.py and serve.py, which run until_signal.py)
     steering.py    pause, resume, stop, throttle, rescale, retry, reingest, forget
     upkeep.py      vacuum, tag
     doctor.py      doctor

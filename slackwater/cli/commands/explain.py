@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 def print_explanations(pipeline: Pipeline, output: Output) -> bool:
     """Analyses the views of a pipeline, which starts Spark, and prints their classes.  False: a view is refused."""
     explanations = pipeline.explain()
+    is_refused = any(each.view_class == "refused" for each in explanations)
     if output.json:
         output.document(
             [
@@ -29,14 +30,14 @@ def print_explanations(pipeline: Pipeline, output: Output) -> bool:
                 for each in explanations
             ]
         )
-        return all(each.view_class != "refused" for each in explanations)
+        return not is_refused
     for line in graph_lines({each.name: each.reads for each in explanations}):
         output.text(line)
     for explanation in explanations:
         output.text(f"{explanation.name}: {explanation.view_class}")
         for line in explanation.text.splitlines():
             output.text(f"    {line}")
-    return all(each.view_class != "refused" for each in explanations)
+    return not is_refused
 
 
 def print_change(change: DefinitionChange, output: Output) -> None:

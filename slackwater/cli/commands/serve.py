@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import ssl
 from pathlib import Path
 
 from actors.telemetry.logging import configure_default
+from slackwater.cli.commands.until_signal import serve_until_signal
 from slackwater.reading.store import Store
 from slackwater.serving.authentication import VARIABLE, Password
 from slackwater.serving.engine import Engine
@@ -18,8 +17,6 @@ from slackwater.serving.tls import tls_context
 from slackwater.terminal.output import Output
 from slackwater.ui.gate import is_loopback
 from state.errors import UsageError
-
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve_sql(
@@ -56,27 +53,12 @@ def serve_sql(
         )
     tls = tls_context(certificate, key)
     root = ServedRoot(store, Engine(max_memory_bytes))
-    asyncio.run(_serve(root, host, port, password, tls, limits))
 
-
-async def _serve(
-    root: ServedRoot,
-    host: str,
-    port: int,
-    password: Password | None,
-    tls: ssl.SSLContext | None,
-    limits: ServingLimits,
-) -> None:
-    ended = asyncio.Event()
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    server = SqlServer(root, host=host, port=port, password=password, tls=tls, limits=limits)
-    taken = await server.start()
-    try:
+    def tell(taken: int) -> None:
         needs = " and ".join(["the password"] * (password is not None) + ["TLS"] * (tls is not None))
         place = f"[{host}]" if ":" in host else host
         address = f"postgresql://slackwater@{place}:{taken}/slackwater"
         Output().text(f"{address} serves {root.url}{f' (needs {needs})' if needs else ''}; Ctrl-C ends it")
-        await ended.wait()
-    finally:
-        await server.close()
+
+    server = SqlServer(root, host=host, port=port, password=password, tls=tls, limits=limits)
+    asyncio.run(serve_until_signal(server, tell))

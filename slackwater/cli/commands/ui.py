@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import webbrowser
 from pathlib import Path
 
 from actors.telemetry.logging import configure_default
+from slackwater.cli.commands.until_signal import serve_until_signal
 from slackwater.reading.store import Store
 from slackwater.terminal.output import Output
 from slackwater.ui.gate import AccessToken
 from slackwater.ui.page_server import PageServer
 from state.clock import SystemClock
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _EVERY_ADDRESS = ("0.0.0.0", "::")
 
 
@@ -35,17 +34,8 @@ def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, b
     """
     configure_default()
     token = AccessToken.chosen(host, token_file, os.environ)
-    asyncio.run(
-        _serve(PageServer(store, SystemClock(), host=host, port=port, token=token), store, host, token, browser)
-    )
 
-
-async def _serve(server: PageServer, store: Store, host: str, token: AccessToken | None, browser: bool) -> None:
-    ended = asyncio.Event()
-    for number in _SIGNALS:
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    port = await server.start()
-    try:
+    def tell(port: int) -> None:
         page = f"http://{_browser_host(host)}:{port}/"
         # Only a new token is printed: an existing secret should not appear in more places.
         url = f"{page}#token={token.text}" if token is not None and token.is_new else page
@@ -53,9 +43,8 @@ async def _serve(server: PageServer, store: Store, host: str, token: AccessToken
         Output().text(f"{url} shows {store.root}{needs}; Ctrl-C ends it")
         if browser:
             webbrowser.open(page)
-        await ended.wait()
-    finally:
-        await server.close()
+
+    asyncio.run(serve_until_signal(PageServer(store, SystemClock(), host=host, port=port, token=token), tell))
 
 
 def _browser_host(host: str) -> str:

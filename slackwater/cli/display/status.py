@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _QUEUE_COLUMNS = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url")
 _UNFINISHED: Final = ("waiting", "reading")
-# An owner writes every 5 s.
-_SILENT_S = 20.0
 _SHOWN_QUARANTINED = 10
 _HIDDEN_COLUMNS = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
 _SOURCE_COLUMNS = ("name", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "watermark", "url")
@@ -52,7 +50,7 @@ def print_status(store: Store, output: Output) -> None:
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
     backfills = store.backfills().to_pylist()
-    views = view_rows(store)
+    views = view_rows(store, [row["name"] for row in backfills])
     root = shell_root(Location(store.root))
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
@@ -123,12 +121,14 @@ def print_status(store: Store, output: Output) -> None:
 
 def _silence(owner: Owner, now: datetime) -> str:
     """The doubt in the phase that a process wrote last, in words; empty without one."""
+    from slackwater.watching.owner_watch import SILENT_S
+
     if owner.released:
         return ""
     if owner.is_dead():
         return " (its last word: the process is gone)"
     silent_s = (now - owner.renewed_at).total_seconds()
-    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= _SILENT_S else ""
+    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= SILENT_S else ""
 
 
 def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: str, output: Output) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from slackwater.status.text import shell_root
@@ -17,7 +17,7 @@ _SHORT = ("name", "class", "state", "rows", "reads", "path")
 
 def print_views(store: Store, output: Output) -> None:
     """Prints the views in the catalog of a root, without Spark."""
-    rows = view_rows(store)
+    rows = view_rows(store, store.backfills()["name"].to_pylist())
     columns = list(rows[0]) if rows else store.views().column_names
     shown = rows if output.json else [{**row, "reads": ", ".join(row["reads"])} for row in rows]
     output.rows(shown, columns, short=_SHORT)
@@ -25,13 +25,16 @@ def print_views(store: Store, output: Output) -> None:
         output.text(f"`slackwater show {shell_root(Location(store.root))} {rows[0]['name']}` prints rows")
 
 
-def view_rows(store: Store) -> list[Mapping[str, Any]]:
+def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any]]:
     """The rows of `Store.views`, each with its `state`.
 
     A view is `maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more.
+
+    Args:
+        store: the store.
+        backfills: the names in `Store.backfills`.
     """
-    late = set(store.backfills()["name"].to_pylist())
-    return [{"state": _state(row, row["name"] in late), **row} for row in store.views().to_pylist()]
+    return [{"state": _state(row, row["name"] in backfills), **row} for row in store.views().to_pylist()]
 
 
 def _state(view: Mapping[str, Any], is_late: bool) -> str:
