@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -64,6 +65,11 @@ class Rows:
     def num_rows(self) -> int:
         return int(self.table.num_rows) + len(self.bad)
 
+    @cached_property
+    def nbytes(self) -> int:
+        """Bytes of the table.  To count them, Arrow gives the thread's turn away: they are counted once."""
+        return int(self.table.nbytes)
+
     @property
     def end_row(self) -> int:
         return self.first_row + self.num_rows
@@ -95,7 +101,7 @@ class Rows:
         """Yields parts of about `piece_bytes`; one part if the rows are not larger than two of them."""
         if not self.num_rows:
             return
-        pieces = 1 if self.table.nbytes <= 2 * piece_bytes else -(-self.table.nbytes // piece_bytes)
+        pieces = 1 if self.nbytes <= 2 * piece_bytes else -(-self.nbytes // piece_bytes)
         rows = -(-self.num_rows // pieces)
         for start in range(self.first_row, self.end_row, rows):
             yield self.between(start, start + rows) if pieces > 1 else self

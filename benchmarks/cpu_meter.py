@@ -24,7 +24,7 @@ def _seconds() -> dict[tuple[int, str], float]:
     found: dict[tuple[int, str], float] = {(own.pid, "the driver"): _of(own)}
     for process in own.children(recursive=True):
         try:
-            found[process.pid, _kind(process.cmdline())] = _of(process)
+            found[process.pid, kind_of(process.cmdline())] = _of(process)
         except psutil.Error:
             continue
     return found
@@ -35,7 +35,8 @@ def _of(process: psutil.Process) -> float:
     return float(times.user + times.system)
 
 
-def _kind(command: list[str]) -> str:
+def kind_of(command: list[str]) -> str:
+    """The kind of a process, from its command line."""
     program = command[0] if command else ""
     if program.startswith("ray::FetchActor"):
         return "the fetch actors"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import replace
+from typing import assert_never
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from actors.fetching.instructions import CloseFile, CloseFiles, FetchInstruction
 from actors.fetching.limits import FetchLimits
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece, ReadBuffers
+from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, ReadOutcome, StoreUnavailable
 from actors.fetching.read_scheduler import ReadScheduler
 from actors.fetching.replacements import Replacements
 from actors.fetching.schema_reports import ExtraColumns, SchemaProposals
@@ -151,13 +153,31 @@ class FetchExecutor:
 
     # -- results of instructions -----------------------------------------------------------------------------------
 
-    def on_piece(
-        self, file: FileVersion, rows: Rows, *, last: bool, requests: int, bytes_read: int, now_s: float
-    ) -> list[FetchInstruction]:
-        """Takes rows that were read; `requests` and `bytes_read` are their cost."""
-        progress = self._read(file, requests, bytes_read)
+    def on_read(self, outcomes: Iterable[ReadOutcome], now_s: float) -> list[FetchInstruction]:
+        """Takes the outcomes of the reads of one instruction."""
+        instructions = [step for outcome in outcomes for step in self._take_outcome(outcome, now_s)]
+        return [*instructions, *self._proceed(now_s)]
+
+    def _take_outcome(self, outcome: ReadOutcome, now_s: float) -> list[FetchInstruction]:
+        progress = self._read(outcome)
         if progress is None:
-            return self._close(file, now_s)
+            return [CloseFile(outcome.file)]
+        match outcome:
+            case PieceRead():
+                return self._on_piece(progress, outcome.rows, last=outcome.last)
+            case FileEnded():
+                return self._on_ending(progress, outcome.ending)
+            case StoreUnavailable():
+                return self._on_unavailable(progress, outcome.error, now_s)
+            case ColumnsFound():
+                # They are read when the source has them.
+                self._reads.await_schema(progress)
+                return [ProposeColumns(outcome.file.source, outcome.columns)]
+            case _:
+                assert_never(outcome)
+
+    def _on_piece(self, progress: FileProgress, rows: Rows, *, last: bool) -> list[FetchInstruction]:
+        file = progress.file
         if rows.bad and self._policies[file.source].on_bad_record == "fail":
             return [Fail(bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
         if rows.first_row != progress.read_to.row:
@@ -165,23 +185,17 @@ class FetchExecutor:
         progress.read_to = replace(rows.anchor, row=rows.end_row)
         piece = Piece(progress, rows, Ending("done") if last else None)
         if progress.replaces:
-            return [*self._replacements.add(piece), *self._proceed(now_s)]
+            return self._replacements.add(piece)
         self._buffer(piece)
         if not last:
             self._reads.read_on(progress)
-        return self._proceed(now_s)
+        return []
 
-    def on_ending(
-        self, file: FileVersion, ending: Ending, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[FetchInstruction]:
-        """Ends a file without its last rows, or before its schema was inferred.  The rows before stay."""
-        progress = self._read(file, requests, bytes_read)
-        if progress is None:
-            return self._close(file, now_s)
+    def _on_ending(self, progress: FileProgress, ending: Ending) -> list[FetchInstruction]:
+        file = progress.file
         policy = self._policies[file.source]
         if ending.is_gone and progress.row_offset and policy.on_change == "replace":
-            gone = self._files.remove(progress, self._epoch.number)
-            return [*self._forget([gone]), *self._proceed(now_s)]
+            return self._forget([self._files.remove(progress, self._epoch.number)])
         if ending.status == "quarantined" and policy.on_bad_record == "fail":
             return [Fail(bad_input(file, ending.error or "the file cannot be read"))]
         if progress.replaces:
@@ -189,21 +203,16 @@ class FetchExecutor:
         else:
             self._buffer(Piece(progress, None, ending))
         undecided = file.source not in self._schemas
-        return [*(self._proposals.propose(progress, None) if undecided else ()), *self._proceed(now_s)]
+        return [*self._proposals.propose(progress, None)] if undecided else []
 
-    def on_unavailable(
-        self, file: FileVersion, error: Exception, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[FetchInstruction]:
-        """Reads a file again after a pause, as the store did not answer; after the last attempt the run fails."""
-        progress = self._read(file, requests, bytes_read)
-        if progress is None:
-            return self._close(file, now_s)
+    def _on_unavailable(self, progress: FileProgress, error: Exception, now_s: float) -> list[FetchInstruction]:
+        """Reads a file again after a pause; after the last attempt the run fails."""
         progress.attempts += 1
         progress.unanswered += 1
         if progress.unanswered >= self._settings.max_attempts:
             return [Fail(error)]
         self._reads.retry_at(progress, now_s + _BACKOFF_S * 2**progress.unanswered)
-        return self._proceed(now_s)
+        return []
 
     def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[FetchInstruction]:
         """Takes the schema of a file, usable or not; the file is read when the schema of its source is decided."""
@@ -217,16 +226,6 @@ class FetchExecutor:
             return self._proceed(now_s)
         return [*self._proposals.propose(progress, schema), *self._proceed(now_s)]
 
-    def on_new_columns(
-        self, file: FileVersion, columns: pa.Schema, *, requests: int, bytes_read: int, now_s: float
-    ) -> list[FetchInstruction]:
-        """Proposes columns of the next records that the source lacks; they are read when it has them."""
-        progress = self._read(file, requests, bytes_read)
-        if progress is None:
-            return self._close(file, now_s)
-        self._reads.await_schema(progress)
-        return [ProposeColumns(file.source, columns), *self._proceed(now_s)]
-
     def on_staged(self, file: FileVersion, stored: StoredBlock, now_s: float) -> list[FetchInstruction]:
         """Takes note that the rows of a `StagePiece` are durable."""
         if self._was_given_up(file):
@@ -234,11 +233,12 @@ class FetchExecutor:
         self._replacements.on_staged(self._queue.get(file), stored)
         return self._proceed(now_s)
 
-    def _read(self, file: FileVersion, requests: int, bytes_read: int) -> FileProgress | None:
+    def _read(self, outcome: ReadOutcome) -> FileProgress | None:
         """Accounts for a read that has ended, well or not; None for a file that was given up meanwhile."""
-        if self._was_given_up(file, requests, bytes_read):
+        requests, bytes_read = outcome.requests, outcome.bytes_read
+        if self._was_given_up(outcome.file, requests, bytes_read):
             return None
-        progress = self._queue.account(file, requests=requests, bytes_read=bytes_read)
+        progress = self._queue.account(outcome.file, requests=requests, bytes_read=bytes_read)
         self._reads.end(progress, bytes_read)
         self._epoch.add_cost(requests, bytes_read)
         self._epoch.activity += 1

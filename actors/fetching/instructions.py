@@ -31,6 +31,13 @@ class ReadPiece(Instruction):
 
 
 @dataclass(frozen=True)
+class ReadFiles(Instruction):
+    """Reads the next piece of each of some small files.  They are one piece of work: all outcomes come together."""
+
+    reads: tuple[ReadPiece, ...]
+
+
+@dataclass(frozen=True)
 class InferSchema(Instruction):
     """Opens a file and infers its schema; the file stays open for reading."""
 
@@ -82,6 +89,7 @@ class EmitBlock(Instruction):
 FetchInstruction: TypeAlias = (
     FlowInstruction
     | ReadPiece
+    | ReadFiles
     | InferSchema
     | StagePiece
     | CloseFile

@@ -29,7 +29,7 @@ class Piece:
 
     @property
     def nbytes(self) -> int:
-        return self.rows.table.nbytes if self.rows is not None else 0
+        return self.rows.nbytes if self.rows is not None else 0
 
 
 class ReadBuffer:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Set
+from collections.abc import Container, Iterator, Sequence, Set
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_queue import FileQueue
-from actors.fetching.instructions import FetchInstruction, InferSchema, ReadPiece
+from actors.fetching.instructions import FetchInstruction, InferSchema, ReadFiles, ReadPiece
 from actors.fetching.limits import FetchLimits
 from actors.fetching.open_epoch import OpenEpoch
 from actors.files import FileKey
-from actors.settings import FetchSettings
+from actors.settings import MIB, FetchSettings
 
 _BUFFERED_PIECES = 4
+_SMALL_BYTES = 256 << 10
+"""A file up to this size costs more to hand around than to read: many are one piece of work."""
+_BATCH_FILES, _BATCH_BYTES = 64, MIB
+_SMALL_AT_ONCE = 3 * _BATCH_FILES
+"""One batch is decoded while another is fetched and a third one emitted; more would only hold a rescaling up."""
 
 
 class ReadScheduler:
@@ -61,19 +66,27 @@ class ReadScheduler:
             buffered_bytes: bytes that were read and not emitted.
         """
         instructions: list[FetchInstruction] = []
-        piece_bytes = self._settings.piece_bytes
-        room = _BUFFERED_PIECES * piece_bytes - buffered_bytes - sum(self._active.values())
-        while len(self._active) < self._settings.concurrency and room > 0 and not self._limits.read.wait_s(now_s):
+        batch: list[ReadPiece] = []
+        room = _BUFFERED_PIECES * self._settings.piece_bytes - buffered_bytes - sum(self._active.values())
+        while room > 0 and self._has_slot and not self._limits.read.wait_s(now_s):
             if (progress := self._next(now_s)) is None:
                 break
-            nbytes = self._active[progress.key] = min(progress.file.size, piece_bytes)
+            nbytes = self._active[progress.key] = min(progress.file.size, self._settings.piece_bytes)
             self._limits.read.take(nbytes)
             room -= nbytes
-            if progress.file.source in self._decided:
+            if progress.file.source not in self._decided:
+                instructions.append(InferSchema(progress.file))
+            elif nbytes > _SMALL_BYTES:
                 instructions.append(ReadPiece(progress.file, progress.read_to))
             else:
-                instructions.append(InferSchema(progress.file))
-        return instructions
+                batch.append(ReadPiece(progress.file, progress.read_to))
+        return [*instructions, *_batched(batch)]
+
+    @property
+    def _has_slot(self) -> bool:
+        """True if a further file may be read, small or large."""
+        small = sum(nbytes <= _SMALL_BYTES for nbytes in self._active.values())
+        return small < _SMALL_AT_ONCE and len(self._active) - small < self._settings.concurrency
 
     def store(self, progress: FileProgress, nbytes: int) -> None:
         """Notes that a piece is being staged: its bytes take room until `stored`."""
@@ -207,3 +220,13 @@ class ReadScheduler:
         if self._rest_moving and not self._stays(progress):
             return False
         return self._epoch.admitted is None or progress.key in self._epoch.admitted
+
+
+def _batched(reads: Sequence[ReadPiece]) -> Iterator[FetchInstruction]:
+    """Yields reads of small files as a few instructions; one that is alone stays as it is."""
+    begin = nbytes = 0
+    for end, read in enumerate(reads, start=1):
+        nbytes += read.file.size
+        if end == len(reads) or end - begin == _BATCH_FILES or nbytes >= _BATCH_BYTES:
+            yield ReadFiles(tuple(reads[begin:end])) if end - begin > 1 else read
+            begin, nbytes = end, 0

@@ -104,6 +104,11 @@ class ObjectFile:
             self._get_aside(answer, each)
         return Fetched(self, list(zip(plan, answers, strict=True)))
 
+    def ask(self) -> None:
+        """Asks for a small object and does not wait; its content, or the error, is there for the next reading."""
+        if self.is_whole:
+            self._kept_block(0, ahead=True)
+
     def settle(self) -> None:
         """Drops ranges that were asked for and not read; then `requests` and `bytes_read` do not change any more."""
         with self._lock:
@@ -139,8 +144,13 @@ class ObjectFile:
             self._kept.move_to_end(number)
         if is_new and ahead:
             self._get_aside(block, self._blocks[number])
-        elif is_new:
+            return block
+        if is_new:
             self._answer(block, self._blocks[number])
+        if block.done() and block.exception() is not None:
+            # The error is told once; whoever reads on asks again.
+            with self._lock:
+                self._kept.pop(number, None)
         return block
 
     def _get_aside(self, answer: Future[pa.Buffer], wanted: Range) -> None:
@@ -155,8 +165,6 @@ class ObjectFile:
         try:
             content = self._content(wanted)
         except BaseException as error:
-            with self._lock:
-                self._kept = OrderedDict(each for each in self._kept.items() if each[1] is not answer)
             answer.set_exception(error)
         else:
             answer.set_result(content)

@@ -103,6 +103,10 @@ class OpenFile:
         self._read_ahead()
         return piece, self._is_over()
 
+    def ask(self) -> None:
+        """Asks for the content of a small object and does not wait: `next_piece` finds it on its way."""
+        self._content.ask()
+
     def settle(self) -> None:
         """Waits for abandoned requests, so that the cost is final."""
         self._content.settle()

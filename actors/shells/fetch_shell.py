@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 import pyarrow as pa
 
@@ -20,10 +20,12 @@ from actors.fetching.instructions import (
     FetchInstruction,
     HandOver,
     InferSchema,
+    ReadFiles,
     ReadPiece,
     StagePiece,
 )
 from actors.fetching.read_buffers import Piece
+from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, ReadOutcome, StoreUnavailable
 from actors.fetching.version_set import VersionSet
 from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
@@ -78,6 +80,8 @@ class ReadableFile(Protocol):
     def next_piece(
         self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None = None
     ) -> tuple[Rows, bool]: ...
+
+    def ask(self) -> None: ...
 
     def settle(self) -> None: ...
 
@@ -237,7 +241,9 @@ class FetchShell(ActorShell[FetchInstruction]):
     def perform(self, instruction: FetchInstruction) -> None:
         match instruction:
             case ReadPiece():
-                self.beside(self._read, instruction.file, instruction.offset)
+                self.beside(self._read, [instruction])
+            case ReadFiles():
+                self.beside(self._read, instruction.reads)
             case EmitBlock():
                 self._emit(instruction)
             case InferSchema():
@@ -290,28 +296,29 @@ class FetchShell(ActorShell[FetchInstruction]):
         stored = await self._runtime.in_thread(partial(self._blocks.store, piece, epoch), STAGE)
         self.do(self._executor.on_staged(piece.progress.file, stored, self.now_s()))
 
-    async def _read(self, file: FileVersion, offset: Offset) -> None:
-        files = self._files[file.source]
-        open_file = self._open.get(file) or files.open(file)
-        self._open[file] = open_file
-        try:
-            rows, last = await self._runtime.in_thread(
-                partial(open_file.next_piece, files.schema, offset, files.columns), READ
-            )
-        except NewColumns as found:
-            requests, bytes_read = open_file.take_cost()
-            cost = {"requests": requests, "bytes_read": bytes_read}
-            self.do(self._executor.on_new_columns(file, found.columns, **cost, now_s=self.now_s()))
-            return
-        except Exception as error:
-            await self._on_read_error(file, open_file, error)
-            return
-        if last:
-            self._open.pop(file, None)
-        requests, bytes_read = open_file.take_cost()
-        self.do(
-            self._executor.on_piece(file, rows, last=last, requests=requests, bytes_read=bytes_read, now_s=self.now_s())
-        )
+    async def _read(self, reads: Sequence[ReadPiece]) -> None:
+        """Reads the next piece of each file, all in one thread; a file that fails does so alone."""
+        pieces = [self._next_piece(read) for read in reads]
+        answers = await self._runtime.in_thread(partial(_answers, pieces), READ)
+        outcomes: list[ReadOutcome] = []
+        for piece, answer in zip(pieces, answers, strict=True):
+            if isinstance(answer, NewColumns):
+                outcomes.append(ColumnsFound(piece.version, answer.columns, **piece.cost()))
+            elif isinstance(answer, Exception):
+                outcomes.append(await self._outcome_of(answer, piece.version, piece.file))
+            else:
+                rows, last = answer
+                if last:
+                    self._open.pop(piece.version, None)
+                outcomes.append(PieceRead(piece.version, rows, last=last, **piece.cost()))
+        self.do(self._executor.on_read(outcomes, self.now_s()))
+
+    def _next_piece(self, read: ReadPiece) -> _NextPiece:
+        files = self._files[read.file.source]
+        file = self._open.get(read.file) or files.open(read.file)
+        self._open[read.file] = file
+        assert files.schema is not None, "files are read when the schema of their source is decided"
+        return _NextPiece(read.file, file, partial(file.next_piece, files.schema, read.offset, files.columns))
 
     async def _infer(self, file: FileVersion) -> None:
         open_file = self._open[file] = self._files[file.source].open(file)
@@ -320,30 +327,66 @@ class FetchShell(ActorShell[FetchInstruction]):
         except SchemaError as error:
             schema = error
         except Exception as error:
-            await self._on_read_error(file, open_file, error)
+            outcome = await self._outcome_of(error, file, open_file)
+            self.do(self._executor.on_read([outcome], self.now_s()))
             return
         self.do(self._executor.on_inferred(file, schema, self.now_s()))
 
-    async def _on_read_error(self, file: FileVersion, open_file: ReadableFile, error: Exception) -> None:
-        """The ending of a file for an error; an error that is not the file's ends the actor."""
+    async def _outcome_of(self, error: Exception, file: FileVersion, open_file: ReadableFile) -> ReadOutcome:
+        """The outcome of a read that has failed; an error that is not the file's ends the actor."""
         self._open.pop(file, None)
         await self._runtime.in_thread(open_file.settle)
         if isinstance(error, AccessDeniedError):
             # Refused for this file alone, or for all of them: then this raises, and no file is marked.
             await self._runtime.in_thread(self._files[file.source].check)
-        requests, bytes_read = open_file.take_cost()
-        cost = {"requests": requests, "bytes_read": bytes_read}
+        cost = _cost(open_file)
         if isinstance(error, StorageUnavailableError):
-            self.do(self._executor.on_unavailable(file, error, **cost, now_s=self.now_s()))
-        elif isinstance(error, (ObjectVanished, ObjectChanged)):
+            return StoreUnavailable(file, error, **cost)
+        if isinstance(error, (ObjectVanished, ObjectChanged)):
             ending = Ending("vanished", str(error), is_gone=isinstance(error, ObjectVanished))
-            self.do(self._executor.on_ending(file, ending, **cost, now_s=self.now_s()))
-        elif isinstance(error, EmptyFile):
-            self.do(self._executor.on_ending(file, Ending("done"), **cost, now_s=self.now_s()))
-        elif isinstance(error, (UnreadableFile, AccessDeniedError)):
-            self.do(self._executor.on_ending(file, Ending("quarantined", str(error)), **cost, now_s=self.now_s()))
-        else:
-            raise error
+            return FileEnded(file, ending, **cost)
+        if isinstance(error, EmptyFile):
+            return FileEnded(file, Ending("done"), **cost)
+        if isinstance(error, (UnreadableFile, AccessDeniedError)):
+            return FileEnded(file, Ending("quarantined", str(error)), **cost)
+        raise error
+
+
+@dataclass(frozen=True)
+class _NextPiece:
+    """A piece that is about to be read; `read` blocks."""
+
+    version: FileVersion
+    file: ReadableFile
+    read: Callable[[], tuple[Rows, bool]]
+
+    def cost(self) -> _Cost:
+        return _cost(self.file)
+
+
+class _Cost(TypedDict):
+    requests: int
+    bytes_read: int
+
+
+def _cost(file: ReadableFile) -> _Cost:
+    requests, bytes_read = file.take_cost()
+    return {"requests": requests, "bytes_read": bytes_read}
+
+
+def _answers(pieces: Sequence[_NextPiece]) -> list[tuple[Rows, bool] | Exception]:
+    """The pieces, or the errors in their place.  Several are asked for at once, and read as they come."""
+    if len(pieces) > 1:
+        for each in pieces:
+            each.file.ask()
+    return [_answer(each) for each in pieces]
+
+
+def _answer(piece: _NextPiece) -> tuple[Rows, bool] | Exception:
+    try:
+        return piece.read()
+    except Exception as error:
+        return error
 
 
 async def _arrived(call: Any) -> None:

@@ -11,7 +11,7 @@ from actors.exchange.edge import Outlet
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.file_versions import FileVersions
-from actors.fetching.instructions import EmitBlock, ReadPiece
+from actors.fetching.instructions import EmitBlock, ReadFiles, ReadPiece
 from actors.fetching.version_set import VersionSet
 from actors.files import FileKey, FileVersion
 from actors.listing.list_executor import ListExecutor
@@ -31,6 +31,8 @@ from state.epoch import EpochPair
 from state.tables.fingerprint import version_fingerprint
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+LARGE = 1 << 20
+"""The size of a file that is read by itself."""
 INITIAL = Barrier(EpochPair(0, 1), BarrierKind.INITIAL, list_budget={"s": 100})
 
 
@@ -38,17 +40,17 @@ def barrier(prev: int, mutation: Mutation | None = None, budget: int = 100) -> B
     return Barrier(EpochPair(prev, prev + 1), mutation=mutation, list_budget={"s": budget})
 
 
-def file(path: str, etag: str = "1", source: str = "s", size: int = 10) -> FileVersion:
+def file(path: str, etag: str = "1", source: str = "s", size: int = LARGE) -> FileVersion:
     return FileVersion(source, path, version_fingerprint(etag, size, AT), etag, size, AT)
 
 
-def files(*paths: str) -> NewFiles:
-    return NewFiles(tuple(file(path) for path in paths))
+def files(*paths: str, size: int = LARGE) -> NewFiles:
+    return NewFiles(tuple(file(path, size=size) for path in paths))
 
 
 def page(*names: str, etag: str = "1") -> ListingPage:
     count = len(names)
-    return ListingPage.of(list(names), [etag] * count, [10] * count, [AT] * count, 1)
+    return ListingPage.of(list(names), [etag] * count, [LARGE] * count, [AT] * count, 1)
 
 
 def rows(count: int, first_row: int = 0) -> Rows:
@@ -94,7 +96,9 @@ def delta_rows(instructions: Iterable[Instruction], table: str) -> list[dict[str
 
 
 def reads(instructions: Iterable[Instruction]) -> list[tuple[str, int]]:
-    return [(each.file.path, each.offset.row) for each in of(ReadPiece, instructions)]
+    """The reads, alone or in batches, as path and row."""
+    batches = [each.reads if isinstance(each, ReadFiles) else (each,) for each in instructions]
+    return [(each.file.path, each.offset.row) for batch in batches for each in of(ReadPiece, batch)]
 
 
 def emitted(instructions: Iterable[Instruction]) -> list[int]:

@@ -11,6 +11,7 @@ import pytest
 from actors.coordination.instructions import Commit, Inject
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import Deliver, MergeExecutor
+from actors.fetching.read_outcomes import PieceRead, StoreUnavailable
 from actors.listing.instructions import ReadPage
 from actors.protocol.barrier import Barrier, BarrierKind, Pause, Resume, Stop
 from actors.protocol.instructions import Collect, End, Instruction, Send
@@ -115,9 +116,9 @@ def test_what_was_asked_for_before_a_stop_and_comes_after_it_begins_nothing() ->
     assert listing.on_page(page("new"), 0.0) == []
     assert listing.on_listing_end(0.0, AT) == []
     assert listing.on_time(1e9) == []
-    assert fetching.on_piece(file("a"), rows(3), last=False, requests=1, bytes_read=24, now_s=0.0) == []
+    assert fetching.on_read([PieceRead(file("a"), rows(3), last=False, requests=1, bytes_read=24)], 0.0) == []
     no_answer = StorageUnavailableError("no answer")
-    assert fetching.on_unavailable(file("b"), no_answer, requests=1, bytes_read=0, now_s=0.0) == []
+    assert fetching.on_read([StoreUnavailable(file("b"), no_answer, requests=1, bytes_read=0)], 0.0) == []
     assert fetching.on_time(1e9) == []
 
 

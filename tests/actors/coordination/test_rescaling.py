@@ -12,6 +12,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.handover import Handover, VnodeArrivals
 from actors.fetching.instructions import CloseFile, FetchInstruction, HandOver
+from actors.fetching.read_outcomes import PieceRead
 from actors.fetching.version_set import VersionSet
 from actors.files import ChangedFile, RetriedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
@@ -52,7 +53,7 @@ def started() -> FetchExecutor:
 def piece(
     executor: FetchExecutor, path: str, count: int, *, first_row: int = 0, last: bool = True
 ) -> list[FetchInstruction]:
-    return executor.on_piece(file(path), rows(count, first_row), last=last, requests=1, bytes_read=1, now_s=0.0)
+    return executor.on_read([PieceRead(file(path), rows(count, first_row), last=last, requests=1, bytes_read=1)], 0.0)
 
 
 def handover(instructions: list[FetchInstruction]) -> Handover:

@@ -14,6 +14,7 @@ from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import FetchInstruction
+from actors.fetching.read_outcomes import FileEnded, PieceRead
 from actors.fetching.version_set import VersionSet
 from actors.files import ChangedFile, FileKey, FileVersion, PathKey
 from actors.protocol.blocks import Correction, StoredBlock
@@ -64,7 +65,7 @@ def changed(path: str, before: str = "1", now: str = "2") -> ChangedFiles:
 
 
 def piece(fetch: FetchExecutor, version: FileVersion, read: Rows, *, last: bool = True) -> list[FetchInstruction]:
-    return fetch.on_piece(version, read, last=last, requests=1, bytes_read=100, now_s=0.0)
+    return fetch.on_read([PieceRead(version, read, last=last, requests=1, bytes_read=100)], 0.0)
 
 
 def staged(fetch: FetchExecutor, version: FileVersion) -> list[FetchInstruction]:
@@ -72,7 +73,7 @@ def staged(fetch: FetchExecutor, version: FileVersion) -> list[FetchInstruction]
 
 
 def ended(fetch: FetchExecutor, version: FileVersion, ending: Ending) -> list[FetchInstruction]:
-    return fetch.on_ending(version, ending, requests=1, bytes_read=0, now_s=0.0)
+    return fetch.on_read([FileEnded(version, ending, requests=1, bytes_read=0)], 0.0)
 
 
 def corrections(instructions: Iterable[FetchInstruction]) -> list[Correction]:

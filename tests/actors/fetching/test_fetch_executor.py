@@ -7,7 +7,8 @@ import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress, FileStatus
-from actors.fetching.instructions import EmitBlock, FetchInstruction, InferSchema
+from actors.fetching.instructions import EmitBlock, FetchInstruction, InferSchema, ReadFiles, ReadPiece
+from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, StoreUnavailable
 from actors.files import ChangedFile, FileVersion, ForgottenFile, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
 from actors.protocol.instructions import Fail, ProposeColumns, ProposeSchema, WakeAt
@@ -23,7 +24,7 @@ X = pa.schema([("x", pa.int64())])
 
 
 def piece(executor: FetchExecutor, version: FileVersion, table: Rows, *, last: bool = True) -> list[FetchInstruction]:
-    return executor.on_piece(version, table, last=last, requests=1, bytes_read=100, now_s=0.0)
+    return executor.on_read([PieceRead(version, table, last=last, requests=1, bytes_read=100)], 0.0)
 
 
 def started(**options: object) -> FetchExecutor:
@@ -109,15 +110,63 @@ def test_blocks_are_cut_near_their_size() -> None:
 
 def test_reading_waits_while_the_buffers_are_full() -> None:
     executor = started(settings=FetchSettings(piece_bytes=80, concurrency=50), credit_bytes=1)
-    first = executor.on_message(files(*(f"f{n:02}" for n in range(60))), 0.0)
+    first = executor.on_message(files(*(f"f{n:02}" for n in range(60)), size=10), 0.0)
     assert len(reads(first)) == 32, "four pieces of 80 bytes, files of 10"
+
+
+def test_small_files_are_read_together_and_a_large_one_by_itself() -> None:
+    executor = started()
+    small = [file(f"f{n:03}", size=10) for n in range(200)]
+    instructions = executor.on_message(NewFiles((small[0], file("large"), *small[1:])), 0.0)
+    assert [each.file.path for each in of(ReadPiece, instructions)] == ["large"]
+    batches = [[each.file.path for each in batch.reads] for batch in of(ReadFiles, instructions)]
+    assert [len(batch) for batch in batches] == [64, 64, 64]
+    assert [path for batch in batches for path in batch] == [each.path for each in small[:192]]
+
+
+def test_the_files_of_a_batch_end_each_for_itself() -> None:
+    executor = started(settings=FetchSettings(max_attempts=3))
+    good, bad, slow, wide = (file(path, size=10) for path in ("good", "bad", "slow", "wide"))
+    executor.on_message(NewFiles((good, bad, slow, wide)), 0.0)
+    cost = {"requests": 1, "bytes_read": 10}
+    columns = pa.schema([("y", pa.int64())])
+    instructions = executor.on_read(
+        [
+            PieceRead(good, rows(3), last=True, **cost),
+            FileEnded(bad, Ending("quarantined", "row 1: not a number"), **cost),
+            StoreUnavailable(slow, StorageUnavailableError("no answer"), **cost),
+            ColumnsFound(wide, columns, **cost),
+        ],
+        0.0,
+    )
+    assert emitted(instructions) == [3]
+    assert of(ProposeColumns, instructions) == [ProposeColumns("s", columns)]
+    sealed = executor.on_message(barrier(1), 0.0)
+    assert {(row["path"], row["status"]) for row in delta_rows(sealed, "ledger")} == {
+        ("good", "done"),
+        ("bad", "quarantined"),
+    }
+    assert {(row["path"], row["requests"], row["attempts"]) for row in delta_rows(sealed, "queue")} == {
+        ("slow", 1, 1),
+        ("wide", 1, 0),
+    }
+    assert reads(executor.on_schema("s", 0.0)) == [("wide", 0)]
+    assert reads(executor.on_time(60.0)) == [("slow", 0)]
+
+
+def test_a_batch_is_no_larger_than_a_mebibyte() -> None:
+    executor = started()
+    quarter = [file(f"f{n}", size=256 << 10) for n in range(5)]
+    batch, alone = executor.on_message(NewFiles(tuple(quarter)), 0.0)
+    assert isinstance(batch, ReadFiles) and len(batch.reads) == 4
+    assert isinstance(alone, ReadPiece)
 
 
 def test_an_unreadable_file_is_quarantined_with_its_reason_and_the_others_go_on() -> None:
     executor = started()
     executor.on_message(files("bad", "good"), 0.0)
     ending = Ending("quarantined", "row 7: not a number")
-    executor.on_ending(file("bad"), ending, requests=1, bytes_read=5, now_s=0.0)
+    executor.on_read([FileEnded(file("bad"), ending, requests=1, bytes_read=5)], 0.0)
     piece(executor, file("good"), rows(2))
     ledger = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert {(row["path"], row["status"], row["error"]) for row in ledger} == {
@@ -130,7 +179,7 @@ def test_the_rows_before_a_bad_one_stay() -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)
     piece(executor, file("a"), rows(3), last=False)
-    executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=0, bytes_read=0, now_s=0.0)
+    executor.on_read([FileEnded(file("a"), Ending("quarantined", "bad"), requests=0, bytes_read=0)], 0.0)
     (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert (row["status"], row["rows_read"]) == ("quarantined", 3)
 
@@ -139,11 +188,11 @@ def test_a_silent_store_is_asked_again_after_a_pause_and_then_ends_the_run() -> 
     executor = started(settings=FetchSettings(max_attempts=2))
     executor.on_message(files("a"), 0.0)
     error = StorageUnavailableError("s3://b did not answer")
-    again = executor.on_unavailable(file("a"), error, requests=1, bytes_read=0, now_s=0.0)
+    again = executor.on_read([StoreUnavailable(file("a"), error, requests=1, bytes_read=0)], 0.0)
     assert reads(again) == []
     (wake,) = of(WakeAt, again)
     assert reads(executor.on_time(wake.monotonic_s)) == [("a", 0)]
-    assert executor.on_unavailable(file("a"), error, requests=1, bytes_read=0, now_s=9.0) == [Fail(error)]
+    assert executor.on_read([StoreUnavailable(file("a"), error, requests=1, bytes_read=0)], 9.0) == [Fail(error)]
 
 
 def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_decided() -> None:
@@ -173,7 +222,7 @@ def test_a_file_whose_source_is_undecided_holds_nobody_up() -> None:
 def test_a_first_file_that_cannot_be_read_lets_the_next_one_show_the_schema() -> None:
     executor = started(known_schemas=[])
     executor.on_message(files("a"), 0.0)
-    instructions = executor.on_ending(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0, now_s=0.0)
+    instructions = executor.on_read([FileEnded(file("a"), Ending("quarantined", "bad"), requests=1, bytes_read=0)], 0.0)
     assert of(ProposeSchema, instructions) == [ProposeSchema("s", "a", None, 0)]
 
 
@@ -196,7 +245,7 @@ def test_a_file_with_new_columns_waits_until_its_source_has_them() -> None:
     executor.on_message(files("a", "b"), 0.0)
     piece(executor, file("a"), rows(3), last=False)
     columns = pa.schema([("y", pa.string())])
-    instructions = executor.on_new_columns(file("a"), columns, requests=1, bytes_read=5, now_s=0.0)
+    instructions = executor.on_read([ColumnsFound(file("a"), columns, requests=1, bytes_read=5)], 0.0)
     assert of(ProposeColumns, instructions) == [ProposeColumns("s", columns)]
     assert reads(piece(executor, file("b"), rows(1))) == []
     assert reads(executor.on_schema("s", 0.0)) == [("a", 3)]
@@ -237,7 +286,7 @@ def test_a_version_without_a_row_never_blocks_its_successor(status: FileStatus) 
     if status == "done":
         piece(executor, file("a"), rows(0))
     else:
-        executor.on_ending(file("a"), Ending(status, "x"), requests=1, bytes_read=0, now_s=0.0)
+        executor.on_read([FileEnded(file("a"), Ending(status, "x"), requests=1, bytes_read=0)], 0.0)
     executor.on_message(barrier(1), 0.0)
     assert reads(executor.on_message(changed("a", "1", "2"), 0.0)) == [("a", 0)]
 
@@ -256,7 +305,7 @@ def test_a_change_while_the_file_waits_is_kept_until_it_is_known_whether_rows_ca
     queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
     assert sorted((row["path"], row["etag"]) for row in queued) == [("a", "1"), ("a", "3"), ("busy", "1")]
     assert reads(piece(executor, file("busy"), rows(1))) == [("a", 0)]
-    gone = executor.on_ending(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0, now_s=0.0)
+    gone = executor.on_read([FileEnded(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0)], 0.0)
     assert reads(gone) == [("a", 0)]
     piece(executor, file("a", "3"), rows(2))
     ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
@@ -287,7 +336,7 @@ def test_after_a_restart_the_version_with_rows_is_the_one_that_is_read_on() -> N
 def test_a_version_that_vanished_before_its_first_row_is_reported_and_may_come_again() -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)
-    executor.on_ending(file("a"), Ending("vanished", "gone"), requests=1, bytes_read=0, now_s=0.0)
+    executor.on_read([FileEnded(file("a"), Ending("vanished", "gone"), requests=1, bytes_read=0)], 0.0)
     sealed = executor.on_message(barrier(1), 0.0)
     assert report(sealed).vanished == (Vanished("s", "a", file("a").version),)
     assert reads(executor.on_message(files("a"), 0.0)) == [("a", 0)]

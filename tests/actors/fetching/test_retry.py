@@ -7,6 +7,7 @@ import pytest
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress
+from actors.fetching.read_outcomes import FileEnded, PieceRead, StoreUnavailable
 from actors.files import ChangedFile, FileVersion, RetriedFile, Vanished
 from actors.protocol.barrier import Barrier, Retry
 from actors.protocol.instructions import Send
@@ -29,7 +30,9 @@ def started(**options: object) -> FetchExecutor:
 
 
 def read(executor: FetchExecutor, version: FileVersion, count: int, first_row: int = 0) -> list[int]:
-    return emitted(executor.on_piece(version, rows(count, first_row), last=True, requests=1, bytes_read=10, now_s=0.0))
+    return emitted(
+        executor.on_read([PieceRead(version, rows(count, first_row), last=True, requests=1, bytes_read=10)], 0.0)
+    )
 
 
 def key(version: FileVersion) -> bytes:
@@ -77,7 +80,7 @@ def test_a_retried_half_read_file_goes_on_at_its_row() -> None:
 def test_a_retried_file_that_is_as_bad_as_before_is_quarantined_again() -> None:
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad"), attempts=1),)), 0.0)
-    executor.on_ending(file("bad"), Ending("quarantined", "still"), requests=1, bytes_read=0, now_s=0.0)
+    executor.on_read([FileEnded(file("bad"), Ending("quarantined", "still"), requests=1, bytes_read=0)], 0.0)
     (row,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert row | {"status": "quarantined", "error": "still", "attempts": 2} == row
     assert executor.progress().sources["s"].quarantined == 0, "it is the same file as before"
@@ -106,7 +109,7 @@ def test_a_retried_version_that_is_gone_ends_vanished_and_its_successor_is_read(
     later = file("bad", etag="2")
     executor.on_message(ChangedFiles((ChangedFile(file("bad").version, later),)), 0.0)
     ending = Ending("vanished", "it changed")
-    instructions = executor.on_ending(file("bad"), ending, requests=1, bytes_read=0, now_s=0.0)
+    instructions = executor.on_read([FileEnded(file("bad"), ending, requests=1, bytes_read=0)], 0.0)
     assert reads(instructions) == [("bad", 0)]
     assert read(executor, later, 4) == [4]
     ledger = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
@@ -121,7 +124,7 @@ def test_a_retried_version_with_rows_keeps_the_note_that_its_object_has_changed(
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad"), rows_read=5),)), 0.0)
     ending = Ending("vanished", "it changed", is_gone=is_gone)
-    executor.on_ending(file("bad"), ending, requests=1, bytes_read=0, now_s=0.0)
+    executor.on_read([FileEnded(file("bad"), ending, requests=1, bytes_read=0)], 0.0)
     (ended,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
     assert (ended["changed_epoch"] is None, ended["gone_epoch"] is None) == (is_gone, not is_gone)
 
@@ -129,7 +132,7 @@ def test_a_retried_version_with_rows_keeps_the_note_that_its_object_has_changed(
 def test_a_retried_version_that_is_gone_and_not_listed_again_yet_is_new_when_it_is() -> None:
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad")),)), 0.0)
-    executor.on_ending(file("bad"), Ending("vanished", "gone"), requests=1, bytes_read=0, now_s=0.0)
+    executor.on_read([FileEnded(file("bad"), Ending("vanished", "gone"), requests=1, bytes_read=0)], 0.0)
     sealed = executor.on_message(barrier(1), 0.0)
     assert report(sealed).vanished == (Vanished("s", "bad", file("bad").version),)
 
@@ -158,8 +161,8 @@ def test_a_path_that_is_read_in_another_version_is_not_read_in_the_old_one_too()
 def test_the_tries_of_before_a_retry_do_not_use_up_those_after_it() -> None:
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad"), attempts=50),)), 0.0)
-    instructions = executor.on_unavailable(
-        file("bad"), StorageUnavailableError("slow"), requests=1, bytes_read=0, now_s=0.0
+    instructions = executor.on_read(
+        [StoreUnavailable(file("bad"), StorageUnavailableError("slow"), requests=1, bytes_read=0)], 0.0
     )
     assert reads(executor.on_time(60.0)) == [("bad", 0)], instructions
     (row,) = delta_rows(executor.on_message(barrier(1), 60.0), "queue")

@@ -6,6 +6,7 @@ import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.instructions import FetchInstruction
+from actors.fetching.read_outcomes import PieceRead
 from actors.files import ForgottenFile
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.instructions import WakeAt
@@ -30,8 +31,8 @@ def opened(instructions: list[FetchInstruction]) -> list[str]:
 def done(
     executor: FetchExecutor, path: str, now_s: float, *, first_row: int = 0, bytes_read: int = 10, last: bool = True
 ) -> list[str]:
-    instructions = executor.on_piece(
-        file(path), rows(1, first_row), last=last, requests=1, bytes_read=bytes_read, now_s=now_s
+    instructions = executor.on_read(
+        [PieceRead(file(path), rows(1, first_row), last=last, requests=1, bytes_read=bytes_read)], now_s
     )
     return opened(instructions)
 
@@ -100,9 +101,9 @@ def test_other_mutations_leave_the_limit_as_it_is() -> None:
 def test_rows_are_emitted_at_the_rate() -> None:
     executor = throttled(Throttle(rows_per_second=10.0))
     executor.on_message(files("a"), 0.0)
-    assert emitted(executor.on_piece(file("a"), rows(30), last=True, requests=1, bytes_read=1, now_s=0.0)) == [30]
+    assert emitted(executor.on_read([PieceRead(file("a"), rows(30), last=True, requests=1, bytes_read=1)], 0.0)) == [30]
     executor.on_message(files("b"), 0.0)
-    assert emitted(executor.on_piece(file("b"), rows(5), last=True, requests=1, bytes_read=1, now_s=0.0)) == []
+    assert emitted(executor.on_read([PieceRead(file("b"), rows(5), last=True, requests=1, bytes_read=1)], 0.0)) == []
     assert wake(executor.on_time(1.0)) == pytest.approx(3.0)
     assert emitted(executor.on_message(barrier(2), 2.9)) == [], "a barrier takes no more along"
     assert emitted(executor.on_time(3.0)) == [5]
@@ -114,7 +115,7 @@ def test_no_more_files_end_in_an_epoch_than_are_allowed() -> None:
     paths = ["a", "b", "c", "d", "e"]
     executor.on_message(files(*paths), 0.0)
     for path in paths:
-        executor.on_piece(file(path), rows(1), last=True, requests=1, bytes_read=1, now_s=0.0)
+        executor.on_read([PieceRead(file(path), rows(1), last=True, requests=1, bytes_read=1)], 0.0)
     assert executor.progress().is_full, "word that a barrier is due"
     for epoch, ended in [(2, ["a", "b"]), (3, ["c", "d"]), (4, ["e"])]:
         sealed = executor.on_message(barrier(epoch), 0.0)
@@ -127,7 +128,7 @@ def test_an_epoch_that_forgot_more_files_than_may_end_in_it_ends_no_further_one(
     executor.on_message(files("a", "b", "c", "d"), 0.0)
     forgotten = ForgottenFiles(tuple(ForgottenFile("s", path) for path in "abc"))
     executor.on_message(forgotten, 0.0)
-    executor.on_piece(file("d"), rows(1), last=True, requests=1, bytes_read=1, now_s=0.0)
+    executor.on_read([PieceRead(file("d"), rows(1), last=True, requests=1, bytes_read=1)], 0.0)
     assert executor.progress().is_full
     ended = [str(row["path"]) for row in delta_rows(executor.on_message(barrier(2), 0.0), "ledger")]
     assert sorted(ended) == ["a", "b", "c"]

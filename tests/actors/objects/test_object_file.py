@@ -63,6 +63,29 @@ def test_a_small_object_is_one_get_however_it_is_read(s3: S3Server, bucket: str,
     assert _gets(log, "a") == (1 if size else 0)
 
 
+def test_a_small_object_that_was_asked_for_is_one_get(s3: S3Server, bucket: str) -> None:
+    s3.put(bucket, "a", _content(_BLOCK))
+    log = s3.proxy()
+    file = _open(Location(f"s3://{bucket}", log.storage_options), "a")
+    for _ in range(2):
+        file.ask()
+    assert file.stream().read() == _content(_BLOCK)
+    assert file.requests == _gets(log, "a") == 1
+
+
+def test_the_error_of_an_object_that_was_asked_for_comes_with_the_reading_and_costs_one_get(
+    s3: S3Server, bucket: str
+) -> None:
+    s3.put(bucket, "a", b"123")
+    file = _open(s3.location(bucket), "a")
+    s3.client().delete_object(Bucket=bucket, Key="a")
+    file.ask()
+    file.settle()
+    with pytest.raises(ObjectVanished, match="/a is no longer there"):
+        file.stream()
+    assert file.requests == 1
+
+
 @pytest.mark.parametrize("size", [_BLOCK + 1, 2 * _BLOCK - 1, 2 * _BLOCK, 3_500, 10_007])
 def test_a_large_object_is_read_by_blocks_each_once(s3: S3Server, bucket: str, size: int) -> None:
     s3.put(bucket, "a", _content(size))

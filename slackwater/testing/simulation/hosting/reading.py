@@ -96,6 +96,9 @@ class SimulatedFile:
         self._bytes += rows.table.nbytes
         return rows, end == content.rows
 
+    def ask(self) -> None:
+        pass
+
     def settle(self) -> None:
         pass
 
