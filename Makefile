@@ -110,6 +110,10 @@ bench-quick: setup  ## run small sizes of the main benchmarks: writes build/benc
 	-$(MAKE) $(PATHWAY)
 	$(BIN)/python -m benchmarks --quick
 
+.PHONY: profile
+profile: setup  ## profile the CPU of 2,000 small files by process and function, from their names to the committed view
+	$(BIN)/python -m benchmarks.cpu_profile
+
 .PHONY: lock
 lock:  ## make requirements.lock anew from pyproject.toml, with the hashes of every file of each release
 	test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv; }

@@ -26,8 +26,10 @@ from benchmarks.events import QUERY, event_files
 from benchmarks.paused_run import paused_run, seconds_to_commit, upload
 from slackwater.testing.servers.s3_server import S3Server
 
-_RATE = 250
+_RATE = 40
+"""Samples a second; each of them stops the process, and there are eight."""
 _WARM_FILES = 200
+_ACTORS = ("Coordinator", "ListActor", "DispatcherActor", "FetchActor", "MergerActor")
 _ROOMS = ("actors/", "state/", "spark_bridge/", "slackwater/")
 
 
@@ -79,7 +81,7 @@ def _python_processes() -> Iterator[psutil.Process]:
     yield own
     for process in own.children(recursive=True):
         command = process.cmdline()
-        if command and command[0].startswith("ray::") and "IDLE" not in command[0]:
+        if command and command[0].startswith("ray::") and command[0].removeprefix("ray::").startswith(_ACTORS):
             yield process
 
 

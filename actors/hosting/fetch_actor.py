@@ -13,7 +13,7 @@ from actors.objects.range_cache import RangeCache
 from actors.reading.source_reader import SourceReader
 from actors.settings import FetchSettings
 from actors.shells.actor_shell import Coordinating
-from actors.shells.fetch_shell import READ, STAGE, FetchShell, FetchStart
+from actors.shells.fetch_shell import READ, READ_SMALL, STAGE, FetchShell, FetchStart
 from actors.shells.runtime import Actor
 from state.location import Location
 
@@ -27,7 +27,7 @@ class FetchActor(FetchShell):
         self, *, name: str, edges: Sequence[str], coordinator: Actor[Coordinating], root: Location, start: FetchStart
     ) -> None:
         settings = start.settings
-        runtime = RayRuntime(name, {READ: settings.concurrency, STAGE: _STAGED_AT_ONCE})
+        runtime = RayRuntime(name, {READ: settings.concurrency, READ_SMALL: 1, STAGE: _STAGED_AT_ONCE})
         cache = _cache(settings, start.num_fetchers, root, name)
         super().__init__(
             name=name,

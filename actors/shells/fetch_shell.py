@@ -43,8 +43,11 @@ from actors.sources.source import SourceDefinition, appending, orders, replacing
 from state.errors import AccessDeniedError, SchemaError, StorageUnavailableError
 from state.store.root import Root
 
-READ, STAGE = "read", "stage"
-"""Pools of threads: reading may take all of one for as long as the store likes."""
+READ, READ_SMALL, STAGE = "read", "read small", "stage"
+"""Pools of threads: reading may take all of one for as long as the store likes.
+
+Small files are decoded in one thread: several would spend their time on taking turns, as most of it is Python's.
+"""
 
 
 @dataclass(frozen=True)
@@ -241,9 +244,9 @@ class FetchShell(ActorShell[FetchInstruction]):
     def perform(self, instruction: FetchInstruction) -> None:
         match instruction:
             case ReadPiece():
-                self.beside(self._read, [instruction])
+                self.beside(self._read, [self._next_piece(instruction)], READ)
             case ReadFiles():
-                self.beside(self._read, instruction.reads)
+                self._read_together([self._next_piece(each) for each in instruction.reads])
             case EmitBlock():
                 self._emit(instruction)
             case InferSchema():
@@ -296,10 +299,15 @@ class FetchShell(ActorShell[FetchInstruction]):
         stored = await self._runtime.in_thread(partial(self._blocks.store, piece, epoch), STAGE)
         self.do(self._executor.on_staged(piece.progress.file, stored, self.now_s()))
 
-    async def _read(self, reads: Sequence[ReadPiece]) -> None:
-        """Reads the next piece of each file, all in one thread; a file that fails does so alone."""
-        pieces = [self._next_piece(read) for read in reads]
-        answers = await self._runtime.in_thread(partial(_answers, pieces), READ)
+    def _read_together(self, pieces: Sequence[_NextPiece]) -> None:
+        """Asks for small files side by side, and reads them as they come."""
+        for each in pieces:
+            each.file.ask()
+        self.beside(self._read, pieces, READ_SMALL)
+
+    async def _read(self, pieces: Sequence[_NextPiece], threads: str) -> None:
+        """Reads pieces, all in one thread; a file that fails does so alone."""
+        answers = await self._runtime.in_thread(lambda: [_answer(each) for each in pieces], threads)
         outcomes: list[ReadOutcome] = []
         for piece, answer in zip(pieces, answers, strict=True):
             if isinstance(answer, NewColumns):
@@ -374,15 +382,8 @@ def _cost(file: ReadableFile) -> _Cost:
     return {"requests": requests, "bytes_read": bytes_read}
 
 
-def _answers(pieces: Sequence[_NextPiece]) -> list[tuple[Rows, bool] | Exception]:
-    """The pieces, or the errors in their place.  Several are asked for at once, and read as they come."""
-    if len(pieces) > 1:
-        for each in pieces:
-            each.file.ask()
-    return [_answer(each) for each in pieces]
-
-
 def _answer(piece: _NextPiece) -> tuple[Rows, bool] | Exception:
+    """The piece, or the error in its place."""
     try:
         return piece.read()
     except Exception as error:
