@@ -2,7 +2,7 @@
 
     python -m benchmarks.cpu_profile [--files 2000] [--rows 500] [--top 25]
 
-py-spy samples the processes of a run from outside while it takes the files; only threads at work count.
+py-spy samples the processes of a run from outside; a thread counts while it holds the interpreter.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _sampled(directory: Path) -> Iterator[dict[str, Path]]:
         name = f"{kind_of(process.cmdline())} {process.name()} {process.pid}"
         profiles[name] = directory / str(process.pid)
         command = [_py_spy(), "record", "--format", "raw", "--rate", str(_RATE), "--nonblocking"]
-        command += ["--output", str(profiles[name]), "--pid", str(process.pid)]
+        command += ["--gil", "--output", str(profiles[name]), "--pid", str(process.pid)]
         samplers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
     try:
         yield profiles
@@ -101,7 +101,7 @@ def _show(name: str, path: Path, top: int) -> None:
         for frame in {frame for frame in stack if any(room in frame for room in _ROOMS)}:
             whole[frame] += samples
     total = sum(own.values())
-    print(f"\n{name}: {total / _RATE:.2f} s at work")
+    print(f"\n{name}: {total / _RATE:.2f} s in Python")
     for title, counts in (("in the function itself", own), ("with what it calls, of this project", whole)):
         print(f"  {title}:")
         for frame, samples in counts.most_common(top):

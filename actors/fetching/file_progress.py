@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Literal, TypeAlias
 
 from actors.files import FileKey, FileVersion, PathKey, RetriedFile
@@ -128,11 +129,11 @@ class FileProgress:
     def path_key(self) -> PathKey:
         return self.file.source, self.file.path
 
-    @property
+    @cached_property
     def key(self) -> FileKey:
         return self.file.source, self.file.path, self.file.version
 
-    @property
+    @cached_property
     def state_key(self) -> bytes:
         """The key of its rows in `queue` and `ledger`."""
         return encode_key(*self.key)
@@ -141,7 +142,7 @@ class FileProgress:
         """Sort key for versions of one path: the one with rows is read first, then the first that was listed."""
         return self.row_offset == 0, self.listed_epoch, self.file.last_modified, self.file.path
 
-    @property
+    @cached_property
     def vnode(self) -> int:
         return vnode_of(self.file.path)
 
