@@ -44,9 +44,7 @@ def assert_finds_every_row(view: View, random: Random) -> None:
 
 
 @pytest.mark.parametrize("kept_bytes", [rows_by_key._MOST_KEY_BYTES, 64], ids=["kept", "too many to keep"])
-def test_every_version_finds_exactly_its_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int
-) -> None:
+def test_every_version_finds_exactly_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int) -> None:
     monkeypatch.setattr(rows_by_key, "_MOST_KEY_BYTES", kept_bytes)
     random, root = Random(5), Location(str(tmp_path))
     place = root.child("v.lance")
