@@ -22,12 +22,12 @@ from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
 from state.runs.directory import Directory, Piece, Run
-from state.runs.fragments import data_file
+from state.runs.fragments import data_file, in_groups
 from state.runs.ledger_recount import recounted
 from state.runs.log_rows import LogRows
 from state.runs.piece_writer import PIECE_ROWS, PieceWriter
 from state.runs.sources import BlockIndexes, RunSource, Source
-from state.runs.table_reader import TableReader, merged
+from state.runs.table_reader import SLICE_ROWS, TableReader, merged
 from state.store.store import StagedFold
 from state.tables.ledger_counts import COUNTED, of_rows
 from state.tables.tables import PUT, state_rows
@@ -249,17 +249,16 @@ class StateFolder:
 
 
 def _read_log(dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment]) -> Iterator[_LogFragment]:
-    if not fragments:
-        return
-    columns = ["table", "epoch"]
-    every = dataset.scanner(columns=columns, fragments=list(fragments), scan_in_order=True).to_table()
-    at = 0
-    for fragment in fragments:
-        rows = every.slice(at, fragment.count_rows())
-        at += rows.num_rows
-        ends = pc.min_max(rows["epoch"]).as_py()
-        tables = frozenset(rows["table"].unique().to_pylist())
-        yield _LogFragment(fragment, rows.num_rows, ends["min"], ends["max"], tables)
+    for group in in_groups(fragments, SLICE_ROWS):
+        scanner = dataset.scanner(columns=["table", "epoch"], fragments=group, scan_in_order=True)
+        every = scanner.to_table()
+        at = 0
+        for fragment in group:
+            rows = every.slice(at, fragment.count_rows())
+            at += rows.num_rows
+            ends = pc.min_max(rows["epoch"]).as_py()
+            tables = frozenset(rows["table"].unique().to_pylist())
+            yield _LogFragment(fragment, rows.num_rows, ends["min"], ends["max"], tables)
 
 
 def _kept(slices: Iterator[pa.Table], *, is_oldest: bool) -> Iterator[pa.Table]:
