@@ -9,6 +9,7 @@ import lance
 import pyarrow as pa
 
 from slackwater.reading.notebook import as_html
+from slackwater.reading.rows_by_key import KeyRange, RowsByKey
 from slackwater.reading.selection import Selection
 from slackwater.reading.view_reader import ViewReader
 from state.errors import SchemaError, UsageError
@@ -47,6 +48,7 @@ class View:
 
     def __init__(self, root: Location, version: ViewVersion, key: tuple[str, ...], epoch: int = 0) -> None:
         self._reader = ViewReader(root, version)
+        self._by_key = RowsByKey(self._reader)
         self._key, self._epoch = key, epoch
 
     def __repr__(self) -> str:
@@ -229,7 +231,7 @@ class View:
             raise UsageError(
                 f"view {self.name!r} is looked up by {', '.join(self._key)}; given: {', '.join(key) or '-'}"
             )
-        rows = self._rows_of_keys(f"{KEY_COLUMN} = {_quoted(self._key_text(key))}").to_pylist()
+        rows = self._rows_of_keys(KeyRange(self._key_text(key))).to_pylist()
         return rows[0] if rows else None
 
     def scan(self, /, **prefix: Any) -> pa.Table:
@@ -254,12 +256,11 @@ class View:
                 f"given: {', '.join(prefix) or '-'}"
             )
         if len(leading) == len(self._key):
-            return self._rows_of_keys(f"{KEY_COLUMN} = {_quoted(self._key_text(prefix))}")
-        start, end = key_range([self._key_value(column, prefix[column]) for column in leading])
-        return self._rows_of_keys(f"{KEY_COLUMN} >= {_quoted(start)} AND {KEY_COLUMN} < {_quoted(end)}")
+            return self._rows_of_keys(KeyRange(self._key_text(prefix)))
+        return self._rows_of_keys(KeyRange(*key_range([self._key_value(column, prefix[column]) for column in leading])))
 
-    def _rows_of_keys(self, condition: str) -> pa.Table:
-        return self._reader.table(self.schema.names, condition)
+    def _rows_of_keys(self, wanted: KeyRange) -> pa.Table:
+        return self._by_key.rows(self.schema.names, wanted)
 
     def _require_key(self) -> None:
         if not self._key or KEY_COLUMN not in self._reader.stored_schema.names:
@@ -276,7 +277,3 @@ class View:
             raise UsageError(
                 f"{column}={value!r} is not a valid {data_type}, the type of the column in view {self.name!r}"
             ) from error
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

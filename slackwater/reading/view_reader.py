@@ -78,19 +78,29 @@ class ViewReader:
             except ValueError as error:
                 raise (selection.refused(self.name, error) or error) from None
 
-    def table(self, columns: Sequence[str], condition: str | None = None, limit: int | None = None) -> pa.Table:
+    def table(
+        self,
+        columns: Sequence[str],
+        condition: str | None = None,
+        limit: int | None = None,
+        *,
+        only_indexed: bool = False,
+    ) -> pa.Table:
         """Rows of the dataset; hidden columns may be named.
 
         Args:
             columns: columns of the dataset.
             condition: the condition of the rows, in Lance's SQL.
             limit: the largest number of rows.
+            only_indexed: True to leave out the fragments that the index of the condition does not cover.
 
         Raises:
             EpochExpiredError, StorageError: as `dataset`.
         """
         with self.errors():
-            return self.dataset.to_table(columns=list(columns), filter=condition, limit=limit)
+            return self.dataset.to_table(
+                columns=list(columns), filter=condition, limit=limit, fast_search=only_indexed or None
+            )
 
     def first_bytes(self, columns: Sequence[str], limit: int, max_bytes: int) -> pa.Table:
         """The first rows, up to the one that exceeds a number of bytes.

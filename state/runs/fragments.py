@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import lance
@@ -50,6 +50,20 @@ class FragmentsOfVersions:
                 paths[fragment.fragment_id] = path
         self._paths = paths
         return Fragments(dataset.version, by_path, first_rows)
+
+
+def in_groups(fragments: Sequence[lance.LanceFragment], most_rows: int) -> Iterator[list[lance.LanceFragment]]:
+    """Fragments in their order, in groups of at most so many rows, or of one fragment."""
+    group: list[lance.LanceFragment] = []
+    rows = 0
+    for fragment in fragments:
+        if group and rows + fragment.count_rows() > most_rows:
+            yield group
+            group, rows = [], 0
+        group.append(fragment)
+        rows += fragment.count_rows()
+    if group:
+        yield group
 
 
 def data_file(fragment: lance.LanceFragment) -> str:

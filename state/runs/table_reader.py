@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.runs.directory import Directory
+from state.runs.fragments import in_groups
 from state.runs.log_keys import MOST_ROWS
 from state.runs.sources import (
     BLOCK_ROWS,
@@ -191,15 +192,8 @@ class TableReader:
 
     def log_sources(self, start: bytes | None = None, end: bytes | None = None) -> Iterator[MemorySource]:
         """The rows of the log, oldest first."""
-        some: list[lance.LanceFragment] = []
-        rows = 0
-        for fragment in self._log:
-            if some and rows + fragment.count_rows() > SLICE_ROWS:
-                yield from self._memory_source(some, start, end)
-                some, rows = [], 0
-            some.append(fragment)
-            rows += fragment.count_rows()
-        yield from self._memory_source(some, start, end)
+        for some in in_groups(self._log, SLICE_ROWS):
+            yield from self._memory_source(some, start, end)
 
     def _memory_source(
         self, log: Sequence[lance.LanceFragment], start: bytes | None, end: bytes | None

@@ -224,7 +224,9 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
                 }
             )
         )
-    return for_lance(pa.concat_tables(tables, promote_options="default"))
+    rows = pa.concat_tables(tables, promote_options="default")
+    # Chunks that become one are copied.
+    return for_lance(rows) if len(tables) == 1 else rows.combine_chunks()
 
 
 FORMAT_VERSION = 1

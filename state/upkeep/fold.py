@@ -22,11 +22,12 @@ from lance import FragmentMetadata
 from lance.fragment import write_fragments
 
 from state.runs.directory import Directory, Piece, Run
-from state.runs.fragments import data_file
+from state.runs.fragments import data_file, in_groups
 from state.runs.ledger_recount import recounted
+from state.runs.log_rows import LogRows
 from state.runs.piece_writer import PIECE_ROWS, PieceWriter
 from state.runs.sources import BlockIndexes, RunSource, Source
-from state.runs.table_reader import TableReader, merged
+from state.runs.table_reader import SLICE_ROWS, TableReader, merged
 from state.store.store import StagedFold
 from state.tables.ledger_counts import COUNTED, of_rows
 from state.tables.tables import PUT, state_rows
@@ -118,15 +119,16 @@ class StateFolder:
         Raises:
             OSError, RuntimeError: an error of Lance.
         """
-        flushed = self._due(log, epoch)
+        flushed = self._due(dataset, log, epoch)
         fold = _Fold()
+        log_rows = self._rows_of(dataset, flushed)
         if flushed:
-            self._flush(dataset, directory, flushed, fold)
+            self._flush(dataset, directory, log_rows, fold)
         elif not self._merge(dataset, directory, fold):
             return None
         left = directory.replaced(fold.gone, fold.new)
         if flushed:
-            left = replace(left, counts=self._recounted(dataset, directory, flushed))
+            left = replace(left, counts=self._recounted(dataset, directory, log_rows))
         [written] = write_fragments(state_rows(left.to_delta().tables.items(), epoch), dataset, mode="append")
         kept = {piece.path for piece in fold.new}
         gone = {piece.path for piece in fold.gone if piece.path not in kept}
@@ -142,13 +144,16 @@ class StateFolder:
             rows_after=sum(piece.rows for piece in fold.new if piece.path not in {each.path for each in fold.gone}),
         )
 
-    def _due(self, log: Sequence[lance.LanceFragment], epoch: int) -> list[_LogFragment]:
+    def _rows_of(self, dataset: lance.LanceDataset, log: Sequence[_LogFragment]) -> LogRows:
+        tables = sorted({table for each in log for table in each.tables})
+        return LogRows(dataset, [each.fragment for each in log], tables, self._indexes)
+
+    def _due(self, dataset: lance.LanceDataset, log: Sequence[lance.LanceFragment], epoch: int) -> list[_LogFragment]:
         """The fragments of the log to flush: its oldest ones, once they are many."""
-        known = {}
-        for fragment in log:
-            path = data_file(fragment)
-            known[path] = self._log.get(path) or _read_log(fragment)
-        self._log = known
+        paths = [data_file(fragment) for fragment in log]
+        new = [fragment for path, fragment in zip(paths, log, strict=True) if path not in self._log]
+        read = self._log | {data_file(each.fragment): each for each in _read_log(dataset, new)}
+        self._log = known = {path: read[path] for path in paths}
         # In the order of epochs: a fragment may have been staged long before its commit.
         settled = [each for each in known.values() if each.last_epoch < epoch]
         settled.sort(key=lambda each: (each.first_epoch, each.fragment.fragment_id))
@@ -161,13 +166,9 @@ class StateFolder:
                 return settled[: max(1, count)]
         return settled
 
-    def _flush(
-        self, dataset: lance.LanceDataset, directory: Directory, log: Sequence[_LogFragment], fold: _Fold
-    ) -> None:
-        fragments = [each.fragment for each in log]
-        for table in sorted({table for each in log for table in each.tables}):
-            reader = TableReader(dataset, Directory(), fragments, self._indexes, table)
-            sources: list[Source] = list(reader.log_sources())
+    def _flush(self, dataset: lance.LanceDataset, directory: Directory, log: LogRows, fold: _Fold) -> None:
+        for table in log.tables:
+            sources: list[Source] = [*log.sources(table)]
             rows = sum(source.rows for source in sources)
             runs = directory.runs(table)
             small: list[Run] = []
@@ -182,15 +183,14 @@ class StateFolder:
             fold.rows_before += rows
 
     def _recounted(
-        self, dataset: lance.LanceDataset, directory: Directory, log: Sequence[_LogFragment]
+        self, dataset: lance.LanceDataset, directory: Directory, log: LogRows
     ) -> tuple[Mapping[str, Any], ...]:
         """The counts of the ledger after a flush."""
-        fragments = [each.fragment for each in log if "ledger" in each.tables]
-        if not fragments:
+        if "ledger" not in log.tables:
             return directory.counts
-        read = partial(TableReader, dataset, indexes=self._indexes, table="ledger", fields=COUNTED)
-        changes = merged("ledger", list(read(directory=Directory(), log=fragments).log_sources()))
-        counts = recounted(of_rows(directory.counts), read(directory=directory, log=[]), changes)
+        folded = TableReader(dataset, directory, [], self._indexes, "ledger", COUNTED)
+        changes = merged("ledger", log.sources("ledger", COUNTED))
+        counts = recounted(of_rows(directory.counts), folded, changes)
         return tuple(counts.to_pylist())
 
     def _merge(self, dataset: lance.LanceDataset, directory: Directory, fold: _Fold) -> bool:
@@ -248,11 +248,17 @@ class StateFolder:
         return [make(table, run) for run in runs]
 
 
-def _read_log(fragment: lance.LanceFragment) -> _LogFragment:
-    rows = fragment.to_table(columns=["table", "epoch"])
-    ends = pc.min_max(rows["epoch"]).as_py()
-    tables = frozenset(rows["table"].unique().to_pylist())
-    return _LogFragment(fragment, rows.num_rows, ends["min"], ends["max"], tables)
+def _read_log(dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment]) -> Iterator[_LogFragment]:
+    for group in in_groups(fragments, SLICE_ROWS):
+        scanner = dataset.scanner(columns=["table", "epoch"], fragments=group, scan_in_order=True)
+        every = scanner.to_table()
+        at = 0
+        for fragment in group:
+            rows = every.slice(at, fragment.count_rows())
+            at += rows.num_rows
+            ends = pc.min_max(rows["epoch"]).as_py()
+            tables = frozenset(rows["table"].unique().to_pylist())
+            yield _LogFragment(fragment, rows.num_rows, ends["min"], ends["max"], tables)
 
 
 def _kept(slices: Iterator[pa.Table], *, is_oldest: bool) -> Iterator[pa.Table]:

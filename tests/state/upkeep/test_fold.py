@@ -30,6 +30,7 @@ from tests.cases import few
 CLOCK = ManualClock()
 TINY = {
     "state.lance.lance_store.LanceStateStore.fold_sizes": FoldSizes(log_fragments=1, small_rows=2, piece_rows=4),
+    "state.runs.log_rows._ROWS_AT_ONCE": 3,
     "state.runs.piece_writer._INDEXED_ROWS": 2,
     "state.runs.piece_writer.BLOCK_ROWS": 2,
     "state.runs.sources.BLOCK_ROWS": 2,
@@ -38,6 +39,7 @@ TINY = {
     "state.runs.table_reader._LOOKED_UP": 1,
     "state.runs.table_reader._FILES_OF_A_THREAD": 1,
     "state.runs.table_reader.MOST_ROWS": 3,
+    "state.upkeep.fold.SLICE_ROWS": 3,
 }
 KEYS = b"abcdefghijkl"
 
