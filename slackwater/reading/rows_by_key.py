@@ -67,7 +67,7 @@ class RowsByKey:
         """
         with self._reader.errors():
             later = self._later
-        if later is None:
+        if later is None or not later.num_rows:
             return self._reader.table(columns, wanted.condition)
         parts = []
         addresses = later.filter(wanted.contains(later[KEY_COLUMN]))[_ADDRESS].to_pylist()
