@@ -72,7 +72,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
         report, status = run.report(), run.status()
         assert (report.rows, report.quarantined) == (3 * 77, 0)
         assert {name: source.rows_bad for name, source in status.sources.items()} == dict.fromkeys(KINDS, 3)
-        assert "source csv: 3 bad records quarantined; see slackwater quarantine ROOT" in report.notes
+        assert f"source csv: 3 bad records quarantined; see slackwater quarantine {root}" in report.notes
         store = sw.open(root)
         records = store.quarantine()
         assert records["row"].to_pylist() == [3, 4, 39] * 3
