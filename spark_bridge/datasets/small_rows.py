@@ -6,14 +6,12 @@ fragments, and on S3 by requests.  So it is read once, and follows the changes t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from state.tables.lance_layout import with_schema
 
@@ -67,7 +65,7 @@ class SmallRows:
         return self._rows
 
     def rest(self, dataset: lance.LanceDataset, addresses: _Addresses, new: pa.Table) -> pa.Table | None:
-        """The rows that stay when others leave, without addresses, if they are to be written again with those that come.
+        """The rows that stay when others leave, without addresses, if they are to be written with those that come.
 
         So all rows are in one fragment again.  None if that is no cheaper than to delete the others.
 
