@@ -21,9 +21,10 @@ ADDRESS = "_rowaddr"
 _MOST_ROWS = 4_096
 _MOST_BYTES = 256 << 10
 """Of one dataset: hundreds of views have room."""
-_REWRITTEN_BYTES = 32 << 10
-"""So much is written again rather than deleted in several fragments: a file with deletions is written and synced, or
-sent, for each."""
+_MOST_FILE_BYTES = 4 << 20
+"""Of the files that are read to see whether they have so few bytes; some rows in them are deleted."""
+_BYTES_A_DELETION = 16 << 10
+"""A file with deletions of one fragment, which is written and synced, or sent, takes as long as so much more of rows."""
 _FRAGMENT_BITS = 32
 _Addresses = npt.NDArray[np.uint64]
 
@@ -46,12 +47,16 @@ class _Change:
 
 
 class SmallRows:
-    """Holds the rows as of one version; a version that this process has not made by `follow` is read anew."""
+    """Holds the rows as of one version; a version that this process has not made by `follow` is read anew.
+
+    Rows that have turned out to be wide are not read again.
+    """
 
     def __init__(self) -> None:
         self._version = 0
         self._rows: pa.Table | None = None
         self._change: _Change | None = None
+        self._is_wide = False
 
     def read(self, dataset: lance.LanceDataset) -> pa.Table | None:
         """All rows of a dataset with their addresses, in the last column; None if it is not small.
@@ -60,9 +65,11 @@ class SmallRows:
             dataset: at the last version.
         """
         rows = self._known(dataset)
-        if rows is None and self._version != dataset.version:
-            self._version, self._rows = int(dataset.version), _read(dataset)
-        return self._rows
+        if rows is None and not self._is_wide and _may_be_small(dataset):
+            rows = _if_small(dataset.to_table(with_row_address=True))
+            self._is_wide = rows is None
+            self._version, self._rows = int(dataset.version), rows
+        return rows
 
     def rest(self, dataset: lance.LanceDataset, addresses: _Addresses, new: pa.Table) -> pa.Table | None:
         """The rows that stay when others leave, without addresses, if they are to be written with those that come.
@@ -77,10 +84,11 @@ class SmallRows:
         rows = self._known(dataset)
         if rows is None or new.num_rows == 0 or {*new.schema.names} != {*rows.schema.names[:-1]}:
             return None
-        if len(np.unique(addresses >> np.uint64(_FRAGMENT_BITS))) < 2:
+        fragments = len(np.unique(addresses >> np.uint64(_FRAGMENT_BITS)))
+        if fragments < 2:
             return None
         rest = _without(rows, addresses).drop_columns(ADDRESS)
-        return rest if rest.nbytes <= max(_REWRITTEN_BYTES, new.nbytes) else None
+        return rest if rest.nbytes <= max(fragments * _BYTES_A_DELETION, new.nbytes) else None
 
     def follow(self, dataset: lance.LanceDataset, addresses: _Addresses | None, new: pa.Table | None) -> None:
         """The next version has other rows.
@@ -102,16 +110,15 @@ class SmallRows:
         change, version = self._change, int(dataset.version)
         if change is not None and change.version == version:
             self._version, self._rows, self._change = version, _changed(dataset, change), None
-            if self._rows is None:
-                self._version = 0  # they are read anew
         return self._rows if self._version == version else None
 
 
-def _read(dataset: lance.LanceDataset) -> pa.Table | None:
+def _may_be_small(dataset: lance.LanceDataset) -> bool:
     # The values of a nested type may come back in another form than they were written.
     if dataset.count_rows() > _MOST_ROWS or any(map(_is_nested, dataset.schema.types)):
-        return None
-    return _if_small(dataset.to_table(with_row_address=True))
+        return False
+    metadata = (fragment.metadata for fragment in dataset.get_fragments())
+    return sum(file.file_size_bytes or 0 for each in metadata for file in each.files) <= _MOST_FILE_BYTES
 
 
 def _is_nested(kind: pa.DataType) -> bool:

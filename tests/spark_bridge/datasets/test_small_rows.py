@@ -130,7 +130,7 @@ def test_a_dataset_that_grows_leaves_the_memory(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_large_rest_stays_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(small_rows, "_REWRITTEN_BYTES", 0)
+    monkeypatch.setattr(small_rows, "_BYTES_A_DELETION", 0)
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups([*range(100)]))
     for n in range(1, 4):
@@ -143,3 +143,15 @@ def test_nested_values_are_read_from_the_files(tmp_path: Path) -> None:
     table = ViewTable.create(Location(str(tmp_path / "v.lance")), rows)
     assert table._small.read(table._dataset) is None
     assert table.rows_of(pa.array(["b"]), ["parts"]).column("parts").to_pylist() == [None]
+
+
+def test_wide_rows_are_read_from_the_files_and_by_key_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(small_rows, "_MOST_BYTES", 1_000)
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups([*range(100)]))
+    assert table._small.read(table._dataset) is None
+    monkeypatch.setattr(small_rows, "_MOST_BYTES", 1_000_000)
+    assert table._small.read(table._dataset) is None, "each time they would be read for nothing"
+    monkeypatch.setattr(small_rows, "_MOST_FILE_BYTES", 100)
+    again = ViewTable.open(table.location, table.version)
+    assert again._small.read(again._dataset) is None
+    assert not again._small._is_wide
