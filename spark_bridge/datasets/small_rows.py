@@ -24,7 +24,7 @@ _MOST_BYTES = 256 << 10
 _MOST_FILE_BYTES = 4 << 20
 """Of the files that are read to see whether they have so few bytes; some rows in them are deleted."""
 _BYTES_A_DELETION = 16 << 10
-"""A file with deletions of one fragment, which is written and synced, or sent, takes as long as so much more of rows."""
+"""A file with deletions of one fragment, which is written and synced, or sent, takes as long as so many more rows."""
 _FRAGMENT_BITS = 32
 _Addresses = npt.NDArray[np.uint64]
 
