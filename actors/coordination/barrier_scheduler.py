@@ -50,6 +50,7 @@ class BarrierScheduler:
         self._mutations: deque[Mutation] = deque()
         self._in_flight: deque[int] = deque()
         self._last_injection_s = float("-inf")
+        self._active_s: float | None = None
         self._declared = False
         self.stopping = False
         self.closed: frozenset[str] = frozenset()
@@ -72,11 +73,13 @@ class BarrierScheduler:
         """The last epoch whose barrier is sent and that is not over; 0 without one."""
         return self._in_flight[-1] if self._in_flight else 0
 
-    def on_progress(self, progress: Progress, number: int) -> None:
+    def on_progress(self, progress: Progress, number: int, now_s: float) -> None:
         """An actor reports its progress.  Its reports are numbered from 1, and may come out of order."""
         if number <= self._reports.get(progress.actor, number):
             return
         self._reports[progress.actor] = number
+        if self._active_s is None and progress.activity > self._covered[progress.actor]:
+            self._active_s = now_s
         match progress:
             case ListProgress():
                 self._lists[progress.actor] = progress
@@ -89,6 +92,8 @@ class BarrierScheduler:
         self._vanished += report.vanished
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
+            if not self._is_active:
+                self._active_s = None
             if report.last_progress is not None:
                 self._retire(report.last_progress)
 
@@ -142,8 +147,12 @@ class BarrierScheduler:
     @property
     def is_dirty(self) -> bool:
         """True if there is something that no barrier covers yet."""
-        news = self._declared or bool(self._vanished)
-        return news or any(each.activity > self._covered[each.actor] for each in self._latest())
+        return self._declared or bool(self._vanished) or self._is_active
+
+    @property
+    def _is_active(self) -> bool:
+        """True if an actor has done something that no barrier covers yet."""
+        return any(each.activity > self._covered[each.actor] for each in self._latest())
 
     def workload(self, num_fetchers: int, *, is_held_back: bool) -> Workload:
         """The work of the fetch actors.
@@ -188,6 +197,7 @@ class BarrierScheduler:
         self._in_flight.append(pair.prev)
         for each in self._latest():
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
+        self._active_s = None
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         vanished, self._vanished = tuple(self._vanished), []
         return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted, watermarks)
@@ -204,14 +214,16 @@ class BarrierScheduler:
             return float("inf")
         if self._mutations or self._is_full():
             return 0.0
-        elapsed_s = now_s - self._last_injection_s
         held = [each.source for each in self._lists.values() if each.held]
         held_back = bool(held) and any(map(self._list_budget().get, held))
         if not self.is_dirty and not held_back:
             return float("inf")
         soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
-        interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
-        return max(0.0, interval_s - elapsed_s)
+        if soon:
+            return max(0.0, self._last_injection_s + self._settings.idle_interval_s - now_s)
+        # Counted from the first file: after a pause the barrier would come before the rows of that file.
+        since_s = self._last_injection_s if self._active_s is None else self._active_s
+        return max(0.0, since_s + self._settings.interval_s - now_s)
 
     def _latest(self) -> tuple[Progress, ...]:
         return (*self._lists.values(), *self._fetchers.values())

@@ -25,8 +25,8 @@ FETCH = FetchProgress("fetch-0")
 _numbers = itertools.count(1)
 
 
-def tell(made: BarrierScheduler, progress: Progress) -> None:
-    made.on_progress(progress, next(_numbers))
+def tell(made: BarrierScheduler, progress: Progress, now_s: float = 0.0) -> None:
+    made.on_progress(progress, next(_numbers), now_s)
 
 
 def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierScheduler:
@@ -65,6 +65,36 @@ def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
     assert barrier is not None and barrier.epoch == EpochPair(10, 11)
 
 
+def test_a_file_after_a_pause_is_committed_with_its_rows() -> None:
+    made = scheduler()
+    tell(made, replace(LIST, activity=1, sent=1), 50.0)
+    assert made.wait_s(50.25) == 0.75, "it is not read yet"
+    tell(made, reading(1), 50.25)
+    assert made.next_barrier(50.5, 11) is None
+    tell(made, reading(3, waiting=0), 50.5)
+    assert made.next_barrier(50.5, 11) is not None
+
+
+def test_a_long_file_after_a_pause_is_committed_after_the_interval() -> None:
+    made = scheduler()
+    tell(made, replace(LIST, activity=1, sent=1), 50.0)
+    tell(made, reading(1), 50.25)
+    assert made.next_barrier(51.0, 11) is not None
+    tell(made, reading(2), 51.5)
+    assert made.wait_s(51.5) == 1.0
+
+
+def test_the_interval_begins_anew_after_activity_that_a_barrier_has_covered() -> None:
+    made = scheduler()
+    tell(made, reading(1))
+    assert made.next_barrier(1.0, 11) is not None
+    tell(made, reading(2), 1.25)
+    made.on_collect(CollectReport("fetch-0", 10, activity=2))
+    assert made.wait_s(40.0) == float("inf")
+    tell(made, reading(3), 50.0)
+    assert made.wait_s(50.0) == 1.0
+
+
 def test_when_everything_is_read_the_epoch_ends_soon() -> None:
     made = scheduler()
     tell(made, replace(LIST, activity=1, sent=1))
@@ -94,8 +124,8 @@ def test_what_a_barrier_covers_is_not_committed_again() -> None:
 
 def test_an_old_report_does_not_undo_a_newer_one() -> None:
     made = scheduler()
-    made.on_progress(reading(3, waiting=0), 2)
-    made.on_progress(reading(3, waiting=1), 1)
+    made.on_progress(reading(3, waiting=0), 2, 0.0)
+    made.on_progress(reading(3, waiting=1), 1, 0.0)
     assert not any(each.backlog for each in made.fetchers)
 
 
