@@ -99,7 +99,7 @@ class SmallRows:
             new: the rows that come; None if they are not in this process.
         """
         rows, self._change = self._known(dataset), None
-        if rows is None or new is None:
+        if rows is None or new is None or new.num_rows > _MOST_ROWS:
             return
         before = frozenset(each.fragment_id for each in dataset.get_fragments())
         kept = rows.slice(0, 0) if addresses is None else _without(rows, addresses)
@@ -135,13 +135,14 @@ def _without(rows: pa.Table, addresses: _Addresses) -> pa.Table:
 
 
 def _changed(dataset: lance.LanceDataset, change: _Change) -> pa.Table | None:
-    """The rows after a change; None if they are too many, or not all are known."""
+    """The rows after a change; None if they are too many, or not those of the dataset."""
     fragments = [each for each in dataset.get_fragments() if each.fragment_id not in change.before]
     addresses = _addresses({each.fragment_id: int(each.physical_rows) for each in fragments})
     if len(addresses) != change.new.num_rows or {*change.new.schema.names} != {*change.kept.schema.names[:-1]}:
         return None
     new = change.new.select(change.kept.schema.names[:-1]).append_column(ADDRESS, pa.array(addresses))
-    return _if_small(pa.concat_tables([change.kept, with_schema(new, change.kept.schema)]))
+    rows = pa.concat_tables([change.kept, with_schema(new, change.kept.schema)])
+    return _if_small(rows) if rows.num_rows == dataset.count_rows() else None
 
 
 def _addresses(rows: dict[int, int]) -> _Addresses:

@@ -310,7 +310,7 @@ class ViewTable:
 
     def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, and their addresses."""
-        small = self._small.read(self._dataset)
+        small = self._small.read(self._dataset) if len(keys) else None
         if small is None:
             return look_up(self._dataset, self._by, keys, columns)
         return small.filter(pc.is_in(small.column(self._by), value_set=keys)).select([*columns, ADDRESS])
