@@ -14,9 +14,15 @@ from actors.settings import BarrierSettings
 from state.epoch import EpochPair
 from state.errors import ProtocolError
 
+_PATIENT_BARRIERS = 16
+"""So many barriers wait for files to be read after one that came too early."""
+
 
 class BarrierScheduler:
     """Decides on the next barrier: its time and its load.
+
+    A barrier takes some time to the fetch actors.  So the one for the first files after a pause is sent when they are
+    found: small ones are read when it comes.  If they are not, the next barriers wait.
 
     The `activity` of an actor counts everything it ever did.  Activity beyond that of the last barrier is something to
     commit.  Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that
@@ -51,6 +57,8 @@ class BarrierScheduler:
         self._in_flight: deque[int] = deque()
         self._last_injection_s = float("-inf")
         self._active_s: float | None = None
+        self._ahead: int | None = None
+        self._patience = 0
         self._declared = False
         self.stopping = False
         self.closed: frozenset[str] = frozenset()
@@ -122,6 +130,8 @@ class BarrierScheduler:
         oldest = self._in_flight.popleft()
         if oldest != epoch:
             raise ProtocolError(f"epoch {epoch} is over before epoch {oldest}")
+        if epoch == self._ahead and (self._is_active or not self.is_quiet):
+            self._patience = _PATIENT_BARRIERS
 
     def request(self, mutation: Mutation) -> None:
         """Puts a mutation on the next barrier."""
@@ -193,6 +203,8 @@ class BarrierScheduler:
             self._mutations.popleft()
         self.stopping = isinstance(mutation, Stop)
         pair = EpochPair(prev=self._epoch, curr=epoch)
+        self._ahead = pair.prev if self._goes_ahead and not self.is_quiet else None
+        self._patience = max(0, self._patience - 1)
         self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
         self._in_flight.append(pair.prev)
         for each in self._latest():
@@ -218,12 +230,17 @@ class BarrierScheduler:
         held_back = bool(held) and any(map(self._list_budget().get, held))
         if not self.is_dirty and not held_back:
             return float("inf")
-        soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
+        soon = held_back or self._goes_ahead or (self.is_quiet and len(self._in_flight) <= 1)
         if soon:
             return max(0.0, self._last_injection_s + self._settings.idle_interval_s - now_s)
-        # Counted from the first file: after a pause the barrier would come before the rows of that file.
+        # Counted from the first file: after a pause the interval would be over before its rows come.
         since_s = self._last_injection_s if self._active_s is None else self._active_s
         return max(0.0, since_s + self._settings.interval_s - now_s)
+
+    @property
+    def _goes_ahead(self) -> bool:
+        """True if a barrier need not wait for the files that are being read."""
+        return not self._patience and not self._in_flight
 
     def _latest(self) -> tuple[Progress, ...]:
         return (*self._lists.values(), *self._fetchers.values())

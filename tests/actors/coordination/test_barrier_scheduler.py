@@ -45,6 +45,26 @@ def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierSc
     return made
 
 
+def patient() -> BarrierScheduler:
+    """One whose last barrier came before a file was read; it was injected at the time 0."""
+    made = BarrierScheduler(
+        settings=BarrierSettings(interval_s=1.0, idle_interval_s=0.1, max_epoch_bytes=1_000),
+        max_files_waiting=100,
+        committed=4,
+        lists={"list-s": "s"},
+        fetchers=["fetch-0"],
+    )
+    assert made.next_barrier(-1.0, 5) is not None
+    made.on_epoch_over(4)
+    tell(made, replace(LIST, activity=1, sent=1), 0.0)
+    assert made.next_barrier(0.0, 10) is not None
+    tell(made, reading(1, waiting=0), 0.0)
+    made.on_epoch_over(5)
+    made.on_collect(CollectReport("fetch-0", 10, activity=1))
+    assert made.wait_s(0.0) == float("inf")
+    return made
+
+
 def reading(activity: int, waiting: int = 1, received: int = 1, unsealed_bytes: int = 0) -> FetchProgress:
     return FetchProgress("fetch-0", activity, received, unsealed_bytes, sources={"s": SourceProgress(waiting=waiting)})
 
@@ -56,9 +76,9 @@ def test_nothing_to_commit_makes_no_barrier() -> None:
 
 
 def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
-    made = scheduler()
-    tell(made, replace(LIST, activity=1, sent=1))
-    tell(made, reading(1))
+    made = patient()
+    tell(made, replace(LIST, activity=2, sent=2))
+    tell(made, reading(2))
     assert made.wait_s(0.4) == 0.6
     assert made.next_barrier(0.9, 11) is None
     barrier = made.next_barrier(1.0, 11)
@@ -66,32 +86,57 @@ def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
 
 
 def test_a_file_after_a_pause_is_committed_with_its_rows() -> None:
-    made = scheduler()
-    tell(made, replace(LIST, activity=1, sent=1), 50.0)
+    made = patient()
+    tell(made, replace(LIST, activity=2, sent=2), 50.0)
     assert made.wait_s(50.25) == 0.75, "it is not read yet"
-    tell(made, reading(1), 50.25)
+    tell(made, reading(2), 50.25)
     assert made.next_barrier(50.5, 11) is None
-    tell(made, reading(3, waiting=0), 50.5)
+    tell(made, reading(3, waiting=0, received=2), 50.5)
     assert made.next_barrier(50.5, 11) is not None
 
 
-def test_a_long_file_after_a_pause_is_committed_after_the_interval() -> None:
+def test_the_barrier_of_a_first_file_does_not_wait_for_its_rows() -> None:
     made = scheduler()
     tell(made, replace(LIST, activity=1, sent=1), 50.0)
-    tell(made, reading(1), 50.25)
+    assert made.next_barrier(50.0, 11) is not None
+    tell(made, reading(3, waiting=0), 50.125)
+    made.on_collect(CollectReport("fetch-0", 10, activity=3))
+    made.on_epoch_over(10)
+    tell(made, replace(LIST, activity=2, sent=2), 50.25)
+    assert made.next_barrier(50.25, 12) is not None, "the rows were in that epoch"
+
+
+def test_after_a_barrier_that_came_too_early_some_wait_for_the_rows() -> None:
+    made, ahead = patient(), list[int]()
+    for number in range(2, 40):
+        now_s = 10.0 * number
+        tell(made, replace(LIST, activity=number, sent=number), now_s)
+        if made.next_barrier(now_s, 2 * number + 10) is not None:
+            ahead.append(number)
+            made.on_epoch_over(made.last_in_flight)
+        tell(made, reading(number, waiting=0, received=number), now_s + 0.5)
+        assert made.next_barrier(now_s + 0.5, 2 * number + 11) is not None
+        made.on_epoch_over(made.last_in_flight)
+    assert ahead == [18, 34]
+
+
+def test_a_long_file_after_a_pause_is_committed_after_the_interval() -> None:
+    made = patient()
+    tell(made, replace(LIST, activity=2, sent=2), 50.0)
+    tell(made, reading(2), 50.25)
     assert made.next_barrier(51.0, 11) is not None
-    tell(made, reading(2), 51.5)
+    tell(made, reading(3), 51.5)
     assert made.wait_s(51.5) == 1.0
 
 
 def test_the_interval_begins_anew_after_activity_that_a_barrier_has_covered() -> None:
-    made = scheduler()
-    tell(made, reading(1))
+    made = patient()
+    tell(made, reading(2))
     assert made.next_barrier(1.0, 11) is not None
-    tell(made, reading(2), 1.25)
-    made.on_collect(CollectReport("fetch-0", 10, activity=2))
+    tell(made, reading(3), 1.25)
+    made.on_collect(CollectReport("fetch-0", 10, activity=3))
     assert made.wait_s(40.0) == float("inf")
-    tell(made, reading(3), 50.0)
+    tell(made, reading(4), 50.0)
     assert made.wait_s(50.0) == 1.0
 
 
@@ -103,9 +148,9 @@ def test_when_everything_is_read_the_epoch_ends_soon() -> None:
 
 
 def test_a_file_on_its_way_to_the_fetch_actor_is_not_read() -> None:
-    made = scheduler()
-    tell(made, replace(LIST, activity=2, sent=2))
-    tell(made, reading(3, waiting=0, received=1))
+    made = patient()
+    tell(made, replace(LIST, activity=3, sent=3))
+    tell(made, reading(4, waiting=0, received=2))
     assert not made.is_quiet
     assert made.next_barrier(0.1, 11) is None
 
