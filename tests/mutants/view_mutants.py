@@ -1012,6 +1012,12 @@ VIEW_MUTANTS = (
         shown_by="tests/actors/coordination/test_barrier_scheduler.py",
     ),
     Mutant(
+        "barriers go ahead of rows although they came too early",
+        "actors/coordination/barrier_scheduler.py",
+        (("self._patience = _PATIENT_BARRIERS", "pass"),),
+        shown_by="tests/actors/coordination/test_barrier_scheduler.py",
+    ),
+    Mutant(
         "rows that go to another view are opened as they were recorded",
         "spark_bridge/views/incremental_views.py",
         (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),
