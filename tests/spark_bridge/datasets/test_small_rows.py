@@ -14,6 +14,7 @@ import pytest
 from spark_bridge.datasets import small_rows
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, look_up
+from state.errors import CommitRefusedError
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 
@@ -114,6 +115,17 @@ def test_changes_of_several_fragments_are_written_with_the_rest(tmp_path: Path) 
         fragments = lance.dataset(location.lance_uri).get_fragments()
         assert len(fragments) == (2 if n % 2 else 1)
         assert sum(each.num_deletions for each in fragments) <= 50
+
+
+def test_rows_that_stay_are_not_written_over_another_commit(tmp_path: Path) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    table = ViewTable.create(location, groups([*range(100)]))
+    table.upsert(groups([1, 2], n=1))
+    ViewTable.open(location, table.version).append(groups([100]))
+    table.rows_of(keys([2, 3]), COLUMNS)
+    with pytest.raises(CommitRefusedError):
+        table.upsert(groups([2, 3], n=2))
+    assert lance.dataset(location.lance_uri).count_rows() == 101
 
 
 @pytest.mark.parametrize("bound", ["_MOST_ROWS", "_MOST_BYTES"])
