@@ -243,6 +243,15 @@ def test_a_mutation_asked_for_before_the_start_waits_for_the_initial_barrier() -
     assert second is not None and second.is_stop
 
 
+def test_a_pause_asked_for_before_the_start_is_on_the_initial_barrier() -> None:
+    made = BarrierScheduler(
+        settings=BarrierSettings(), max_files_waiting=1, committed=0, lists={"list-s": "s"}, fetchers=["fetch-0"]
+    )
+    made.request(Pause())
+    first = made.next_barrier(0.0, 1)
+    assert first is not None and first.mutation == Pause() and first.kind is BarrierKind.INITIAL
+
+
 def test_a_closed_source_gets_no_budget_and_makes_no_barrier() -> None:
     made = scheduler()
     made.closed = frozenset({"s"})
