@@ -14,15 +14,9 @@ from actors.settings import BarrierSettings
 from state.epoch import EpochPair
 from state.errors import ProtocolError
 
-_PATIENT_BARRIERS = 16
-"""So many barriers wait for files to be read after one that came too early."""
-
 
 class BarrierScheduler:
     """Decides on the next barrier: its time and its load.
-
-    A barrier takes some time to the fetch actors.  So the one for the first files after a pause is sent when they are
-    found: small ones are read when it comes.  If they are not, the next barriers wait.
 
     The `activity` of an actor counts everything it ever did.  Activity beyond that of the last barrier is something to
     commit.  Fetch actors that have left are kept as one, `retired`, as their counts stay in the totals.  Sources that
@@ -56,9 +50,6 @@ class BarrierScheduler:
         self._mutations: deque[Mutation] = deque()
         self._in_flight: deque[int] = deque()
         self._last_injection_s = float("-inf")
-        self._active_s: float | None = None
-        self._ahead: int | None = None
-        self._patience = 0
         self._declared = False
         self.stopping = False
         self.closed: frozenset[str] = frozenset()
@@ -81,13 +72,11 @@ class BarrierScheduler:
         """The last epoch whose barrier is sent and that is not over; 0 without one."""
         return self._in_flight[-1] if self._in_flight else 0
 
-    def on_progress(self, progress: Progress, number: int, now_s: float) -> None:
+    def on_progress(self, progress: Progress, number: int) -> None:
         """An actor reports its progress.  Its reports are numbered from 1, and may come out of order."""
         if number <= self._reports.get(progress.actor, number):
             return
         self._reports[progress.actor] = number
-        if self._active_s is None and progress.activity > self._covered[progress.actor]:
-            self._active_s = now_s
         match progress:
             case ListProgress():
                 self._lists[progress.actor] = progress
@@ -100,8 +89,6 @@ class BarrierScheduler:
         self._vanished += report.vanished
         if report.actor in self._covered:
             self._covered[report.actor] = max(self._covered[report.actor], report.activity)
-            if not self._is_active:
-                self._active_s = None
             if report.last_progress is not None:
                 self._retire(report.last_progress)
 
@@ -130,8 +117,6 @@ class BarrierScheduler:
         oldest = self._in_flight.popleft()
         if oldest != epoch:
             raise ProtocolError(f"epoch {epoch} is over before epoch {oldest}")
-        if epoch == self._ahead and (self._is_active or not self.is_quiet):
-            self._patience = _PATIENT_BARRIERS
 
     def request(self, mutation: Mutation) -> None:
         """Puts a mutation on the next barrier."""
@@ -157,12 +142,8 @@ class BarrierScheduler:
     @property
     def is_dirty(self) -> bool:
         """True if there is something that no barrier covers yet."""
-        return self._declared or bool(self._vanished) or self._is_active
-
-    @property
-    def _is_active(self) -> bool:
-        """True if an actor has done something that no barrier covers yet."""
-        return any(each.activity > self._covered[each.actor] for each in self._latest())
+        news = self._declared or bool(self._vanished)
+        return news or any(each.activity > self._covered[each.actor] for each in self._latest())
 
     def workload(self, num_fetchers: int, *, is_held_back: bool) -> Workload:
         """The work of the fetch actors.
@@ -203,13 +184,10 @@ class BarrierScheduler:
             self._mutations.popleft()
         self.stopping = isinstance(mutation, Stop)
         pair = EpochPair(prev=self._epoch, curr=epoch)
-        self._ahead = pair.prev if self._goes_ahead and not self.is_quiet else None
-        self._patience = max(0, self._patience - 1)
         self._epoch, self._last_injection_s, self._declared = epoch, now_s, self._declared and initial
         self._in_flight.append(pair.prev)
         for each in self._latest():
             self._covered[each.actor] = max(self._covered[each.actor], each.activity)
-        self._active_s = None
         kind = BarrierKind.INITIAL if initial else BarrierKind.CHECKPOINT
         vanished, self._vanished = tuple(self._vanished), []
         return Barrier(pair, kind, mutation, self._list_budget(), self._backlog(), vanished, admitted, watermarks)
@@ -226,21 +204,14 @@ class BarrierScheduler:
             return float("inf")
         if self._mutations or self._is_full():
             return 0.0
+        elapsed_s = now_s - self._last_injection_s
         held = [each.source for each in self._lists.values() if each.held]
         held_back = bool(held) and any(map(self._list_budget().get, held))
         if not self.is_dirty and not held_back:
             return float("inf")
-        soon = held_back or self._goes_ahead or (self.is_quiet and len(self._in_flight) <= 1)
-        if soon:
-            return max(0.0, self._last_injection_s + self._settings.idle_interval_s - now_s)
-        # Counted from the first file: after a pause the interval would be over before its rows come.
-        since_s = self._last_injection_s if self._active_s is None else self._active_s
-        return max(0.0, since_s + self._settings.interval_s - now_s)
-
-    @property
-    def _goes_ahead(self) -> bool:
-        """True if a barrier need not wait for the files that are being read."""
-        return not self._patience and not self._in_flight
+        soon = held_back or (self.is_quiet and len(self._in_flight) <= 1)
+        interval_s = self._settings.idle_interval_s if soon else self._settings.interval_s
+        return max(0.0, interval_s - elapsed_s)
 
     def _latest(self) -> tuple[Progress, ...]:
         return (*self._lists.values(), *self._fetchers.values())

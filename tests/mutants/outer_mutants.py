@@ -335,7 +335,8 @@ OUTER_MUTANTS = (
         "the first barrier of an attempt does not carry the pause",
         "actors/coordination/barrier_scheduler.py",
         (("None if initial and not isinstance(due, FlowCommand) else due", "None if initial else due"),),
-        shown_by="tests/actors/coordination/test_barrier_scheduler.py",
+        among="'paused' in repr(scenario.story)",
+        start=2458,
     ),
     Mutant(
         "a changed file ends no run",

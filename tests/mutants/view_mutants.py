@@ -1001,23 +1001,6 @@ VIEW_MUTANTS = (
         shown_by="tests/spark_bridge/datasets/test_small_rows.py",
     ),
     Mutant(
-        "the interval of barriers begins with the last barrier, however long ago",
-        "actors/coordination/barrier_scheduler.py",
-        (
-            (
-                "since_s = self._last_injection_s if self._active_s is None else self._active_s",
-                "since_s = self._last_injection_s",
-            ),
-        ),
-        shown_by="tests/actors/coordination/test_barrier_scheduler.py",
-    ),
-    Mutant(
-        "barriers go ahead of rows although they came too early",
-        "actors/coordination/barrier_scheduler.py",
-        (("self._patience = _PATIENT_BARRIERS", "pass"),),
-        shown_by="tests/actors/coordination/test_barrier_scheduler.py",
-    ),
-    Mutant(
         "rows that go to another view are opened as they were recorded",
         "spark_bridge/views/incremental_views.py",
         (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),

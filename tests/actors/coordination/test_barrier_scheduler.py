@@ -25,8 +25,8 @@ FETCH = FetchProgress("fetch-0")
 _numbers = itertools.count(1)
 
 
-def tell(made: BarrierScheduler, progress: Progress, now_s: float = 0.0) -> None:
-    made.on_progress(progress, next(_numbers), now_s)
+def tell(made: BarrierScheduler, progress: Progress) -> None:
+    made.on_progress(progress, next(_numbers))
 
 
 def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierScheduler:
@@ -45,26 +45,6 @@ def scheduler(max_files_waiting: int = 100, max_in_flight: int = 4) -> BarrierSc
     return made
 
 
-def patient() -> BarrierScheduler:
-    """One whose last barrier came before a file was read; it was injected at the time 0."""
-    made = BarrierScheduler(
-        settings=BarrierSettings(interval_s=1.0, idle_interval_s=0.1, max_epoch_bytes=1_000),
-        max_files_waiting=100,
-        committed=4,
-        lists={"list-s": "s"},
-        fetchers=["fetch-0"],
-    )
-    assert made.next_barrier(-1.0, 5) is not None
-    made.on_epoch_over(4)
-    tell(made, replace(LIST, activity=1, sent=1), 0.0)
-    assert made.next_barrier(0.0, 10) is not None
-    tell(made, reading(1, waiting=0), 0.0)
-    made.on_epoch_over(5)
-    made.on_collect(CollectReport("fetch-0", 10, activity=1))
-    assert made.wait_s(0.0) == float("inf")
-    return made
-
-
 def reading(activity: int, waiting: int = 1, received: int = 1, unsealed_bytes: int = 0) -> FetchProgress:
     return FetchProgress("fetch-0", activity, received, unsealed_bytes, sources={"s": SourceProgress(waiting=waiting)})
 
@@ -76,68 +56,13 @@ def test_nothing_to_commit_makes_no_barrier() -> None:
 
 
 def test_while_files_are_being_read_an_epoch_lasts_the_interval() -> None:
-    made = patient()
-    tell(made, replace(LIST, activity=2, sent=2))
-    tell(made, reading(2))
+    made = scheduler()
+    tell(made, replace(LIST, activity=1, sent=1))
+    tell(made, reading(1))
     assert made.wait_s(0.4) == 0.6
     assert made.next_barrier(0.9, 11) is None
     barrier = made.next_barrier(1.0, 11)
     assert barrier is not None and barrier.epoch == EpochPair(10, 11)
-
-
-def test_a_file_after_a_pause_is_committed_with_its_rows() -> None:
-    made = patient()
-    tell(made, replace(LIST, activity=2, sent=2), 50.0)
-    assert made.wait_s(50.25) == 0.75, "it is not read yet"
-    tell(made, reading(2), 50.25)
-    assert made.next_barrier(50.5, 11) is None
-    tell(made, reading(3, waiting=0, received=2), 50.5)
-    assert made.next_barrier(50.5, 11) is not None
-
-
-def test_the_barrier_of_a_first_file_does_not_wait_for_its_rows() -> None:
-    made = scheduler()
-    tell(made, replace(LIST, activity=1, sent=1), 50.0)
-    assert made.next_barrier(50.0, 11) is not None
-    tell(made, reading(3, waiting=0), 50.125)
-    made.on_collect(CollectReport("fetch-0", 10, activity=3))
-    made.on_epoch_over(10)
-    tell(made, replace(LIST, activity=2, sent=2), 50.25)
-    assert made.next_barrier(50.25, 12) is not None, "the rows were in that epoch"
-
-
-def test_after_a_barrier_that_came_too_early_some_wait_for_the_rows() -> None:
-    made, ahead = patient(), list[int]()
-    for number in range(2, 40):
-        now_s = 10.0 * number
-        tell(made, replace(LIST, activity=number, sent=number), now_s)
-        if made.next_barrier(now_s, 2 * number + 10) is not None:
-            ahead.append(number)
-            made.on_epoch_over(made.last_in_flight)
-        tell(made, reading(number, waiting=0, received=number), now_s + 0.5)
-        assert made.next_barrier(now_s + 0.5, 2 * number + 11) is not None
-        made.on_epoch_over(made.last_in_flight)
-    assert ahead == [18, 34]
-
-
-def test_a_long_file_after_a_pause_is_committed_after_the_interval() -> None:
-    made = patient()
-    tell(made, replace(LIST, activity=2, sent=2), 50.0)
-    tell(made, reading(2), 50.25)
-    assert made.next_barrier(51.0, 11) is not None
-    tell(made, reading(3), 51.5)
-    assert made.wait_s(51.5) == 1.0
-
-
-def test_the_interval_begins_anew_after_activity_that_a_barrier_has_covered() -> None:
-    made = patient()
-    tell(made, reading(2))
-    assert made.next_barrier(1.0, 11) is not None
-    tell(made, reading(3), 1.25)
-    made.on_collect(CollectReport("fetch-0", 10, activity=3))
-    assert made.wait_s(40.0) == float("inf")
-    tell(made, reading(4), 50.0)
-    assert made.wait_s(50.0) == 1.0
 
 
 def test_when_everything_is_read_the_epoch_ends_soon() -> None:
@@ -148,9 +73,9 @@ def test_when_everything_is_read_the_epoch_ends_soon() -> None:
 
 
 def test_a_file_on_its_way_to_the_fetch_actor_is_not_read() -> None:
-    made = patient()
-    tell(made, replace(LIST, activity=3, sent=3))
-    tell(made, reading(4, waiting=0, received=2))
+    made = scheduler()
+    tell(made, replace(LIST, activity=2, sent=2))
+    tell(made, reading(3, waiting=0, received=1))
     assert not made.is_quiet
     assert made.next_barrier(0.1, 11) is None
 
@@ -169,8 +94,8 @@ def test_what_a_barrier_covers_is_not_committed_again() -> None:
 
 def test_an_old_report_does_not_undo_a_newer_one() -> None:
     made = scheduler()
-    made.on_progress(reading(3, waiting=0), 2, 0.0)
-    made.on_progress(reading(3, waiting=1), 1, 0.0)
+    made.on_progress(reading(3, waiting=0), 2)
+    made.on_progress(reading(3, waiting=1), 1)
     assert not any(each.backlog for each in made.fetchers)
 
 
@@ -241,15 +166,6 @@ def test_a_mutation_asked_for_before_the_start_waits_for_the_initial_barrier() -
     first, second = made.next_barrier(0.0, 1), made.next_barrier(0.0, 2)
     assert first is not None and first.mutation is None and first.kind is BarrierKind.INITIAL
     assert second is not None and second.is_stop
-
-
-def test_a_pause_asked_for_before_the_start_is_on_the_initial_barrier() -> None:
-    made = BarrierScheduler(
-        settings=BarrierSettings(), max_files_waiting=1, committed=0, lists={"list-s": "s"}, fetchers=["fetch-0"]
-    )
-    made.request(Pause())
-    first = made.next_barrier(0.0, 1)
-    assert first is not None and first.mutation == Pause() and first.kind is BarrierKind.INITIAL
 
 
 def test_a_closed_source_gets_no_budget_and_makes_no_barrier() -> None:
