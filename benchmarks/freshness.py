@@ -92,7 +92,7 @@ def measure(options: argparse.Namespace) -> Result:
             f"{name}: {which}",
             (Number(value, "s"),),
             ratio=None if name == OURS else value / cuts[OURS][which],
-            target={"p50": Target(0.3, "s"), "p95": Target(0.7, "s")}.get(which) if name == OURS else None,
+            target={"p50": Target(0.25, "s"), "p95": Target(0.4, "s")}.get(which) if name == OURS else None,
         )
         for name, each in cuts.items()
         for which, value in each.items()

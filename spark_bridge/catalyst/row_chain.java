@@ -38,6 +38,9 @@ public final class RowChain {
     /** Numbers of tasks that no job has. */
     private static final AtomicLong TASKS = new AtomicLong(1L << 48);
 
+    /** For so few rows Spark's operators need no compiled projections of their own: code takes a millisecond each. */
+    private static final int INTERPRETED_ROWS = 4096;
+
     private static final long MAX_BATCH_ROWS = 1L << 20;
     private static final long MAX_BATCH_BYTES = 64L << 20;
 
@@ -88,8 +91,12 @@ public final class RowChain {
         SparkEnv spark = SparkEnv.get();
         long number = TASKS.getAndIncrement();
         TaskMemoryManager memory = new TaskMemoryManager(spark.memoryManager(), number);
+        Properties properties = new Properties();
+        if (copies.size() <= INTERPRETED_ROWS) {
+            properties.setProperty("spark.sql.codegen.factoryMode", "NO_CODEGEN");
+        }
         TaskContextImpl context = new TaskContextImpl(
-            0, 0, 0, number, 0, 1, memory, new Properties(), null, TaskMetrics.empty(), 1,
+            0, 0, 0, number, 0, 1, memory, properties, null, TaskMetrics.empty(), 1,
             Map$.MODULE$.empty());
         spark.blockManager().registerTask(number); // it may read a broadcast
         TaskContext$.MODULE$.setTaskContext(context);

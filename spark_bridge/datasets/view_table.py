@@ -17,6 +17,7 @@ from lance.fragment import write_fragments
 
 from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
+from spark_bridge.datasets.small_rows import ADDRESS, SmallRows
 from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError
 from state.lance.dataset_files import DatasetFiles
@@ -25,6 +26,7 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.epoch_trace import WorkCost
 from state.tables.group_key import KEY_COLUMN
+from state.tables.lance_layout import with_schema
 from state.tables.stored_rows import HASH_FIELD, JOIN_FIELD, ORIGIN_FIELD
 from state.upkeep.fold_plan import due_runs, newest_to_merge
 
@@ -46,7 +48,6 @@ _SCAN_FROM_SHARE_OF_PART = 0.01
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _PART_ROWS = 50_000
-_ADDRESS = "_rowaddr"
 _KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name)
 
 
@@ -110,6 +111,7 @@ class ViewTable:
         self._commits = 0
         self._deletions = RowDeletions(location)
         self._files = DatasetFiles(location)
+        self._small = SmallRows()
         self._found: _Found | None = None
         self._keys = [name for name in _KEYS if name in dataset.schema.names]
         self._indexed = bool(self._keys) and self._indices().keys() >= {*self._keys}
@@ -196,6 +198,7 @@ class ViewTable:
     def append(self, rows: NewRows) -> None:
         """Appends rows; none make no new version."""
         if has_rows(rows):
+            self._follow(np.empty(0, np.uint64), rows)
             self._commit(
                 lambda dataset: Transaction(dataset.version, LanceOperation.Append(self._staged(dataset, rows))), rows
             )
@@ -223,9 +226,15 @@ class ViewTable:
     def replace(self, rows: NewRows) -> None:
         """Replaces all rows."""
         before = [fragment.fragment_id for fragment in self._dataset.get_fragments()]
-        # Lance would not refuse an Overwrite after a commit of another process.
-        update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=self.staged(rows))
-        self._commit(lambda dataset: Transaction(dataset.version, update), update.new_fragments)
+
+        def update(dataset: lance.LanceDataset) -> Transaction:
+            new = self._staged(dataset, rows)
+            # Lance would not refuse an Overwrite after a commit of another process.
+            update = LanceOperation.Update(removed_fragment_ids=before, new_fragments=new)
+            return Transaction(dataset.version, update)
+
+        self._follow(None, rows)
+        self._commit(update, rows)
 
     def exchange(self, keys: pa.Array, rows: NewRows) -> None:
         """Makes the dataset hold, of the rows with these keys, exactly the given ones; no change makes no new version.
@@ -252,7 +261,7 @@ class ViewTable:
             found = [self._dataset.to_table(columns=[], filter=each, with_row_address=True) for each in conditions]
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
-        addresses = np.concatenate([np.empty(0, np.uint64), *(each.column(_ADDRESS).to_numpy() for each in found)])
+        addresses = np.concatenate([np.empty(0, np.uint64), *(each.column(ADDRESS).to_numpy() for each in found)])
         if len(addresses):
             self._update(np.unique(addresses), rows)
         else:
@@ -280,9 +289,9 @@ class ViewTable:
         wanted = [self._by, *[column for column in columns if column != self._by]]
         rows = self._look_up(keys, wanted)
         count(WorkCost(found=rows.num_rows))
-        addresses = rows.column(_ADDRESS).to_numpy()
+        addresses = rows.column(ADDRESS).to_numpy()
         self._found = _Found(self._dataset.version, keys, addresses)
-        return rows.drop_columns(_ADDRESS)
+        return rows.drop_columns(ADDRESS)
 
     def count_of(self, keys: pa.Array) -> int:
         """The number of the stored rows with these keys, which are not read; `exchange` of these keys is cheap next."""
@@ -296,12 +305,15 @@ class ViewTable:
         rows = self._dataset.to_table(filter=condition, with_row_address=True)
         count(WorkCost(found=rows.num_rows))
         if rows.num_rows:
-            self._update(rows.column(_ADDRESS).to_numpy(), [])
-        return rows.drop_columns(_ADDRESS)
+            self._update(rows.column(ADDRESS).to_numpy(), [])
+        return rows.drop_columns(ADDRESS)
 
     def _look_up(self, keys: pa.Array, columns: list[str]) -> pa.Table:
         """The stored rows with these keys, and their addresses."""
-        return look_up(self._dataset, self._by, keys, columns)
+        small = self._small.read(self._dataset) if len(keys) else None
+        if small is None:
+            return look_up(self._dataset, self._by, keys, columns)
+        return small.filter(pc.is_in(small.column(self._by), value_set=keys)).select([*columns, ADDRESS])
 
     def _addresses(self, keys: pa.Array) -> npt.NDArray[np.uint64]:
         """The addresses of the stored rows with these keys."""
@@ -310,7 +322,7 @@ class ViewTable:
         found = self._found
         if found is not None and found.version == self._dataset.version and found.keys.equals(keys):
             return found.addresses
-        addresses: npt.NDArray[np.uint64] = self._look_up(keys, []).column(_ADDRESS).to_numpy()
+        addresses: npt.NDArray[np.uint64] = self._look_up(keys, []).column(ADDRESS).to_numpy()
         return addresses
 
     def staged(self, rows: NewRows) -> list[FragmentMetadata]:
@@ -327,6 +339,11 @@ class ViewTable:
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: NewRows) -> None:
         """Deletes the rows at these addresses and appends others, in one version."""
+        rest = self._small.rest(self._dataset, addresses, rows) if isinstance(rows, pa.Table) else None
+        if rest is not None:
+            assert isinstance(rows, pa.Table), "there is a rest"
+            self.replace(pa.concat_tables([rest, with_schema(rows.select(rest.schema.names), rest.schema)]))
+            return
 
         def update(dataset: lance.LanceDataset) -> Transaction:
             transaction = Transaction(dataset.version, LanceOperation.Update())
@@ -338,7 +355,13 @@ class ViewTable:
             update = LanceOperation.Update(removed_fragment_ids=removed, updated_fragments=changed, new_fragments=new)
             return replace(transaction, operation=update)
 
+        self._follow(addresses, rows)
         self._commit(update, rows)
+
+    def _follow(self, addresses: npt.NDArray[np.uint64] | None, rows: NewRows) -> None:
+        """Notes a change before its commit, see `SmallRows.follow`."""
+        new = rows if isinstance(rows, pa.Table) else None if rows else self._dataset.schema.empty_table()
+        self._small.follow(self._dataset, addresses, new)
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps look-ups and commits fast, due after 16 commits or after many new rows.

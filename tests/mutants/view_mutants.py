@@ -983,6 +983,24 @@ VIEW_MUTANTS = (
         shown_by="tests/spark_bridge/datasets/test_view_table.py",
     ),
     Mutant(
+        "rows that left a small dataset are found in memory",
+        "spark_bridge/datasets/small_rows.py",
+        (("rows.slice(0, 0) if addresses is None else _without(rows, addresses)", "rows"),),
+        shown_by="tests/spark_bridge/datasets/test_small_rows.py",
+    ),
+    Mutant(
+        "rows in memory have the addresses of one fragment",
+        "spark_bridge/datasets/small_rows.py",
+        (("(np.uint64(number) << np.uint64(_FRAGMENT_BITS))", "np.uint64(0)"),),
+        shown_by="tests/spark_bridge/datasets/test_small_rows.py",
+    ),
+    Mutant(
+        "a small dataset is written without the rows that stay",
+        "spark_bridge/datasets/view_table.py",
+        (("self.replace(pa.concat_tables([rest, with_schema", "self.replace(pa.concat_tables([with_schema"),),
+        shown_by="tests/spark_bridge/datasets/test_small_rows.py",
+    ),
+    Mutant(
         "rows that go to another view are opened as they were recorded",
         "spark_bridge/views/incremental_views.py",
         (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),
@@ -1015,7 +1033,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a group that closes stays open, too",
         "spark_bridge/datasets/view_table.py",
-        (("self._update(rows.column(_ADDRESS).to_numpy(), [])", "pass"),),
+        (("self._update(rows.column(ADDRESS).to_numpy(), [])", "pass"),),
         shown_by=_CLOSING,
     ),
     Mutant(

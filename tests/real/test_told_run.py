@@ -66,7 +66,7 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
         report = run.stop()
 
     (note,) = report.notes
-    assert "1 poison message of its queue quarantined" in note and f"slackwater quarantine {root}" in note
+    assert "1 poison message of its queue quarantined" in note and f"slackwater quarantine {pipeline.root.url}" in note
     assert told(store)["received"] == 2, "what the run has said is known when it is over"
     assert "no pipeline runs on this root now" in store.why("none.parquet").text
     (poison,) = store.quarantine("events").to_pylist()
