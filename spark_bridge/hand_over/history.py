@@ -70,7 +70,13 @@ class HistoryPiece:
 
 
 class History(Protocol):
-    """All rows ingested up to one epoch, in a fixed order, from a position on."""
+    """All rows ingested up to one epoch, in a fixed order, from a position on.
+
+    Attributes:
+        is_stored: whether its pieces are stored rows, which are not read yet.
+    """
+
+    is_stored: bool
 
     @property
     def fraction(self) -> float:

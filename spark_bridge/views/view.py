@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.epoch import epoch_time
@@ -64,6 +64,25 @@ class View(Protocol):
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
+
+
+Merge = Callable[[], ViewVersion]
+"""Adds rows that are computed to a view."""
+
+
+@runtime_checkable
+class ComputesBeside(Protocol):
+    """A view that can compute rows in another thread, while an epoch changes it.
+
+    Attributes:
+        computes_beside: whether this one can.
+    """
+
+    @property
+    def computes_beside(self) -> bool: ...
+
+    def computed(self, rows: EpochRows) -> Merge:
+        """Computes rows.  The rest of `apply` comes between two epochs."""
 
 
 class GroupedView(View, Protocol):

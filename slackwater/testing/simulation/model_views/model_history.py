@@ -18,6 +18,7 @@ class ModelHistory:
         progress: the position to continue from; None for the start.
     """
 
+    is_stored = False
     missing: Sequence[str] = ()
 
     def __init__(self, spans: Sequence[Span], progress: str | None) -> None:
