@@ -53,7 +53,7 @@ class RowQuery:
     def _halved(self, rows: EpochRows) -> Callable[[], DataFrame] | None:
         """Makes the result with `FILE_HALVES` in place of the file; None if a leaf does not have them."""
         frames = {name: each.halved for name, each in rows.frames.items() if each is not None}
-        if self._origin != FILE_FIELD or None in frames.values():
+        if self._origin is None or self._origin.name != FILE_FIELD.name or None in frames.values():
             return None
         leaves = self._view.leaves
         return lambda: self._catalyst.frame(graft(self._catalyst, self._with_halves, leaves, frames))
