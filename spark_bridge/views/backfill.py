@@ -18,7 +18,7 @@ from state.tables.stored_rows import next_name
 if TYPE_CHECKING:
     from spark_bridge.views.view import GroupedView, View
 
-_FIRST_BYTES_A_S = 4 << 20
+_FIRST_BYTES_A_S = 16 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
 _LEAST_BYTES, _LEAST_BESIDE_BYTES, _MOST_BYTES = 256 << 10, 4 << 20, 256 << 20
 _GROWTH = 8
