@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
@@ -44,6 +44,10 @@ class _Begun(NamedTuple):
     computed: Future[_Computed]
 
 
+def _at_once(_: str, work: Callable[[], _Computed]) -> _Computed:
+    return work()
+
+
 def no_groups(plan: ViewPlan) -> GroupedView:
     """For views of which none is declared with groups to begin with."""
     raise AssertionError(f"view {plan.name!r} begins without groups")
@@ -61,8 +65,8 @@ class Backfills:
         clock: measures the duration of a piece.
         make_grouped: makes the maintenance of a view that begins with the groups of another one.
         weight: the share of the time that pieces take at most while epochs have rows, above 0 and up to 1.
-        run: runs the work on a view in the thread beside the epochs, and translates its errors: (view, work) -> its
-            result.  Without it, all work is between the epochs.
+        run: runs the computation of a piece and translates its errors: (view, work) -> its result.
+        thread: computes pieces beside the epochs; None for a thread of its own.
     """
 
     def __init__(
@@ -73,10 +77,11 @@ class Backfills:
         clock: Clock,
         make_grouped: Callable[[ViewPlan], GroupedView] = no_groups,
         weight: float = DEFAULT_BACKFILL_WEIGHT,
-        run: Callable[[str, Callable[[], _Computed]], _Computed] | None = None,
+        run: Callable[[str, Callable[[], _Computed]], _Computed] = _at_once,
+        thread: Executor | None = None,
     ) -> None:
         self._weight, self._run = weight, run
-        self._thread = None if run is None else ThreadPoolExecutor(1, thread_name_prefix="backfill")
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="backfill")
         self._begun: _Begun | None = None
         self._rests_until_s = float("-inf")
         self._make_view, self._make_grouped = make_view, make_grouped
@@ -250,7 +255,7 @@ class Backfills:
             return backfill.is_complete
         rows = self._take_rows(backfill.pinned_epoch, piece)
         are_few = any(each is not None and each.few is not None for each in rows.frames.values())
-        if self._run is not None and self._thread is not None and backfill.is_beside and not are_few:
+        if backfill.is_beside and not are_few:
             work = partial(self._compute, backfill, rows)
             self._begun = _Begun(backfill, piece, self._thread.submit(self._run, backfill.plan.name, work))
             return False
@@ -279,8 +284,7 @@ class Backfills:
 
     def close(self) -> None:
         """Stops reading histories, when the piece that is computed is over."""
-        if self._thread is not None:
-            self._thread.shutdown()
+        self._thread.shutdown()
         for each in self._backfills.values():
             each.close()
 
