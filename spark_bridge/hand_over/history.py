@@ -53,6 +53,11 @@ class StoredSpan:
     parts: Sequence[FragmentRows]
     nbytes: int
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return sum(each.rows for each in self.parts)
+
 
 @dataclass(frozen=True)
 class HistoryPiece:
@@ -67,6 +72,11 @@ class HistoryPiece:
     rows: Mapping[str, StoredSpan | pa.Table]
     nbytes: int
     progress: str
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return sum(each.num_rows for each in self.rows.values())
 
 
 class History(Protocol):

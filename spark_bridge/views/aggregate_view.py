@@ -17,7 +17,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.view import Merge
+from spark_bridge.views.view import Computed
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
@@ -165,9 +165,10 @@ class AggregateView:
         """
         return not (self._plan.has_distinct or self._view.timestamps.are_used)
 
-    def computed(self, rows: EpochRows) -> Merge:
+    def computed(self, rows: EpochRows) -> Computed:
         """See `ComputesBeside`."""
-        return partial(self._merge, self._plan, self._partials(rows))
+        partials = self._partials(rows)
+        return Computed(partial(self._merge, self._plan, partials), partials.groups.num_rows)
 
     def complete(self, rows: EpochRows) -> ViewVersion:
         """Merges rows that came before the groups were taken over into the measures that these lack.

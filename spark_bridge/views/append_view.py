@@ -17,7 +17,7 @@ from spark_bridge.datasets.view_table import NewRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
-from spark_bridge.views.view import Merge
+from spark_bridge.views.view import Computed
 from state.errors import RunFailedError
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -54,10 +54,10 @@ class AppendView(RowView):
         """See `ComputesBeside`; the time of an epoch is in the plan, which pieces share with epochs."""
         return not self._plan.timestamps.are_used
 
-    def computed(self, rows: EpochRows) -> Merge:
+    def computed(self, rows: EpochRows) -> Computed:
         """See `ComputesBeside`."""
         new = new_rows(self._table, self._query.over(rows))
-        return partial(self._append, new)
+        return Computed(partial(self._append, new))
 
     def _append(self, new: NewRows) -> ViewVersion:
         self._table.append(new)

@@ -11,7 +11,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
-from spark_bridge.views.view import ComputesBeside, Merge
+from spark_bridge.views.view import Computed, ComputesBeside
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
@@ -22,6 +22,7 @@ _FIRST_BYTES_A_S = 16 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
 _LEAST_BYTES, _LEAST_BESIDE_BYTES, _MOST_BYTES = 256 << 10, 4 << 20, 256 << 20
 _GROWTH = 8
+_ROWS_A_GROUP = 4
 
 
 class PieceSeconds(NamedTuple):
@@ -125,7 +126,7 @@ class Backfill:
         """Merges a piece of history into the view."""
         return self.view.apply(rows)
 
-    def computed(self, rows: EpochRows) -> Merge:
+    def computed(self, rows: EpochRows) -> Computed:
         """Computes a piece of history beside the epochs; its merge follows between two of them."""
         assert isinstance(self.view, ComputesBeside), "it is asked before"
         return self.view.computed(rows)
@@ -136,18 +137,21 @@ class Backfill:
         self.pinned_epoch = epoch - 1
         self.on_version(version)
 
-    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: PieceSeconds) -> None:
+    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: PieceSeconds, groups: int = 0) -> None:
         """Notes that a piece is in the view.
 
         Args:
             piece: the piece.
             version: of the view with the piece.
             seconds: duration of the piece.
+            groups: the number of groups that it touches; 0 if it is not known.
         """
         assert self._history is not None, "the piece is of it"
         self._progress, self._fraction = piece.progress, self._history.fraction
         self.on_version(version)
-        self._bytes_a_s = (piece.nbytes / max(seconds.beside, 1e-3), piece.nbytes / max(seconds.between, 1e-3))
+        # Of a group with several rows in the piece a larger one has more: its merge takes hardly longer.
+        between = 0.0 if 0 < groups * _ROWS_A_GROUP <= piece.num_rows else seconds.between
+        self._bytes_a_s = (piece.nbytes / max(seconds.beside, 1e-3), piece.nbytes / max(between, 1e-3))
         # The next rows may take longer: a filter may have left none of these.
         self._most_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, _GROWTH * piece.nbytes))
 

@@ -16,7 +16,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, lacking_measures
-from spark_bridge.views.view import GroupedView, Merge, View
+from spark_bridge.views.view import Computed, GroupedView, View
 from state.clock import Clock
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name, next_name
@@ -29,10 +29,10 @@ _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger(actor="materializer")
 
 
-class _Computed(NamedTuple):
-    """A piece that is computed: its merge, and the seconds that it took."""
+class _Timed(NamedTuple):
+    """A piece that is computed, and the seconds that it took."""
 
-    merge: Merge
+    computed: Computed
     seconds: float
 
 
@@ -41,10 +41,10 @@ class _Begun(NamedTuple):
 
     backfill: Backfill
     piece: HistoryPiece
-    computed: Future[_Computed]
+    computed: Future[_Timed]
 
 
-def _at_once(_: str, work: Callable[[], _Computed]) -> _Computed:
+def _at_once(_: str, work: Callable[[], _Timed]) -> _Timed:
     return work()
 
 
@@ -77,7 +77,7 @@ class Backfills:
         clock: Clock,
         make_grouped: Callable[[ViewPlan], GroupedView] = no_groups,
         weight: float = DEFAULT_BACKFILL_WEIGHT,
-        run: Callable[[str, Callable[[], _Computed]], _Computed] = _at_once,
+        run: Callable[[str, Callable[[], _Timed]], _Timed] = _at_once,
         thread: Executor | None = None,
     ) -> None:
         self._weight, self._run = weight, run
@@ -240,8 +240,8 @@ class Backfills:
         started, begun = self._clock.monotonic(), self._begun
         if begun is not None:
             self._begun = None
-            computed = begun.computed.result()
-            self._add(backfill, begun.piece, computed.merge, computed.seconds, started)
+            computed, beside_s = begun.computed.result()
+            self._add(backfill, begun.piece, computed, beside_s, started)
             return True
         piece = backfill.next_piece(self._open_history, _PIECE_ALONE if self._is_alone else _PIECE)
         if piece is None:
@@ -259,18 +259,18 @@ class Backfills:
             work = partial(self._compute, backfill, rows)
             self._begun = _Begun(backfill, piece, self._thread.submit(self._run, backfill.plan.name, work))
             return False
-        self._add(backfill, piece, partial(backfill.take, rows), 0.0, started)
+        self._add(backfill, piece, Computed(partial(backfill.take, rows)), 0.0, started)
         return True
 
-    def _compute(self, backfill: Backfill, rows: EpochRows) -> _Computed:
+    def _compute(self, backfill: Backfill, rows: EpochRows) -> _Timed:
         started = self._clock.monotonic()
-        merge = backfill.computed(rows)
-        return _Computed(merge, self._clock.monotonic() - started)
+        computed = backfill.computed(rows)
+        return _Timed(computed, self._clock.monotonic() - started)
 
-    def _add(self, backfill: Backfill, piece: HistoryPiece, merge: Merge, beside_s: float, started: float) -> None:
-        version, ended = merge(), self._clock.monotonic()
+    def _add(self, backfill: Backfill, piece: HistoryPiece, rows: Computed, beside_s: float, started: float) -> None:
+        version, ended = rows.merge(), self._clock.monotonic()
         seconds = PieceSeconds(beside_s, ended - started)
-        backfill.on_piece(piece, version, seconds)
+        backfill.on_piece(piece, version, seconds, rows.groups)
         self._rests_until_s = ended + sum(seconds) * (1 / self._weight - 1)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.epoch import epoch_time
@@ -66,8 +66,16 @@ class View(Protocol):
         """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
 
 
-Merge = Callable[[], ViewVersion]
-"""Adds rows that are computed to a view."""
+class Computed(NamedTuple):
+    """Rows that are computed, and not in the view yet.
+
+    Args:
+        merge: adds them, between two epochs.
+        groups: the number of groups that they touch; 0 in a view without groups.
+    """
+
+    merge: Callable[[], ViewVersion]
+    groups: int = 0
 
 
 @runtime_checkable
@@ -81,7 +89,7 @@ class ComputesBeside(Protocol):
     @property
     def computes_beside(self) -> bool: ...
 
-    def computed(self, rows: EpochRows) -> Merge:
+    def computed(self, rows: EpochRows) -> Computed:
         """Computes rows.  The rest of `apply` comes between two epochs."""
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from threading import Event
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,6 +17,7 @@ from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece
 from spark_bridge.views.backfills import Backfills
+from spark_bridge.views.view import Computed
 from state.clock import ManualClock
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
@@ -42,7 +45,8 @@ class Rows:
         if sum(self.taken) >= EVERY:
             return None
         self.taken.append(nbytes)
-        return HistoryPiece({}, nbytes, str(sum(self.taken)))
+        rows: Any = {"s": SimpleNamespace(num_rows=1_000)}
+        return HistoryPiece(rows, nbytes, str(sum(self.taken)))
 
     def close(self) -> None:
         pass
@@ -55,20 +59,20 @@ class Dataset:
 
     def __init__(self, clock: ManualClock, rows: Rows) -> None:
         self._clock, self._rows, self._version = clock, rows, 1
-        self.fails = False
+        self.fails, self.groups = False, 0
 
     def create(self, epoch: int, *_: object) -> ViewVersion:
         return ViewVersion("v", "views/v-2.lance", 1)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        return self.computed(rows)()
+        return self.computed(rows).merge()
 
-    def computed(self, _: EpochRows) -> Callable[[], ViewVersion]:
+    def computed(self, _: EpochRows) -> Computed:
         if self.fails:
             raise ViewFailedError("v", "over rows", "too wet")
         nbytes = self._rows.taken[-1]
         self._clock.advance(nbytes / (10 * MIB))
-        return lambda: self._merged(nbytes)
+        return Computed(partial(self._merged, nbytes), self.groups)
 
     def _merged(self, nbytes: int) -> ViewVersion:
         self._clock.advance(nbytes / (20 * MIB))
@@ -158,6 +162,17 @@ def test_the_merge_of_a_piece_is_short_while_rows_come_and_a_piece_alone_is_larg
     late.clock.advance(10)
     late.add()
     assert late.rows.taken[2] == 32 * MIB, "not more than eight times as much"
+    late.backfills.close()
+
+
+@pytest.mark.parametrize(("groups", "mib"), [(250, 10), (251, 4)])
+def test_few_groups_are_merged_in_larger_pieces(groups: int, mib: int) -> None:
+    late = Backfilled(weight=1)
+    late.dataset.groups = groups
+    late.add()
+    late.come_rows()
+    late.add()
+    assert late.rows.taken[1] == mib * MIB, "a second of computing, or 0.2 s of merging"
     late.backfills.close()
 
 

@@ -15,7 +15,7 @@ from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
-from spark_bridge.views.view import Merge
+from spark_bridge.views.view import Computed
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name
@@ -106,11 +106,11 @@ class ModelDatasets:
         return self._create(epoch, groups)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        return self.computed(rows)()
+        return self.computed(rows).merge()
 
-    def computed(self, rows: EpochRows) -> Merge:
+    def computed(self, rows: EpochRows) -> Computed:
         """See `spark_bridge.views.view.ComputesBeside`."""
-        return partial(self._write, [*self._spans(rows)], anew=False)
+        return Computed(partial(self._write, [*self._spans(rows)], anew=False))
 
     def correct(self, rows: Any) -> ViewVersion:
         """Computes the view again.
