@@ -18,7 +18,7 @@ from state.tables.stored_rows import next_name
 if TYPE_CHECKING:
     from spark_bridge.views.view import GroupedView, View
 
-_FIRST_BYTES_A_S = 16 << 20
+_FIRST_BYTES_A_S, _FIRST_BESIDE_BYTES_A_S = 4 << 20, 16 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
 _LEAST_BYTES, _LEAST_BESIDE_BYTES, _MOST_BYTES = 256 << 10, 4 << 20, 256 << 20
 _GROWTH = 8
@@ -62,7 +62,7 @@ class Backfill:
         self._missing: tuple[str, ...] = tuple(recorded.get("missing", ()))
         self._progress: str | None = recorded.get("history")
         self._history: History | None = None
-        self._bytes_a_s: tuple[float, float] = (_FIRST_BYTES_A_S, _FIRST_BYTES_A_S)
+        self._bytes_a_s: tuple[float, float] | None = None
         self._most_bytes = _MOST_BYTES
         self._fraction = 0.0
 
@@ -109,14 +109,21 @@ class Backfill:
             if self._history is None:
                 return None
             self._fraction = self._history.fraction
-        nbytes = min(speed * seconds for speed, seconds in zip(self._bytes_a_s, wanted, strict=True))
-        least = _LEAST_BESIDE_BYTES if self.is_beside else _LEAST_BYTES
-        piece = self._history.take(int(min(self._most_bytes, max(least, nbytes))))
+        piece = self._history.take(self._bytes_for(wanted))
         if self.is_blocked:
             # The recorded position must stay before a file that may come back.
             return None
         self.is_complete = piece is None
         return piece
+
+    def _bytes_for(self, wanted: PieceSeconds) -> int:
+        """The size of a piece."""
+        first, least = (
+            (_FIRST_BESIDE_BYTES_A_S, _LEAST_BESIDE_BYTES) if self.is_beside else (_FIRST_BYTES_A_S, _LEAST_BYTES)
+        )
+        speeds = self._bytes_a_s or (first, first)
+        nbytes = min(speed * seconds for speed, seconds in zip(speeds, wanted, strict=True))
+        return int(min(self._most_bytes, max(least, nbytes)))
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""

@@ -271,7 +271,8 @@ class Backfills:
         version, ended = rows.merge(), self._clock.monotonic()
         seconds = PieceSeconds(beside_s, ended - started)
         backfill.on_piece(piece, version, seconds, rows.groups)
-        self._rests_until_s = ended + sum(seconds) * (1 / self._weight - 1)
+        if backfill.fraction < 1:
+            self._rests_until_s = ended + sum(seconds) * (1 / self._weight - 1)
 
     @property
     def _is_alone(self) -> bool:
