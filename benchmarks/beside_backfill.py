@@ -99,7 +99,7 @@ def _arrivals(before: list[float], meanwhile: list[float]) -> Table:
     p50s, p95s = (
         [statistics.quantiles(each, n=100, method="inclusive")[cut] for each in (before, meanwhile)] for cut in (49, 94)
     )
-    ratio, target = p95s[1] / p95s[0], Target(2.0, TIMES)
+    ratio, target = p95s[1] / p95s[0], Target(1.5, TIMES)
     alone = Row(f"before, {len(before)} files", (Number(p50s[0], "s"), Number(p95s[0], "s")))
     beside = Row(f"meanwhile, {len(meanwhile)} files", (Number(p50s[1], "s"), Number(p95s[1], "s")), ratio, target)
     return Table(("p50", "p95"), (alone, beside), "of the p95 before", "From the PUT to the commit")

@@ -73,8 +73,8 @@ class Rows:
                 self._epoch += 1
                 done = materializer.run_epoch(self._epoch, {})
                 self._versions, self._known = dict(done.views), done.catalog(self._known)
-            else:
-                materializer.backfill()
+            elif not materializer.backfill():
+                time.sleep(0.005)
         seconds = time.perf_counter() - started
         materializer.close()
         return seconds

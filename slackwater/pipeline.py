@@ -504,6 +504,7 @@ class Pipeline:
             retention=self.settings.retention,
             placement=self.settings.placement,
             join_memory_bytes=self.settings.join_memory_bytes,
+            backfill_weight=self.settings.backfill_weight,
         )
 
 

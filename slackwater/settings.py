@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_one_of, require_positive
-from actors.sources.pipeline_definition import DEFAULT_JOIN_MEMORY_BYTES
+from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from actors.sources.placement import ActorResources, PlacementSettings
 from state.errors import SettingsError
 from state.location import Durability
@@ -86,6 +86,9 @@ class Settings:
         retention: the epochs that stay readable.
         join_memory_bytes: memory of the run for rows of joins and below window functions, in which an epoch looks its
             keys up: the hottest rows for each byte.  Others are looked up in the root.  0 keeps none.
+        backfill_weight: the share of the run's time that backfills take at most while files come, above 0 and up to 1;
+            a backfill takes all of the time when none has come for ten seconds.  The other views are fresher with less,
+            and the later view is complete sooner with more.
         durability: the losses that a committed epoch survives on a local root: `"power_loss"` syncs its files to the
             disk before it is acknowledged, `"process"` leaves that to the system, so that a power cut may damage the
             root.  A root in an object store survives both.
@@ -99,9 +102,13 @@ class Settings:
     recovery: RecoverySettings = field(default_factory=RecoverySettings)
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES
+    backfill_weight: float = DEFAULT_BACKFILL_WEIGHT
     durability: Durability = "power_loss"
 
     def __post_init__(self) -> None:
         require_one_of("Settings(durability)", self.durability, get_args(Durability))
         if self.join_memory_bytes:
             require_positive(self, "join_memory_bytes")
+        require_positive(self, "backfill_weight")
+        if self.backfill_weight > 1:
+            raise SettingsError(f"Settings(backfill_weight={self.backfill_weight!r}): it may not be above 1")

@@ -20,7 +20,7 @@ again from its stored rows.  Append views delete by the number of the file.
 
 Between two epochs::
 
-    backfill   a piece of earlier rows ── as an epoch's rows ──→ its dataset, hidden until it is complete
+    backfill   a piece of earlier rows ── as an epoch's rows, in a thread ──→ its dataset, hidden until complete
     full view  all stored rows of its sources ── one job, in a thread beside ──→ a new version, shown by the next epoch
 
 `analyse` lets Spark analyse a query, or calls a function, over empty frames.  The analysed plan decides the class of

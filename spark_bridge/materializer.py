@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction
-from actors.sources.pipeline_definition import DEFAULT_JOIN_MEMORY_BYTES
+from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from spark_bridge.analysis.correctable import require_correctable
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView, stored_groups
@@ -41,7 +41,7 @@ from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_rows import DerivedRows
 from spark_bridge.views.derived_views import DerivedView, DerivedViews
-from spark_bridge.views.full_view import FullView
+from spark_bridge.views.full_view import FullView, in_pool_beside
 from spark_bridge.views.full_views import FullViews
 from spark_bridge.views.incremental_views import IncrementalViews
 from spark_bridge.views.recorded_views import RecordedViews
@@ -89,6 +89,7 @@ class Materializer:
         join_memory_bytes: the bound of the rows of joins in memory, see `MemoryTier`.
         keys: the sources of which views see the last row of each key.
         event_times: source → the column with its event time.
+        backfill_weight: the share of the time that backfills take at most while epochs have rows.
     """
 
     def __init__(
@@ -104,6 +105,7 @@ class Materializer:
         join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES,
         keys: RowKeys = MappingProxyType({}),
         event_times: Mapping[str, str] = MappingProxyType({}),
+        backfill_weight: float = DEFAULT_BACKFILL_WEIGHT,
     ) -> None:
         self._spark, self._root = spark, root
         self._materialized, self._replacing, self._keys = materialized, replacing, keys
@@ -119,7 +121,13 @@ class Materializer:
         self._before = RowsBefore(self._opened, self._log, self._tier)
         self._incremental = IncrementalViews(self._catalyst, root)
         self._backfills = Backfills(
-            self._incremental.make, open_history, self._rows.piece, self._clock, self._grouped_view
+            self._incremental.make,
+            open_history,
+            self._rows.piece,
+            self._clock,
+            self._grouped_view,
+            backfill_weight,
+            self._compute_piece,
         )
         self._full = FullViews(self._full_view, self._compute)
         self._watermarks: dict[str, int] = {}
@@ -283,7 +291,7 @@ class Materializer:
         return [declared_name(each) for each in self._recorded.shared.names(name)]
 
     def backfill(self) -> bool:
-        """Adds a piece of history to one backfill: call it between two epochs.
+        """Adds a piece of history to one backfill, or begins to compute one: call it between two epochs.
 
         Returns:
             Whether the next epoch has to record it.
@@ -297,6 +305,13 @@ class Materializer:
         name = due.plan.name
         done = self._run_views(_HISTORY, {name: partial(self._backfills.take_piece, due)})
         return done.get(name, True)
+
+    def _compute_piece(self, name: str, work: Callable[[], _Result]) -> _Result:
+        def beside() -> _Result:
+            with in_pool_beside(self._spark):
+                return work()
+
+        return self._jobs.run("view", _HISTORY, {name: beside})[name]
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         """Source → the columns that the planned views use."""

@@ -41,6 +41,8 @@ _QUEUE = "https://sqs.eu-central-1.amazonaws.com/111122223333/raw-events"
         (RaySettings, "namespace", ""),
         (sw.Settings, "durability", "none"),
         (sw.Settings, "durability", None),
+        (sw.Settings, "backfill_weight", 0),
+        (sw.Settings, "backfill_weight", 1.1),
     ],
 )
 def test_an_impossible_value_is_refused_by_name(kind: type[Any], option: str, value: object) -> None:

@@ -14,6 +14,7 @@ from state.upkeep.retention import RetentionSettings
 COORDINATOR, DISPATCHER, MERGER = "coordinator", "dispatcher", "merger"
 MATERIALIZER = "materializer"
 DEFAULT_JOIN_MEMORY_BYTES = 512 << 20
+DEFAULT_BACKFILL_WEIGHT = 0.25
 _CAUTION = 8
 
 
@@ -25,6 +26,7 @@ class PipelineDefinition:
         views: view → the names of the sources that it may read.
         ansi: True if Spark runs in ANSI mode; the catalog keeps it.
         join_memory_bytes: the rows of joins that the run may keep in memory.
+        backfill_weight: the share of the time that backfills take at most while epochs have rows.
     """
 
     name: str
@@ -37,6 +39,7 @@ class PipelineDefinition:
     retention: RetentionSettings = field(default_factory=RetentionSettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     join_memory_bytes: int = DEFAULT_JOIN_MEMORY_BYTES
+    backfill_weight: float = DEFAULT_BACKFILL_WEIGHT
 
     def cautious(self) -> PipelineDefinition:
         """The definition with an eighth of bytes and files at once, for an attempt after an epoch that killed."""

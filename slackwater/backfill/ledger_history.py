@@ -49,6 +49,8 @@ class LedgerHistory:
         progress: the position to continue from; None for the start.
     """
 
+    is_stored = False
+
     def __init__(
         self,
         sources: Sequence[RecordedSource],

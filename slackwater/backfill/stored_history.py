@@ -32,6 +32,8 @@ class StoredHistory:
         progress: the position to continue from; None for the start.
     """
 
+    is_stored = True
+
     def __init__(
         self,
         root: Location,

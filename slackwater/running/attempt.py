@@ -177,6 +177,7 @@ class Attempt:
             open_history=self._open_history,
             put_block=self._client.put_block,
             join_memory_bytes=self._definition.join_memory_bytes,
+            backfill_weight=self._definition.backfill_weight,
             keys=row_keys(self._definition.sources),
             event_times=event_columns(self._definition.sources),
         )

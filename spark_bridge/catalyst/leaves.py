@@ -25,14 +25,16 @@ class LeafRows:
 
     Attributes:
         few: the rows, if they are few and this process holds them.
+        halved: the same rows, with `FILE_HALVES` in place of their file; None if only the file is known.
 
     Args:
         few: see above.
         make: makes the DataFrame of the rows, if it is needed.
+        halved: see above.
     """
 
-    def __init__(self, few: pa.Table | None, make: Callable[[], DataFrame]) -> None:
-        self.few = few
+    def __init__(self, few: pa.Table | None, make: Callable[[], DataFrame], halved: LeafRows | None = None) -> None:
+        self.few, self.halved = few, halved
         self._make, self._lock = make, Lock()
         self._frame: DataFrame | None = None
 

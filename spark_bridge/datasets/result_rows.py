@@ -17,14 +17,15 @@ from spark_bridge.catalyst.arrow_frames import table_of_frame
 from spark_bridge.datasets.view_table import NewRows, ViewTable
 from state.lance.lance_access import lance_options
 from state.location import Location
-from state.tables import lance_layout
+from state.tables import fingerprint, lance_layout
 from state.tables.lance_layout import for_lance, with_schema
 
 # Spark's workers do not have this project installed.
-cloudpickle.register_pickle_by_value(lance_layout)
+for _module in (fingerprint, lance_layout):
+    cloudpickle.register_pickle_by_value(_module)
 
 
-def staged_rows(frame: DataFrame, location: Location, version: int, schema: pa.Schema) -> list[FragmentMetadata]:
+def staged_rows(frame: DataFrame, location: Location, schema: pa.Schema) -> list[FragmentMetadata]:
     """Runs a DataFrame, and writes its rows as fragments that no version names yet.
 
     The files of a failed or repeated task are never named; Lance's clean-up removes them.
@@ -32,16 +33,14 @@ def staged_rows(frame: DataFrame, location: Location, version: int, schema: pa.S
     Args:
         frame: the DataFrame; the fragments have its order.
         location: of the dataset, which exists.
-        version: of the dataset, any that is kept.
-        schema: the columns of the frame; only Arrow's names of the types may differ.
+        schema: the columns of the frame; only Arrow's names of the types may differ, and the frame may have
+            `FILE_HALVES` in place of the file at the end.
     """
-    rows = frame.mapInArrow(_writer(location, version, schema), "fragment string").collect()
+    rows = frame.mapInArrow(_writer(location, schema), "fragment string").collect()
     return [FragmentMetadata.from_json(row.fragment) for row in rows]
 
 
-def _writer(
-    location: Location, version: int, schema: pa.Schema
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def _writer(location: Location, schema: pa.Schema) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     uri, options = location.lance_uri, lance_options(location)
 
     def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -50,14 +49,24 @@ def _writer(
 
         def written() -> Iterator[pa.RecordBatch]:
             for batch in batches:
-                yield from with_schema(for_lance(pa.Table.from_batches([batch])), schema).to_batches()
+                rows = _with_whole_files(pa.Table.from_batches([batch]), schema)
+                yield from with_schema(for_lance(rows), schema).to_batches()
 
-        dataset = lance.dataset(uri, version=version, storage_options=options)
+        # The latest version: beside epochs, a vacuum may delete the one at which the job began.
+        dataset = lance.dataset(uri, storage_options=options)
         reader = pa.RecordBatchReader.from_batches(schema, written())
         fragments = [json.dumps(each.to_json()) for each in write_fragments(reader, dataset, mode="append")]
         yield pa.RecordBatch.from_pydict({"fragment": pa.array(fragments, pa.string())})
 
     return write
+
+
+def _with_whole_files(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with the fingerprint of their file in place of its halves, if they have these."""
+    if rows.num_columns == len(schema):
+        return rows
+    file = fingerprint.of_halves(*(column.combine_chunks() for column in rows.columns[-2:]))
+    return pa.table([*rows.columns[:-2], file], names=schema.names)
 
 
 _STAGED_FROM_BYTES = 128 << 20
@@ -73,12 +82,14 @@ class Result:
         nbytes: size of the query's input, in bytes.
         frame: makes the DataFrame of the result; a dataset has its order.
         few: computes it in this process, if its input is that small.
+        halved: makes a DataFrame with `FILE_HALVES` in place of the file, for tasks that write; None without one.
     """
 
     schema: pa.Schema
     nbytes: int
     frame: Callable[[], DataFrame]
     few: Callable[[], pa.Table] | None = None
+    halved: Callable[[], DataFrame] | None = None
 
     @property
     def is_large(self) -> bool:
@@ -127,6 +138,4 @@ def new_rows(table: ViewTable, result: Result) -> NewRows:
     """The rows of a result for a dataset; the tasks have written them already if they are many."""
     if not result.is_large:
         return result.table()
-    # Tasks open this version, so it must be there.
-    version = int(table.snapshot().version)
-    return staged_rows(result.frame(), table.location, version, result.schema)
+    return staged_rows((result.halved or result.frame)(), table.location, result.schema)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import lance
@@ -21,8 +21,8 @@ from spark_bridge.hand_over.history import FragmentRows, StoredSpan
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import fingerprint
-from state.tables.fingerprint import path_fingerprint
-from state.tables.stored_rows import FILE_FIELD, PATH_COLUMN, ROW_COLUMN
+from state.tables.fingerprint import halves, path_fingerprint
+from state.tables.stored_rows import FILE_FIELD, FILE_HALVES, PATH_COLUMN, ROW_COLUMN
 
 # Spark's workers do not have this project installed.
 for _module in (fingerprint, sys.modules[__name__]):
@@ -127,7 +127,12 @@ def rows_of_span(spark: SparkSession, span: StoredSpan, parallelism: int) -> Lea
         return LeafRows.of_table(spark, few)
     tasks = max(1, min(span.nbytes // _SPAN_TASK_BYTES, parallelism))
     shares = [_Scan.of(parts) for parts in _shares(span.parts, tasks)]
-    return LeafRows.of_frame(_frame(spark, span.location, span.dataset.version, shares, schema, wanted))
+    frame = partial(_frame, spark, span.location, span.dataset.version, shares)
+    halved = None
+    if _names_path(schema, wanted):
+        of_halves = pa.schema([*list(schema)[:-1], *FILE_HALVES])
+        halved = LeafRows(None, lambda: frame(of_halves, wanted))
+    return LeafRows(None, lambda: frame(schema, wanted), halved)
 
 
 def _shares(parts: Sequence[FragmentRows], tasks: int) -> list[list[FragmentRows]]:
@@ -239,11 +244,14 @@ def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, scan: _Scan) -> I
 
 def _names_path(schema: pa.Schema, wanted: WantedRows) -> bool:
     """Whether rows name their file by its path: stored rows of a source; those of a view have its fingerprint."""
-    return wanted.source is not None and schema.names[-1:] == [FILE_FIELD.name]
+    return wanted.source is not None and schema.names[-1:] in ([FILE_FIELD.name], FILE_HALVES.names[-1:])
 
 
 def _read_names(schema: pa.Schema, wanted: WantedRows) -> list[str]:
-    return [*schema.names[:-1], PATH_COLUMN] if _names_path(schema, wanted) else list(schema.names)
+    if not _names_path(schema, wanted):
+        return list(schema.names)
+    of_file = {FILE_FIELD.name, *FILE_HALVES.names}
+    return [*(name for name in schema.names if name not in of_file), PATH_COLUMN]
 
 
 def _with_files(batches: Iterable[pa.RecordBatch], schema: pa.Schema, wanted: WantedRows) -> Iterator[pa.RecordBatch]:
@@ -254,5 +262,8 @@ def _with_files(batches: Iterable[pa.RecordBatch], schema: pa.Schema, wanted: Wa
             continue
         paths = batch.column(batch.num_columns - 1).dictionary_encode()
         texts = paths.dictionary.to_pylist()
-        files = pa.array([path_fingerprint(wanted.source, each) for each in texts], FILE_FIELD.type)
-        yield pa.RecordBatch.from_arrays([*batch.columns[:-1], files.take(paths.indices)], names=schema.names)
+        files = [path_fingerprint(wanted.source, each) for each in texts]
+        is_halved = schema.names[-1] != FILE_FIELD.name
+        columns = halves(files) if is_halved else [pa.array(files, FILE_FIELD.type)]
+        taken = [each.take(paths.indices) for each in columns]
+        yield pa.RecordBatch.from_arrays([*batch.columns[:-1], *taken], names=schema.names)

@@ -53,6 +53,11 @@ class StoredSpan:
     parts: Sequence[FragmentRows]
     nbytes: int
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return sum(each.rows for each in self.parts)
+
 
 @dataclass(frozen=True)
 class HistoryPiece:
@@ -68,9 +73,20 @@ class HistoryPiece:
     nbytes: int
     progress: str
 
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return sum(each.num_rows for each in self.rows.values())
+
 
 class History(Protocol):
-    """All rows ingested up to one epoch, in a fixed order, from a position on."""
+    """All rows ingested up to one epoch, in a fixed order, from a position on.
+
+    Attributes:
+        is_stored: whether its pieces are stored rows, which are not read yet.
+    """
+
+    is_stored: bool
 
     @property
     def fraction(self) -> float:

@@ -17,6 +17,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.views.view import Computed
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
@@ -154,18 +155,30 @@ class AggregateView:
         Raises:
             CommitRefusedError: another process has written to the view.
         """
-        return self._merge(self._plan, rows)
+        return self._merge(self._plan, self._partials(rows))
+
+    @property
+    def computes_beside(self) -> bool:
+        """See `ComputesBeside`.  An epoch may bring a value of DISTINCT that a piece has, too.
+
+        The time of an epoch is in the plan, which pieces share with epochs.
+        """
+        return not (self._plan.has_distinct or self._view.timestamps.are_used)
+
+    def computed(self, rows: EpochRows) -> Computed:
+        """See `ComputesBeside`."""
+        partials = self._partials(rows)
+        return Computed(partial(self._merge, self._plan, partials), partials.groups.num_rows)
 
     def complete(self, rows: EpochRows) -> ViewVersion:
         """Merges rows that came before the groups were taken over into the measures that these lack.
 
         Errors as `apply`.
         """
-        return self._merge(self._earlier, rows)
+        return self._merge(self._earlier, self._partials(rows, self._earlier))
 
-    def _merge(self, plan: AggregatePlan, rows: EpochRows) -> ViewVersion:
+    def _merge(self, plan: AggregatePlan, partials: EpochPartials) -> ViewVersion:
         assert self._table is not None, "create or open comes first"
-        partials = self._partials(rows, plan)
         if partials.groups.num_rows == 0:
             return self._version(self._table)
         keys = partials.groups.column(KEY_COLUMN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 import pyarrow as pa
 
@@ -12,9 +13,11 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets.result_rows import new_rows
+from spark_bridge.datasets.view_table import NewRows
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
+from spark_bridge.views.view import Computed
 from state.errors import RunFailedError
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -45,6 +48,20 @@ class AppendView(RowView):
     def apply(self, rows: EpochRows) -> ViewVersion:
         """See `RowView.apply`."""
         return self._follow(rows, pa.array([], FILE_FIELD.type), []) if self.changes.is_kept else super().apply(rows)
+
+    @property
+    def computes_beside(self) -> bool:
+        """See `ComputesBeside`; the time of an epoch is in the plan, which pieces share with epochs."""
+        return not self._plan.timestamps.are_used
+
+    def computed(self, rows: EpochRows) -> Computed:
+        """See `ComputesBeside`."""
+        new = new_rows(self._table, self._query.over(rows))
+        return Computed(partial(self._append, new))
+
+    def _append(self, new: NewRows) -> ViewVersion:
+        self._table.append(new)
+        return self._version()
 
     def correct(self, rows: CorrectedRows) -> ViewVersion:
         """Removes the old rows of the corrected files, and appends their new rows.

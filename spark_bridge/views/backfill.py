@@ -5,22 +5,36 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
+from spark_bridge.views.view import Computed, ComputesBeside
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
 
 if TYPE_CHECKING:
     from spark_bridge.views.view import GroupedView, View
 
-_FIRST_BYTES_A_S = 4 << 20
+_FIRST_BYTES_A_S, _FIRST_BESIDE_BYTES_A_S = 4 << 20, 16 << 20
 # Each piece has fixed costs, so tiny pieces do not pay.  A piece may have as many groups as rows, all in this process.
-_LEAST_BYTES, _MOST_BYTES = 256 << 10, 256 << 20
+_LEAST_BYTES, _LEAST_BESIDE_BYTES, _MOST_BYTES = 256 << 10, 4 << 20, 256 << 20
 _GROWTH = 8
+_ROWS_A_GROUP = 4
+
+
+class PieceSeconds(NamedTuple):
+    """The duration of a piece.
+
+    Args:
+        beside: of the work beside the epochs.
+        between: of the work between two epochs, for which an epoch may wait.
+    """
+
+    beside: float
+    between: float
 
 
 class Backfill:
@@ -48,8 +62,9 @@ class Backfill:
         self._missing: tuple[str, ...] = tuple(recorded.get("missing", ()))
         self._progress: str | None = recorded.get("history")
         self._history: History | None = None
-        self._bytes_a_s: float = _FIRST_BYTES_A_S
+        self._bytes_a_s: tuple[float, float] | None = None
         self._most_bytes = _MOST_BYTES
+        self._fraction = 0.0
 
     @property
     def _history_plan(self) -> ViewPlan:
@@ -69,32 +84,46 @@ class Backfill:
     @property
     def fraction(self) -> float:
         """The share of the history that it has, from 0 to 1."""
-        if self.is_complete:
-            return 1.0
-        return 0.0 if self._history is None else self._history.fraction
+        return 1.0 if self.is_complete else self._fraction
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether its pieces are computed beside the epochs."""
+        is_stored = self._history is not None and self._history.is_stored
+        return is_stored and isinstance(self.view, ComputesBeside) and self.view.computes_beside
 
     @property
     def is_due(self) -> bool:
         """Whether a piece of history can be taken."""
         return self.version is not None and not self.is_complete and not self.is_blocked
 
-    def next_piece(self, open_history: OpenHistory, seconds: float) -> HistoryPiece | None:
+    def next_piece(self, open_history: OpenHistory, wanted: PieceSeconds) -> HistoryPiece | None:
         """The next rows; None if no rows are available now, and None at the end of the history.
 
         Args:
             open_history: see `OpenHistory`.
-            seconds: the wanted duration of the piece.
+            wanted: the longest duration of the piece.
         """
         if self._history is None:
             self._history = open_history(self._history_plan, self.pinned_epoch, self._progress)
             if self._history is None:
                 return None
-        piece = self._history.take(int(min(self._most_bytes, max(_LEAST_BYTES, self._bytes_a_s * seconds))))
+            self._fraction = self._history.fraction
+        piece = self._history.take(self._bytes_for(wanted))
         if self.is_blocked:
             # The recorded position must stay before a file that may come back.
             return None
         self.is_complete = piece is None
         return piece
+
+    def _bytes_for(self, wanted: PieceSeconds) -> int:
+        """The size of a piece."""
+        first, least = (
+            (_FIRST_BESIDE_BYTES_A_S, _LEAST_BESIDE_BYTES) if self.is_beside else (_FIRST_BYTES_A_S, _LEAST_BYTES)
+        )
+        speeds = self._bytes_a_s or (first, first)
+        nbytes = min(speed * seconds for speed, seconds in zip(speeds, wanted, strict=True))
+        return int(min(self._most_bytes, max(least, nbytes)))
 
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the view in this epoch, with its rows."""
@@ -104,23 +133,32 @@ class Backfill:
         """Merges a piece of history into the view."""
         return self.view.apply(rows)
 
+    def computed(self, rows: EpochRows) -> Computed:
+        """Computes a piece of history beside the epochs; its merge follows between two of them."""
+        assert isinstance(self.view, ComputesBeside), "it is asked before"
+        return self.view.computed(rows)
+
     def on_created(self, epoch: int, version: ViewVersion) -> None:
         """The view gets new rows from this epoch on; the rows of earlier epochs are its history."""
         # Set here and not earlier: an epoch that no record names is not kept.
         self.pinned_epoch = epoch - 1
         self.on_version(version)
 
-    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: float) -> None:
+    def on_piece(self, piece: HistoryPiece, version: ViewVersion, seconds: PieceSeconds, groups: int = 0) -> None:
         """Notes that a piece is in the view.
 
         Args:
             piece: the piece.
             version: of the view with the piece.
             seconds: duration of the piece.
+            groups: the number of groups that it touches; 0 if it is not known.
         """
-        self._progress = piece.progress
+        assert self._history is not None, "the piece is of it"
+        self._progress, self._fraction = piece.progress, self._history.fraction
         self.on_version(version)
-        self._bytes_a_s = piece.nbytes / max(seconds, 1e-3)
+        # Of a group with several rows in the piece a larger one has more: its merge takes hardly longer.
+        between = 0.0 if 0 < groups * _ROWS_A_GROUP <= piece.num_rows else seconds.between
+        self._bytes_a_s = (piece.nbytes / max(seconds.beside, 1e-3), piece.nbytes / max(between, 1e-3))
         # The next rows may take longer: a filter may have left none of these.
         self._most_bytes = min(_MOST_BYTES, max(_LEAST_BYTES, _GROWTH * piece.nbytes))
 
@@ -185,6 +223,10 @@ class ExtendedBackfill(Backfill):
         self._grouped, self._before = view, before
         if version is not None:
             view.lacks = lacking_measures(version)
+
+    @property
+    def is_beside(self) -> bool:
+        return False
 
     @property
     def _history_plan(self) -> ViewPlan:

@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
 from actors.protocol.blocks import Block
+from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
-from spark_bridge.views.backfill import Backfill, ExtendedBackfill, lacking_measures
-from spark_bridge.views.view import GroupedView, View
+from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, lacking_measures
+from spark_bridge.views.view import Computed, GroupedView, View
 from state.clock import Clock
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name, next_name
 
-_PIECE_S, _PIECE_ALONE_S = 0.2, 8.0
-"""Wanted seconds of a piece, while epochs have rows and while they have none: an epoch waits for a begun piece.
+_PIECE, _PIECE_ALONE = PieceSeconds(1.0, 0.2), PieceSeconds(8.0, 8.0)
+"""The longest durations of a piece, while epochs have rows and while they have none.
 
 A large piece touches a group once; several small pieces touch it several times."""
 _ALONE_AFTER_S = 10.0
 _log = structlog.get_logger(actor="materializer")
+
+
+class _Timed(NamedTuple):
+    """A piece that is computed, and the seconds that it took."""
+
+    computed: Computed
+    seconds: float
+
+
+class _Begun(NamedTuple):
+    """A piece that is computed beside the epochs."""
+
+    backfill: Backfill
+    piece: HistoryPiece
+    computed: Future[_Timed]
+
+
+def _at_once(_: str, work: Callable[[], _Timed]) -> _Timed:
+    return work()
 
 
 def no_groups(plan: ViewPlan) -> GroupedView:
@@ -42,6 +64,9 @@ class Backfills:
         take_rows: hands a piece over to Spark: (epoch, piece) -> its rows.
         clock: measures the duration of a piece.
         make_grouped: makes the maintenance of a view that begins with the groups of another one.
+        weight: the share of the time that pieces take at most while epochs have rows, above 0 and up to 1.
+        run: runs the computation of a piece and translates its errors: (view, work) -> its result.
+        thread: computes pieces beside the epochs; None for a thread of its own.
     """
 
     def __init__(
@@ -51,7 +76,14 @@ class Backfills:
         take_rows: Callable[[int, HistoryPiece], EpochRows],
         clock: Clock,
         make_grouped: Callable[[ViewPlan], GroupedView] = no_groups,
+        weight: float = DEFAULT_BACKFILL_WEIGHT,
+        run: Callable[[str, Callable[[], _Timed]], _Timed] = _at_once,
+        thread: Executor | None = None,
     ) -> None:
+        self._weight, self._run = weight, run
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="backfill")
+        self._begun: _Begun | None = None
+        self._rests_until_s = float("-inf")
         self._make_view, self._make_grouped = make_view, make_grouped
         self._open_history, self._take_rows, self._clock = open_history, take_rows, clock
         self._backfills: dict[str, Backfill] = {}
@@ -185,7 +217,13 @@ class Backfills:
         return complete
 
     def next_due(self) -> Backfill | None:
-        """A backfill that can take a piece of history; they take turns."""
+        """A backfill that can take a piece of history, or has computed one; they take turns."""
+        if self._begun is not None:
+            if self._backfills.get(self._begun.backfill.plan.name) is self._begun.backfill:
+                return self._begun.backfill if self._begun.computed.done() else None
+            self._begun = None  # it was dropped meanwhile, or restarted
+        if not self._is_alone and self._clock.monotonic() < self._rests_until_s:
+            return None
         due = next((name for name, each in self._backfills.items() if each.is_due), None)
         if due is None:
             return None
@@ -194,10 +232,18 @@ class Backfills:
         return backfill
 
     def take_piece(self, backfill: Backfill) -> bool:
-        """Adds a piece of history to a view.  Returns whether the next epoch has to record it."""
-        started = self._clock.monotonic()
-        is_alone = started >= self._rows_came_s + _ALONE_AFTER_S
-        piece = backfill.next_piece(self._open_history, _PIECE_ALONE_S if is_alone else _PIECE_S)
+        """Adds a piece of history to a view, or begins to compute one, whose errors come when it is added.
+
+        Returns:
+            Whether the next epoch has to record it.
+        """
+        started, begun = self._clock.monotonic(), self._begun
+        if begun is not None:
+            self._begun = None
+            computed, beside_s = begun.computed.result()
+            self._add(backfill, begun.piece, computed, beside_s, started)
+            return True
+        piece = backfill.next_piece(self._open_history, _PIECE_ALONE if self._is_alone else _PIECE)
         if piece is None:
             if backfill.is_blocked:
                 _log.warning(
@@ -207,16 +253,39 @@ class Backfills:
                     next_step='bring them back and start again, or declare it with on_missing="allow"',
                 )  # fmt: skip
             return backfill.is_complete
-        version = backfill.take(self._take_rows(backfill.pinned_epoch, piece))
-        backfill.on_piece(piece, version, self._clock.monotonic() - started)
+        rows = self._take_rows(backfill.pinned_epoch, piece)
+        are_few = any(each is not None and each.few is not None for each in rows.frames.values())
+        if backfill.is_beside and not are_few:
+            work = partial(self._compute, backfill, rows)
+            self._begun = _Begun(backfill, piece, self._thread.submit(self._run, backfill.plan.name, work))
+            return False
+        self._add(backfill, piece, Computed(partial(backfill.take, rows)), 0.0, started)
         return True
+
+    def _compute(self, backfill: Backfill, rows: EpochRows) -> _Timed:
+        started = self._clock.monotonic()
+        computed = backfill.computed(rows)
+        return _Timed(computed, self._clock.monotonic() - started)
+
+    def _add(self, backfill: Backfill, piece: HistoryPiece, rows: Computed, beside_s: float, started: float) -> None:
+        version, ended = rows.merge(), self._clock.monotonic()
+        seconds = PieceSeconds(beside_s, ended - started)
+        backfill.on_piece(piece, version, seconds, rows.groups)
+        if backfill.fraction < 1:
+            self._rests_until_s = ended + sum(seconds) * (1 / self._weight - 1)
+
+    @property
+    def _is_alone(self) -> bool:
+        """Whether no rows have come for a while."""
+        return self._clock.monotonic() >= self._rows_came_s + _ALONE_AFTER_S
 
     def tidy(self) -> bool:
         """See `View.tidy`."""
         return any(each.view.tidy() for each in self._backfills.values() if each.version is not None)
 
     def close(self) -> None:
-        """Stops reading histories."""
+        """Stops reading histories, when the piece that is computed is over."""
+        self._thread.shutdown()
         for each in self._backfills.values():
             each.close()
 

@@ -72,6 +72,11 @@ class ClosingView(AggregateView):
         """Number of late rows since the view was created; a row counts once for each window."""
         return self._num_late
 
+    @property
+    def computes_beside(self) -> bool:
+        """No: whether a row is late, the watermark of the last epoch decides."""
+        return False
+
     def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
         """Makes the datasets in the epoch that creates the view; no row of it is late."""
         super().create(epoch, rows)

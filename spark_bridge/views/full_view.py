@@ -35,9 +35,17 @@ def _beside_the_epochs(spark: SparkSession) -> Iterator[SparkSession]:
     session = spark.newSession()
     session.conf.set("spark.sql.adaptive.enabled", "true")
     session.conf.set("spark.sql.shuffle.partitions", str(_PARTITIONS_A_CORE * int(context.defaultParallelism)))
+    with in_pool_beside(spark):
+        yield session
+
+
+@contextmanager
+def in_pool_beside(spark: SparkSession) -> Iterator[None]:
+    """The jobs of this thread take turns with those of the epochs, task by task."""
+    context = spark.sparkContext
     context.setLocalProperty("spark.scheduler.pool", "beside")
     try:
-        yield session
+        yield
     finally:
         context._jsc.setLocalProperty("spark.scheduler.pool", None)
 

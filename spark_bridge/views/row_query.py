@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, partial
 
 import pyarrow as pa
@@ -9,12 +10,13 @@ from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.carried_column import with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.catalyst.catalyst import Catalyst, Plan
 from spark_bridge.catalyst.compiled_rows import compiled_rows
-from spark_bridge.catalyst.leaves import RowsOver, rows_over
+from spark_bridge.catalyst.leaves import RowsOver, graft, rows_over
 from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.datasets.result_rows import Result
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from state.tables.stored_rows import FILE_FIELD, FILE_HALVES
 
 
 class RowQuery:
@@ -30,7 +32,7 @@ class RowQuery:
     """
 
     def __init__(self, catalyst: Catalyst, plan: ViewPlan, origin: pa.Field | None) -> None:
-        self._catalyst, self._view = catalyst, plan
+        self._catalyst, self._view, self._origin = catalyst, plan, origin
         self._plan = plan.plan if origin is None else with_carried_column(catalyst, plan.plan, origin)
         self.schema: pa.Schema = plan.schema if origin is None else plan.schema.append(origin)
 
@@ -46,7 +48,22 @@ class RowQuery:
         few = None
         if over.few is not None and self._compiled is not None:
             few = partial(self._compiled.table, over.few, self.schema)
-        return Result(self.schema, rows.nbytes, partial(self._frame, over, rows.tasks == 1), few)
+        return Result(self.schema, rows.nbytes, partial(self._frame, over, rows.tasks == 1), few, self._halved(rows))
+
+    def _halved(self, rows: EpochRows) -> Callable[[], DataFrame] | None:
+        """Makes the result with `FILE_HALVES` in place of the file; None if a leaf does not have them."""
+        frames = {name: each.halved for name, each in rows.frames.items() if each is not None}
+        if self._origin is None or self._origin.name != FILE_FIELD.name or None in frames.values():
+            return None
+        leaves = self._view.leaves
+        return lambda: self._catalyst.frame(graft(self._catalyst, self._with_halves, leaves, frames))
+
+    @cached_property
+    def _with_halves(self) -> Plan:
+        plan = self._view.plan
+        for field in FILE_HALVES:
+            plan = with_carried_column(self._catalyst, plan, field)
+        return plan
 
     def _frame(self, over: RowsOver, one_partition: bool) -> DataFrame:
         return self._catalyst.frame(self._catalyst.one_partition(over.plan) if one_partition else over.plan)

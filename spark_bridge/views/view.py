@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.epoch import epoch_time
@@ -64,6 +64,33 @@ class View(Protocol):
 
     def tidy(self) -> bool:
         """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
+
+
+class Computed(NamedTuple):
+    """Rows that are computed, and not in the view yet.
+
+    Args:
+        merge: adds them, between two epochs.
+        groups: the number of groups that they touch; 0 in a view without groups.
+    """
+
+    merge: Callable[[], ViewVersion]
+    groups: int = 0
+
+
+@runtime_checkable
+class ComputesBeside(Protocol):
+    """A view that can compute rows in another thread, while an epoch changes it.
+
+    Attributes:
+        computes_beside: whether this one can.
+    """
+
+    @property
+    def computes_beside(self) -> bool: ...
+
+    def computed(self, rows: EpochRows) -> Computed:
+        """Computes rows.  The rest of `apply` comes between two epochs."""
 
 
 class GroupedView(View, Protocol):

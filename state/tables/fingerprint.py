@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +18,23 @@ _WEAK = "W/"
 def path_fingerprint(source: str, path: str) -> bytes:
     """The fingerprint of a path of a source, 16 bytes: the key of the table `seen`."""
     return blake2b(f"{source}\0{path}".encode(), digest_size=16).digest()
+
+
+def halves(fingerprints: Sequence[bytes]) -> tuple[pa.Int64Array, pa.Int64Array]:
+    """The first and the last 8 bytes of fingerprints of 16 bytes, as numbers.
+
+    Numbers have a fixed place in a row of Spark: they take a third of the time that the bytes take.
+    """
+    numbers = np.frombuffer(b"".join(fingerprints), "<i8").reshape(-1, 2)
+    return pa.array(numbers[:, 0].copy()), pa.array(numbers[:, 1].copy())
+
+
+def of_halves(high: pa.Int64Array, low: pa.Int64Array) -> pa.BinaryArray:
+    """The fingerprints of which these are the `halves`."""
+    numbers = np.empty((len(high), 2), "<i8")
+    numbers[:, 0], numbers[:, 1] = high.to_numpy(zero_copy_only=False), low.to_numpy(zero_copy_only=False)
+    ends = np.arange(0, 16 * len(high) + 1, 16, dtype=np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(high), [None, pa.py_buffer(ends), pa.py_buffer(numbers)])
 
 
 def is_strong(etag: str | None) -> bool:

@@ -62,6 +62,9 @@ They stand before the columns of the source: new columns are added at the end, s
 FILE_FIELD = pa.field("__sw_file", pa.binary())
 """The file of a row of an append view, as `path_fingerprint`; it travels with the rows of materialized sources."""
 
+FILE_HALVES = pa.schema([("__sw_file_high", pa.int64()), ("__sw_file_low", pa.int64())])
+"""The same file on its way through a large job, see `state.tables.fingerprint.halves`; they are not stored."""
+
 ORIGIN_FIELD = pa.field("__sw_origin", pa.string())
 """The row of a parent that a row of a view is made of: the name of the parent, `|`, and the key of the row."""
 

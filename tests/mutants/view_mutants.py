@@ -57,6 +57,7 @@ _SHARED = "tests/spark_bridge/views/test_shared_views.py"
 _SHARED_ROWS = "spark_bridge/views/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
 _REGROUPED = "tests/spark_bridge/views/test_regrouped_views.py"
+_PIECES = "tests/spark_bridge/views/test_backfill_pieces.py"
 _ADDED = "tests/spark_bridge/views/test_added_measures.py"
 _SAME_GROUPS, _CHANGE = (
     "spark_bridge/analysis/aggregate_calls.py",
@@ -1247,6 +1248,40 @@ VIEW_MUTANTS = (
             ),
         ),
         shown_by=f"{_ADDED}::test_a_correction_in_the_middle_builds_all_measures_anew[later]",
+    ),
+    Mutant(
+        "a piece that is computed is added to a backfill that has restarted",
+        "spark_bridge/views/backfills.py",
+        (("if self._backfills.get(self._begun.backfill.plan.name) is self._begun.backfill:", "if self._backfills:"),),
+        shown_by=f"{_PIECES}::test_a_piece_of_a_backfill_that_restarts_is_not_added",
+    ),
+    Mutant(
+        "a backfill does not rest after a piece",
+        "spark_bridge/views/backfills.py",
+        (("ended + sum(seconds) * (1 / self._weight - 1)", "ended"),),
+        shown_by=f"{_PIECES}::test_a_backfill_rests_by_its_weight_while_rows_come",
+    ),
+    Mutant(
+        "a piece counts as soon as it is computed",
+        "spark_bridge/views/backfill.py",
+        (
+            (
+                "return 1.0 if self.is_complete else self._fraction",
+                "return self._history.fraction if self._history else 0.0",
+            ),
+        ),
+        shown_by=f"{_PIECES}::test_the_progress_is_that_of_the_pieces_in_the_view",
+    ),
+    Mutant(
+        "the halves of a fingerprint change places",
+        "state/tables/fingerprint.py",
+        (
+            (
+                "return pa.array(numbers[:, 0].copy()), pa.array(numbers[:, 1].copy())",
+                "return pa.array(numbers[:, 1].copy()), pa.array(numbers[:, 0].copy())",
+            ),
+        ),
+        shown_by="tests/state/tables/test_fingerprint.py::test_the_halves_of_fingerprints_make_them_whole_again",
     ),
     Mutant(
         "groups that lack measures are taken for a dataset without rows",

@@ -174,7 +174,9 @@ class Followed:
         self.materializer.declare(self._definitions, {"t": SCHEMA}, self._known)
 
     def _made(self) -> Materializer:
-        made = Materializer(self._spark, self._root, open_history=self._history, event_times={"t": "at"})
+        made = Materializer(
+            self._spark, self._root, open_history=self._history, event_times={"t": "at"}, backfill_weight=1
+        )
         if self._epoch:
             made.open(self._views, self._epoch, {"t"})
         made.declare(self._definitions, {"t": SCHEMA}, self._known)

@@ -20,6 +20,7 @@ class EarlierRows:
         step: the number of rows in a piece.
     """
 
+    is_stored = False
     missing: Sequence[str] = ()
     fraction = 0.5
 

@@ -76,6 +76,7 @@ class ViewGraph(CorrectedView):
             materialized=self.schemas,
             replacing=self.schemas,
             open_history=self._history,
+            backfill_weight=1,
             keys=self.keys,
         )
         if self.epoch:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -29,6 +31,7 @@ from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, LINEAGE
 from tests.cases import few
+from tests.spark_bridge.followed_view import blocks
 from tests.spark_bridge.ways_of_rows import as_if_many
 
 SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -134,6 +137,16 @@ def test_a_worker_without_this_project_reads_a_span(tmp_path: Path, monkeypatch:
     assert (done.stdout.strip(), done.returncode) == ("11", 0), done.stderr
 
 
+def takes_piece(materializer: Materializer) -> bool:
+    """Adds the next piece, when it is computed; False at the end of the history."""
+    while not materializer.backfill():
+        if materializer.has_news():
+            return False
+        time.sleep(0.001)
+    return True
+
+
+NEW = pa.table({"k": ["new"], "n": [101], FILE_FIELD.name: pa.array([path_fingerprint("t", "new")], FILE_FIELD.type)})
 GROUPED = "SELECT k, count(*) AS rows, sum(n) AS s FROM t GROUP BY k"
 
 
@@ -143,7 +156,7 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
 ) -> None:
     version, root = stored(tmp_path), Location(str(tmp_path))
     monkeypatch.setattr(row_hand_over, "rows_of_span", lambda spark, one, _: rows_of_span(spark, one, 3))
-    monkeypatch.setattr(backfill, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(backfill, "_LEAST_BESIDE_BYTES", 1)
     monkeypatch.setattr(backfill, "_MOST_BYTES", 60)
 
     def open_history(plan: ViewPlan, epoch: int, progress: str | None) -> StoredHistory:
@@ -153,7 +166,9 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
         raise AssertionError("rows of the history came through this process")
 
     def opened(views: dict[str, ViewVersion], epoch: int) -> Materializer:
-        made = Materializer(local_spark, root, materialized={"t"}, open_history=open_history, put_block=no_block)
+        made = Materializer(
+            local_spark, root, materialized={"t"}, open_history=open_history, put_block=no_block, backfill_weight=1
+        )
         made.open(views, epoch, {"t"})
         made.declare([ViewDefinition("v", query)], {"t": SCHEMA}, {})
         return made
@@ -161,16 +176,19 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     with as_if_many():
         materializer = opened({}, 1)
         recorded = dict(materializer.run_epoch(2, {}).views)
-        assert materializer.backfill()
-        recorded = dict(materializer.run_epoch(3, {}).views)
-        assert materializer.backfill()
+        assert not materializer.backfill(), "a piece is computed beside the next epoch"
+        recorded = dict(materializer.run_epoch(3, {"t": blocks(NEW)}).views)
+        assert takes_piece(materializer)
+        recorded = dict(materializer.run_epoch(4, {"t": blocks(NEW)}).views)
+        assert takes_piece(materializer)
+        assert not materializer.backfill(), "the attempt ends while a piece is computed"
         materializer.close()
         recorded = restored_views(recorded, lambda view: restore(root, view, 1))
-        materializer = opened(recorded, 3)
+        materializer = opened(recorded, 4)
         pieces = 1
-        while materializer.backfill():
+        while takes_piece(materializer):
             pieces += 1
-        recorded = dict(materializer.run_epoch(4, {}).views)
+        recorded = dict(materializer.run_epoch(5, {}).views)
         materializer.close()
     assert pieces > 4
     rows = lance.dataset(root.child(recorded["v"].path).lance_uri, version=recorded["v"].version).to_table()
@@ -178,6 +196,10 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     if "GROUP" in query:
         groups = {f"k{key}": [each for each in numbers if each % 3 == key] for key in range(3)}
         found = {row["k"]: (row["rows"], row["s"]) for row in rows.to_pylist()}
-        assert found == {key: (len(of), sum(of)) for key, of in groups.items()}
+        assert found == {key: (len(of), sum(of)) for key, of in groups.items()} | {"new": (2, 202)}
     else:
-        assert rows["n"].to_pylist() == [each for each in numbers if each % 2], "in the order of the stored rows"
+        odd = [each for each in numbers if each % 2]
+        assert sorted(rows["n"].to_pylist()) == [*odd, 101, 101]
+        rows = rows.filter(pc.less(rows["n"], 101))
+        assert rows["n"].to_pylist() == odd, "in the order of the stored rows"
+        assert rows[FILE_FIELD.name].to_pylist() == [path_fingerprint("t", f"f{each // 4}") for each in odd]

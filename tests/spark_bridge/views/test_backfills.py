@@ -36,6 +36,8 @@ QUERIES = {
 class Rows:
     """A history of ingested rows, in pieces of seven.  `lost` positions are in files that are gone."""
 
+    is_stored = False
+
     def __init__(self, rows: pa.Table, begin: int, lost: Sequence[int] = ()) -> None:
         self._rows, self._at, self._lost = rows, begin, lost
         self.missing: list[str] = []
@@ -67,7 +69,7 @@ class Pipeline:
         self.materializer = self.recovered()
 
     def recovered(self) -> Materializer:
-        materializer = Materializer(self.spark, self.root, open_history=self._history)
+        materializer = Materializer(self.spark, self.root, open_history=self._history, backfill_weight=1)
         ingested = frozenset("t") if self.ingested[self.epoch].num_rows else frozenset[str]()
         materializer.open(self.views, self.epoch, ingested)
         return materializer

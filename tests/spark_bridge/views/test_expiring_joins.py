@@ -141,7 +141,9 @@ class Joined:
 
     def _made(self) -> Materializer:
         event_times = dict.fromkeys(self._sources, "at")
-        made = Materializer(self._spark, self._root, open_history=self._history, event_times=event_times)
+        made = Materializer(
+            self._spark, self._root, open_history=self._history, event_times=event_times, backfill_weight=1
+        )
         if self._epoch:
             made.open(self.views, self._epoch, {*self._sources})
         made.declare(self._definitions, self._schemas, self._known)

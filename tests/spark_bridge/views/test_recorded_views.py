@@ -56,6 +56,7 @@ class Dataset:
 class NoHistory:
     """A history without rows."""
 
+    is_stored = False
     missing: tuple[str, ...] = ("s3://b/lost",)
     fraction = 1.0
 

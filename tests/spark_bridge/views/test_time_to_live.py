@@ -109,6 +109,7 @@ class Aged(CorrectedView):
             materialized=stored,
             replacing=stored,
             open_history=self._history,
+            backfill_weight=1,
             event_times={"t": "at"},
         )
         if self.epoch:

@@ -4,9 +4,22 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pyarrow as pa
 
-from state.tables.fingerprint import path_fingerprint, path_fingerprints, version_fingerprint, version_fingerprints
+from state.tables.fingerprint import (
+    halves,
+    of_halves,
+    path_fingerprint,
+    path_fingerprints,
+    version_fingerprint,
+    version_fingerprints,
+)
 
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+def test_the_halves_of_fingerprints_make_them_whole_again() -> None:
+    fingerprints = [bytes(16), b"\xff" * 16, *(path_fingerprint("s", f"{each}") for each in range(9))]
+    assert of_halves(*halves(fingerprints)).to_pylist() == fingerprints
+    assert of_halves(*halves([])).to_pylist() == []
 
 
 def test_fingerprints_are_the_same_for_ever() -> None:

@@ -205,4 +205,5 @@ class SimulatedMaterializer(Life):
         store = self._root.open(read_only=True)
         version = max(each.state_version for each in store.epochs() if each.epoch <= epoch)
         ledger, queue = (store.rows(table, version) for table in ("ledger", "queue"))
-        return ModelHistory(history_of(ledger, queue, self._world.bucket.contents, frozenset(plan.sources)), progress)
+        spans = history_of(ledger, queue, self._world.bucket.contents, frozenset(plan.sources))
+        return ModelHistory(spans, progress, is_stored=self._world.stored_rows.keys() >= {*plan.sources})

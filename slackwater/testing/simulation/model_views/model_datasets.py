@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from actors.files import PathKey
@@ -14,6 +15,7 @@ from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.views.view import Computed
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name
@@ -75,6 +77,7 @@ class ModelDatasets:
     """
 
     num_rows = 0
+    computes_beside = True
     lacks: Sequence[int] = ()
 
     def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
@@ -103,7 +106,11 @@ class ModelDatasets:
         return self._create(epoch, groups)
 
     def apply(self, rows: EpochRows) -> ViewVersion:
-        return self._write(self._spans(rows), anew=False)
+        return self.computed(rows).merge()
+
+    def computed(self, rows: EpochRows) -> Computed:
+        """See `spark_bridge.views.view.ComputesBeside`."""
+        return Computed(partial(self._write, [*self._spans(rows)], anew=False))
 
     def correct(self, rows: Any) -> ViewVersion:
         """Computes the view again.

@@ -16,11 +16,13 @@ class ModelHistory:
     Args:
         spans: all rows, in a fixed order.
         progress: the position to continue from; None for the start.
+        is_stored: whether the sources store their rows, so that pieces are computed beside the epochs.
     """
 
     missing: Sequence[str] = ()
 
-    def __init__(self, spans: Sequence[Span], progress: str | None) -> None:
+    def __init__(self, spans: Sequence[Span], progress: str | None, *, is_stored: bool) -> None:
+        self.is_stored = is_stored
         self._spans = spans
         self._taken = 0 if progress is None else int(json.loads(progress))
 

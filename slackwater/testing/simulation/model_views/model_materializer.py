@@ -72,7 +72,7 @@ class ModelMaterializer:
         read: the rows of a block.
         fails: whether a view's own expression fails over some rows.
         open_history: gives a backfill the rows from before it.
-        thread: recomputes full views.
+        thread: recomputes full views, and computes pieces of history.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ModelMaterializer:
         self._followed: Set[str] = set()
         self._schemas: Mapping[str, pa.Schema | None] = {}
         self._full = FullViews(self._full_view, lambda _, refresh: refresh(), thread)
-        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock)
+        self._backfills = Backfills(self._make, open_history, _rows_of_piece, clock, thread=thread)
         self._derived = DerivedViews(
             self._make_derived,
             lambda epoch, parents: ModelParentRows(
@@ -388,7 +388,14 @@ class ModelMaterializer:
 
 
 def _rows_of_piece(epoch: int, piece: HistoryPiece) -> EpochRows:
-    return _rows(piece.rows)
+    rows: Any = piece.rows
+    return _rows({source: _ManySpans(spans) for source, spans in rows.items()})
+
+
+class _ManySpans(list[Span]):
+    """Spans of so many rows that they are computed beside the epochs."""
+
+    few = None
 
 
 def _rows(spans: Mapping[str, Any]) -> EpochRows:
