@@ -31,8 +31,11 @@ from actors.hosting.forked_worker import OUTPUTS, VARIABLE, ray_program, run_pro
 _LOADED = ("actors.hosting.coordinator", "actors.hosting.ray_actors", "actors.recovery.recovery")
 _ASKED_S = 10.0
 _WAITING = 128
-# Ray gives a worker without CPUs this number too; Arrow and NumPy read it when they are loaded.
+# Arrow and NumPy read it when they are loaded; Ray gives a worker without CPUs this number too.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+# Ray reads it when it is loaded.  A worker without a job takes that of its first task, as the workers do that Ray
+# starts in advance.
+_NO_JOB = {"RAY_JOB_ID": "ffffffff"}
 
 
 class ForkServer:
@@ -57,7 +60,7 @@ class ForkServer:
                 stderr=subprocess.DEVNULL,
                 pass_fds=(listener.fileno(),),
                 start_new_session=True,
-                env={**os.environ, **_ONE_THREAD},
+                env={**os.environ, **_ONE_THREAD, **_NO_JOB},
             )
         os.environ[VARIABLE] = address
 
@@ -112,8 +115,10 @@ class _Worker:
         os.setpgid(0, 0)
         os.chdir(self.directory)
         os.environ.clear()
-        os.environ.update(self.environment)
+        os.environ.update({**self.environment, **_NO_JOB})
         sys.argv[1:] = self.arguments
+        # Ray has read its other variables when it was loaded, and does so again.
+        importlib.import_module("ray._raylet").Config.initialize("")
 
 
 def _next_fork(listener: socket.socket) -> _Worker | None:

@@ -7,7 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import partialmethod
 from typing import Any
 
 import ray
@@ -158,7 +158,7 @@ def lean_ray() -> Iterator[None]:
         return
     for name in _NOT_STARTED:
         setattr(Node, name, _start_nothing)
-    setattr(Node, _RAYLET, partial(_start_raylet, replaced[_RAYLET]))
+    setattr(Node, _RAYLET, partialmethod(_start_raylet, replaced[_RAYLET]))
     try:
         yield
     finally:
@@ -166,7 +166,7 @@ def lean_ray() -> Iterator[None]:
             setattr(Node, name, method)
 
 
-def _start_raylet(start: Callable[..., Any], node: Node, *arguments: Any, **named: Any) -> Any:
+def _start_raylet(node: Node, start: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
     """Starts a raylet whose workers are forks."""
     node._ray_params.worker_path = forked_worker.__file__
     return start(node, *arguments, **named)
