@@ -4,9 +4,9 @@
                                    ▲
     raylet ── starts ──► forked_worker asks, and ends
 
-A worker of its own loads the same modules in more than a CPU second; a fork takes a tenth of it, and shares the
-memory.  The server has no thread that a fork would miss, so it loads no Lance.  It ends with the process that has
-started it.
+A worker that is no fork loads these modules in more than a CPU second, and has them in its own memory.  The server has
+no thread that a fork would miss, so it loads no Lance.  It ends with the process that has started it, and the forks
+end with it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _ASKED_S = 10.0
 _WAITING = 128
 # Arrow and NumPy read it when they are loaded; Ray gives a worker without CPUs this number too.
 _ONE_THREAD = {"OMP_NUM_THREADS": "1"}
-# Ray reads it when it is loaded.  A worker without a job takes that of its first task, as the workers do that Ray
-# starts in advance.
+# Ray reads both when it is loaded, and never again.  A worker without a job takes that of its first task, as workers do
+# that Ray starts in advance; it ends when the process of this id has ended.
 _NO_JOB = {"RAY_JOB_ID": "ffffffff"}
+_WATCHED = "RAY_RAYLET_PID"
 
 
 class ForkServer:
@@ -84,6 +85,7 @@ def serve(listener_fd: int, path: list[str]) -> None:
         listener_fd: the socket on which workers ask.
         path: directories of modules, in a worker that is no fork.
     """
+    os.environ[_WATCHED] = str(os.getpid())
     for module in _LOADED:
         importlib.import_module(module)
     program = ray_program()
