@@ -42,12 +42,14 @@ def measure(options: argparse.Namespace) -> Result:
 def measured(place: Path, turns: int, before: Path | None) -> Result:
     variants = {_WITHOUT: (_HERE, "none"), _WITH: (_HERE, "archive")}
     if before is not None:
-        variants = {"before": (before, "none"), **variants}
+        variants = {f"before, {_WITH}": (before, "archive"), **variants}
     (place / "in").mkdir()
     for number in range(_FILES):
         rows = "".join(f"{row % 7},{row}\n" for row in range(20))
         (place / "in" / f"{number:03}.csv").write_text(f"k,v\n{rows}")
-    first, build_s = noting_start(place)
+    if before is not None:
+        noting_start(place, before)
+    first, build_s = noting_start(place, _HERE)
     starts: dict[str, list[dict[str, Any]]] = {name: [] for name in variants}
     for _ in range(turns):
         for name, (packages, archive) in variants.items():
@@ -57,7 +59,9 @@ def measured(place: Path, turns: int, before: Path | None) -> Result:
         f"The first start of all notes the classes: {first['seconds']:.1f} s, {first['cpu_s']:.1f} CPU seconds; "
         f"the archive is there {build_s:.1f} s after its end, {built.stat().st_size / 2**20:.0f} MiB."
     )
-    return Result((starts_table(starts), steps_table(starts[_WITH])), remarks=(remark,))
+    tables = [starts_table(starts), steps_table(starts[_WITH])]
+    tables += [processes_table(name, each) for name, each in starts.items() if name != _WITHOUT]
+    return Result(tuple(tables), remarks=(remark,))
 
 
 def starts_table(starts: dict[str, list[dict[str, Any]]]) -> Table:
@@ -76,11 +80,18 @@ def steps_table(starts: list[dict[str, Any]]) -> Table:
     return Table(("took",), tuple(rows), caption=f"The steps of a start {_WITH}, side by side")
 
 
-def noting_start(place: Path) -> tuple[dict[str, Any], float]:
-    """The first start of all, and the seconds until the archive is built behind it."""
-    first = start(place, _HERE, "archive")
+def processes_table(variant: str, starts: list[dict[str, Any]]) -> Table:
+    spent = {kind: median(each["processes"].get(kind, 0.0) for each in starts) for kind in starts[0]["processes"]}
+    rows = [Row(kind, (Number(spent[kind], "s"),)) for kind in sorted(spent, key=lambda kind: -spent[kind])]
+    return Table(("CPU",), tuple(rows), caption=f"The processes of a start, {variant}")
+
+
+def noting_start(place: Path, packages: Path) -> tuple[dict[str, Any], float]:
+    """The first start of a checkout, and the seconds until the archive is built behind it."""
+    archives = len(list((place / "cache").rglob("*.jsa")))
+    first = start(place, packages, "archive")
     ended = time.perf_counter()
-    while not any((place / "cache").rglob("*.jsa")):
+    while len(list((place / "cache").rglob("*.jsa"))) == archives:
         assert time.perf_counter() < ended + _BUILD_S, "the archive was not built"
         time.sleep(0.1)
     return first, time.perf_counter() - ended

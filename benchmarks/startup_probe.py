@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +17,31 @@ import psutil
 import slackwater as sw
 
 _LOOK_S = 0.02
+# A mark of a command line → the kind of its process; the first one counts.
+_KINDS = (
+    ("ray::DashboardAgent", "Ray's agents"),
+    ("ray::RuntimeEnvAgent", "Ray's agents"),
+    ("ray::", "actors"),
+    ("fork_server", "the fork server"),
+    ("SparkSubmit", "JVM of the driver"),
+    ("app-master", "JVM of the master"),
+    ("DefaultWorker", "JVM of the executor"),
+    ("/core/src/ray/", "Ray's servers"),
+)
 
 
-def cpu_s() -> float:
-    """The CPU seconds of this process and its descendants."""
-    me, used = psutil.Process(), 0.0
+def spent() -> dict[str, float]:
+    """Kind of process → the CPU seconds of this process and its descendants, with those that have ended."""
+    me, used = psutil.Process(), defaultdict[str, float](float)
     for process in (me, *me.children(recursive=True)):
         try:
-            times = process.cpu_times()
+            times, command = process.cpu_times(), " ".join(process.cmdline())
         except psutil.Error:
             continue
-        used += times.user + times.system
-    return used
+        kind = "the driver" if process == me else next((name for mark, name in _KINDS if mark in command), "others")
+        used[kind] += times.user + times.system
+        used["ended"] += times.children_user + times.children_system
+    return dict(used)
 
 
 def main() -> None:
@@ -40,12 +54,13 @@ def main() -> None:
     with pipeline.start() as run:
         while not run.report().rows and not run.wait(timeout_s=_LOOK_S):
             pass
-        seconds, cpu = time.time() - began, cpu_s()
+        seconds, processes = time.time() - began, spent()
         status = run.status()
         run.wait(until="caught_up")
         assert run.stop().files == len(list((place / "in").iterdir()))
     steps = {step.name: step.seconds for step in getattr(status, "startup", ())}
-    print(json.dumps({"seconds": seconds, "cpu_s": cpu, "steps": steps}))
+    cpu_s = sum(processes.values())
+    print(json.dumps({"seconds": seconds, "cpu_s": cpu_s, "steps": steps, "processes": processes}))
 
 
 if __name__ == "__main__":

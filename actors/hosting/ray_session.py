@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partialmethod
 from typing import Any
 
 import ray
 from ray._private.node import Node
 
+from actors.hosting import forked_worker
+from actors.hosting.fork_server import ForkServer
 from actors.telemetry.text import first_line
 from state.errors import RunFailedError, SettingsError
 
@@ -20,7 +23,12 @@ _TASK_S = 60.0
 # Ray starts three processes beside a node of its own: one that asks a cloud for more machines, one that carries the
 # lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
 # take two CPU seconds and a second and a half of every start.
+_RAYLET = "start_raylet"
 _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
+# The raylet connects to its own object store a second after a first attempt that came too early.
+_SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}
+# A list of at most one server, of the Ray that this process has started.
+_fork_servers: list[ForkServer] = []
 
 
 def connect_ray(
@@ -51,9 +59,7 @@ def connect_ray(
     os.environ.setdefault("RAY_COLOR_PREFIX", "0")
     with _own_sigterm():
         if joined is None:
-            cpus = max(num_cpus, os.cpu_count() or 1)
-            with lean_ray():
-                ray.init(address=_LOCAL, num_cpus=cpus, include_dashboard=False, **options)
+            _start_ray(max(num_cpus, os.cpu_count() or 1), options)
             return True
         try:
             ray.init(address=joined, **options)
@@ -63,6 +69,25 @@ def connect_ray(
                 "RaySettings(address=...) away to run on this machine alone"
             ) from error
     return True
+
+
+def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
+    """Starts a Ray, whose workers are forks."""
+    with suppress(OSError):
+        _fork_servers.append(ForkServer())
+    try:
+        with lean_ray():
+            ray.init(
+                address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options
+            )
+    except BaseException:
+        _end_fork_server()
+        raise
+
+
+def _end_fork_server() -> None:
+    while _fork_servers:
+        _fork_servers.pop().end()
 
 
 def ray_address(address: str | None) -> str | None:
@@ -97,6 +122,7 @@ def _own_sigterm() -> Iterator[None]:
 def disconnect_ray() -> None:
     """Ends the connection, and a Ray that was started for it."""
     ray.shutdown()
+    _end_fork_server()
 
 
 def tried_task() -> dict[str, float]:
@@ -122,18 +148,28 @@ def _do_nothing() -> None:
 
 @contextmanager
 def lean_ray() -> Iterator[None]:
-    """Within it `ray.init` starts no needless process; a Ray whose node is made otherwise starts as it always does."""
-    replaced = {name: getattr(Node, name, None) for name in _NOT_STARTED}
+    """Within it `ray.init` starts no needless process, and workers as forks of the fork server.
+
+    A Ray whose node is made otherwise starts as it always does.
+    """
+    replaced: dict[str, Any] = {name: getattr(Node, name, None) for name in (*_NOT_STARTED, _RAYLET)}
     if not all(map(callable, replaced.values())):
         yield
         return
-    for name in replaced:
+    for name in _NOT_STARTED:
         setattr(Node, name, _start_nothing)
+    setattr(Node, _RAYLET, partialmethod(_start_raylet, replaced[_RAYLET]))
     try:
         yield
     finally:
         for name, method in replaced.items():
             setattr(Node, name, method)
+
+
+def _start_raylet(node: Node, start: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Starts a raylet whose workers are forks."""
+    node._ray_params.worker_path = forked_worker.__file__
+    return start(node, *arguments, **named)
 
 
 def _start_nothing(_node: Node, **_options: Any) -> None:

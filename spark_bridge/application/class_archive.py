@@ -35,6 +35,8 @@ _log = structlog.get_logger(actor="run")
 _IDENTITY = re.compile(r" id: \d+$")
 _UNUSED_S = 30 * 24 * 3600.0
 _LARGEST_LIST = 32 << 20
+# At its own address the archive is mapped as it is; later builds of Java 17 move it, which writes to every page.
+_USE = "-XX:+VerifySharedSpaces -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 
 JvmRole = Literal["driver", "master", "executor"]
 """The kind of a JVM within an application."""
@@ -83,7 +85,7 @@ class ClassArchive:
             # The time of the file is that of its last use: unused archives are removed.
             os.utime(self.path)
         if os.access(self.path, os.R_OK):
-            return f"-XX:SharedArchiveFile={self.path} -XX:+VerifySharedSpaces"
+            return f"-XX:SharedArchiveFile={self.path} {_USE}"
         if " " in str(self._directory) or not os.access(self._directory, os.W_OK):
             return ""
         return f"-XX:DumpLoadedClassList={self._directory}/{self._key}.{role}-%p.classes"

@@ -24,7 +24,12 @@ _CONF_VARIABLE = "SPARK_CONF_DIR"
 _LOG_VARIABLE = "SLACKWATER_SPARK_LOG"
 # Ray's library inside the JVM, and Java itself, write to the standard output and error without our logger.
 # Ray stops a job by SIGTERM to all its processes; the last epoch still needs the JVM.
-_SPARK_ENV = 'exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1\ntrap "" TERM\n'
+# Spark's launcher is a JVM of its own, which only writes the command of the driver's JVM.
+_SPARK_ENV = """\
+exec >>"${SLACKWATER_SPARK_LOG:-/dev/stderr}" 2>&1
+trap "" TERM
+export SPARK_LAUNCHER_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${SPARK_LAUNCHER_OPTS:-}"
+"""
 _LOG4J = """\
 rootLogger.level = error
 rootLogger.appenderRef.console.ref = console

@@ -22,6 +22,15 @@ def test_ray_of_a_run_has_no_process_that_the_run_does_not_need() -> None:
     assert [each for each in commands for name in ("monitor.py", "dashboard.py") if name in each] == []
 
 
+def test_workers_of_a_run_are_forks_of_one_process() -> None:
+    class Worker:
+        def parent(self) -> str:
+            return " ".join(psutil.Process().parent().cmdline())
+
+    workers = [ray.remote(num_cpus=0)(Worker).remote() for _ in range(2)]
+    assert all("fork_server" in parent for parent in ray.get([worker.parent.remote() for worker in workers]))
+
+
 def test_lean_ray_makes_finds_and_forgets_actors() -> None:
     class Counter:
         def next(self) -> int:

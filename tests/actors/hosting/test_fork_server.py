@@ -1,0 +1,87 @@
+"""Tests of the fork server, without Ray: it takes the place of a worker program, or that runs by itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from actors.hosting import forked_worker
+from actors.hosting.fork_server import ForkServer
+from tests.waiting import is_gone
+
+_PLAIN = ("--runtime-env-hash=0", "--help")
+_RUNTIME_ENV = ("--runtime-env-hash=1", "--help")
+# Importing Ray takes most of a CPU second, on any machine.
+_LOADS_RAY_S = 0.3
+_OWNER = """
+from actors.hosting.fork_server import ForkServer
+server = ForkServer()
+print(server.pid, flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[ForkServer]:
+    """A fork server of this process."""
+    server = ForkServer()
+    yield server
+    server.end()
+
+
+def _asked(*arguments: str) -> tuple[str, float]:
+    """The output of Ray's worker program, and the CPU seconds of the process that Ray starts."""
+    command = [sys.executable, forked_worker.__file__, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as worker:
+        assert worker.stdout is not None
+        output = worker.stdout.read()
+        _, _, used = os.wait4(worker.pid, 0)
+        worker.returncode = 0
+    return output, used.ru_utime + used.ru_stime
+
+
+def test_fork_runs_rays_program_with_the_arguments_and_outputs_of_the_worker(server: ForkServer) -> None:
+    output, cpu_s = _asked(*_PLAIN)
+    assert output.startswith("usage: default_worker.py") and cpu_s < _LOADS_RAY_S
+    output, _ = _asked("--runtime-env-hash=0", "--no-such-argument")
+    assert "error: the following arguments are required" in output
+
+
+def test_server_has_no_process_of_a_worker_that_has_ended(server: ForkServer) -> None:
+    _asked(*_PLAIN)
+    for each in psutil.Process(server.pid).children():
+        assert is_gone(each.pid)
+
+
+def test_worker_with_a_runtime_environment_is_no_fork(server: ForkServer) -> None:
+    output, cpu_s = _asked(*_RUNTIME_ENV)
+    assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
+
+
+def test_worker_without_a_server_runs_by_itself(server: ForkServer) -> None:
+    address = os.environ[forked_worker.VARIABLE]
+    server.end()
+    assert forked_worker.VARIABLE not in os.environ and not os.path.exists(address)
+    output, cpu_s = _asked(*_PLAIN)
+    assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
+
+
+def test_killed_server_holds_up_no_worker(server: ForkServer) -> None:
+    psutil.Process(server.pid).kill()
+    assert _asked(*_PLAIN)[0].startswith("usage: default_worker.py")
+
+
+def test_server_ends_with_the_process_that_has_started_it() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as owner:
+        assert owner.stdout is not None
+        server = int(owner.stdout.readline())
+        assert psutil.pid_exists(server)
+        owner.kill()
+    assert is_gone(server)
