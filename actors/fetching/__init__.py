@@ -7,7 +7,7 @@
         merger ◄──┬── Emission ◄────── ReadBuffers ◄──┬── FetchExecutor ◄──────────────────┘
                   └── Replacements ◄── staged rows ◄──┘
 
-`FetchExecutor` is the room's door: messages, results of reads and barriers come in there.  A new file passes along the
+`FetchExecutor` is the room's door: messages, `read_outcomes` and barriers come in there.  A new file passes along the
 upper line; its rows come back along the lower one, through the buffers or, where a version replaces another, as staged
 pieces.  Both ways end in `FileVersions.finish`, which queues the next version.
 
@@ -27,6 +27,6 @@ Invariants:
 * Files are handed over just after a seal: the next owner knows of them exactly what the store has.
 * Reads take room and limits before they start, blocks take credit and limits before they leave.
 
-Face: `FetchExecutor`, `FileVersions` and `instructions` for the shell; `row_stager` for the rows of blocks;
+Face: `FetchExecutor`, `FileVersions`, `instructions` and `read_outcomes` for the shell; `row_stager` for the rows of blocks;
 `FileProgress` and `Ending` for recovery and retries; `VersionSet` for recovery and dry runs.
 """
