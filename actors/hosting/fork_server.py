@@ -115,6 +115,8 @@ class _Worker:
     def take_place(self) -> None:
         """Makes this process, which is a fork, the worker."""
         os.setpgid(0, 0)
+        with open(os.devnull) as nothing:
+            os.dup2(nothing.fileno(), 0)
         os.chdir(self.directory)
         os.environ.clear()
         os.environ.update({**self.environment, **_NO_JOB})
