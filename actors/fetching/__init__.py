@@ -27,6 +27,6 @@ Invariants:
 * Files are handed over just after a seal: the next owner knows of them exactly what the store has.
 * Reads take room and limits before they start, blocks take credit and limits before they leave.
 
-Face: `FetchExecutor`, `FileVersions`, `instructions` and `read_outcomes` for the shell; `row_stager` for the rows of
-blocks; `FileProgress` and `Ending` for recovery and retries; `VersionSet` for recovery and dry runs.
+Face: `FetchExecutor`, `FileVersions`, `instructions` and `read_outcomes` for the shell; `FileProgress` and `Ending` for
+recovery and retries; `VersionSet` for recovery and dry runs.
 """

@@ -12,6 +12,7 @@
     ray_runtime.py        RayRuntime           calls, timers and threads of a shell
     actor_death.py        death_of             the death of an actor, and whether its node is lost
     ray_blocks.py         RayBlocks            rows in Ray's object store, and in the datasets of stored rows
+    row_stager.py         RowStager            rows of a materialized source, each with its file, into a dataset
     event_source.py       EventSource          a queue of events, asked in threads
     lazy_root.py          lazy_root            the root on Lance, loaded when it is needed
     metric_exporter.py    MetricExporter       metrics at Ray's Prometheus endpoint

@@ -10,7 +10,7 @@ import ray
 
 from actors.fetching.instructions import EmitBlock
 from actors.fetching.read_buffers import Piece
-from actors.fetching.row_stager import RowStager, with_files
+from actors.hosting.row_stager import RowStager, with_files
 from actors.protocol.blocks import Block, StoredBlock
 from actors.schemas.metadata_columns import with_epoch
 from state.errors import StorageFullError

@@ -9,7 +9,7 @@ import pytest
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.read_buffers import Piece
-from actors.fetching.row_stager import RowStager
+from actors.hosting.row_stager import RowStager
 from actors.protocol.blocks import StoredBlock
 from actors.rows import BadRecord, Rows
 from actors.schemas.metadata_columns import row_positions
