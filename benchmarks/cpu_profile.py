@@ -1,4 +1,4 @@
-"""Where the CPU goes on the way of small files: a profile of each Python process, by function.
+"""Profiles the CPU of a run over small files, by process and function.
 
     python -m benchmarks.cpu_profile [--files 2000] [--rows 500] [--top 25]
 

@@ -68,24 +68,24 @@ class ReadScheduler:
         instructions: list[FetchInstruction] = []
         batch: list[ReadPiece] = []
         room = _BUFFERED_PIECES * self._settings.piece_bytes - buffered_bytes - sum(self._active.values())
-        while room > 0 and self._has_slot and not self._limits.read.wait_s(now_s):
+        small = sum(map(_is_small, self._active.values()))
+        while room > 0 and self._has_slot(small) and not self._limits.read.wait_s(now_s):
             if (progress := self._next(now_s)) is None:
                 break
             nbytes = self._active[progress.key] = min(progress.file.size, self._settings.piece_bytes)
             self._limits.read.take(nbytes)
             room -= nbytes
+            small += _is_small(nbytes)
             if progress.file.source not in self._decided:
                 instructions.append(InferSchema(progress.file))
-            elif nbytes > _SMALL_BYTES:
-                instructions.append(ReadPiece(progress.file, progress.read_to))
-            else:
+            elif _is_small(nbytes):
                 batch.append(ReadPiece(progress.file, progress.read_to))
+            else:
+                instructions.append(ReadPiece(progress.file, progress.read_to))
         return [*instructions, *_batched(batch)]
 
-    @property
-    def _has_slot(self) -> bool:
-        """True if a further file may be read, small or large."""
-        small = sum(nbytes <= _SMALL_BYTES for nbytes in self._active.values())
+    def _has_slot(self, small: int) -> bool:
+        """True if a further file may be read, small or large, beside so many small ones."""
         return small < _SMALL_AT_ONCE and len(self._active) - small < self._settings.concurrency
 
     def store(self, progress: FileProgress, nbytes: int) -> None:
@@ -220,6 +220,10 @@ class ReadScheduler:
         if self._rest_moving and not self._stays(progress):
             return False
         return self._epoch.admitted is None or progress.key in self._epoch.admitted
+
+
+def _is_small(nbytes: int) -> bool:
+    return nbytes <= _SMALL_BYTES
 
 
 def _batched(reads: Sequence[ReadPiece]) -> Iterator[FetchInstruction]:

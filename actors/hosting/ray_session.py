@@ -20,10 +20,10 @@ from state.errors import RunFailedError, SettingsError
 
 _LOCAL = "local"
 _TASK_S = 60.0
+_RAYLET = "start_raylet"
 # Ray starts three processes beside a node of its own: one that asks a cloud for more machines, one that carries the
 # lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
 # take two CPU seconds and a second and a half of every start.
-_RAYLET = "start_raylet"
 _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
 # The raylet connects to its own object store a second after a first attempt that came too early.
 _SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}

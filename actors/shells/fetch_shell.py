@@ -311,14 +311,14 @@ class FetchShell(ActorShell[FetchInstruction]):
         outcomes: list[ReadOutcome] = []
         for piece, answer in zip(pieces, answers, strict=True):
             if isinstance(answer, NewColumns):
-                outcomes.append(ColumnsFound(piece.version, answer.columns, **piece.cost()))
+                outcomes.append(ColumnsFound(piece.version, answer.columns, **_cost(piece.file)))
             elif isinstance(answer, Exception):
                 outcomes.append(await self._outcome_of(answer, piece.version, piece.file))
             else:
                 rows, last = answer
                 if last:
                     self._open.pop(piece.version, None)
-                outcomes.append(PieceRead(piece.version, rows, last=last, **piece.cost()))
+                outcomes.append(PieceRead(piece.version, rows, last=last, **_cost(piece.file)))
         self.do(self._executor.on_read(outcomes, self.now_s()))
 
     def _next_piece(self, read: ReadPiece) -> _NextPiece:
@@ -367,9 +367,6 @@ class _NextPiece:
     version: FileVersion
     file: ReadableFile
     read: Callable[[], tuple[Rows, bool]]
-
-    def cost(self) -> _Cost:
-        return _cost(self.file)
 
 
 class _Cost(TypedDict):

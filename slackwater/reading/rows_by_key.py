@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.view_reader import ViewReader
+from state.lance.row_address import ADDRESS, at_addresses
 from state.tables.group_key import KEY_COLUMN
+from state.tables.row_selection import quoted
 
 _MOST_KEY_BYTES = 8 << 20
-_ADDRESS = "_rowaddr"
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class KeyRange:
     def condition(self) -> str:
         """The condition in Lance's SQL."""
         if self.end is None:
-            return f"{KEY_COLUMN} = {_quoted(self.start)}"
-        return f"{KEY_COLUMN} >= {_quoted(self.start)} AND {KEY_COLUMN} < {_quoted(self.end)}"
+            return f"{KEY_COLUMN} = {quoted(self.start)}"
+        return f"{KEY_COLUMN} >= {quoted(self.start)} AND {KEY_COLUMN} < {quoted(self.end)}"
 
     def contains(self, keys: pa.ChunkedArray) -> pa.ChunkedArray:
         """True for each key in the range."""
@@ -70,9 +71,9 @@ class RowsByKey:
         if later is None or not later.num_rows:
             return self._reader.table(columns, wanted.condition)
         parts = []
-        addresses = later.filter(wanted.contains(later[KEY_COLUMN]))[_ADDRESS].to_pylist()
+        addresses = later.filter(wanted.contains(later[KEY_COLUMN]))[ADDRESS].to_pylist()
         if addresses:
-            parts.append(self._reader.table(columns, f"{_ADDRESS} IN ({','.join(map(str, addresses))})"))
+            parts.append(self._reader.table(columns, at_addresses(addresses)))
         is_complete = bool(addresses) and wanted.end is None  # a group has one row
         if self._covered and not is_complete:
             parts.insert(0, self._reader.table(columns, wanted.condition, only_indexed=True))
@@ -93,7 +94,7 @@ class RowsByKey:
         """The keys and addresses of the rows that the index does not cover; None if they are too many to keep."""
         dataset = self._reader.dataset
         later = [each for each in dataset.get_fragments() if each.fragment_id not in self._covered]
-        kept = pa.schema([(KEY_COLUMN, pa.string()), (_ADDRESS, pa.uint64())]).empty_table()
+        kept = pa.schema([(KEY_COLUMN, pa.string()), (ADDRESS, pa.uint64())]).empty_table()
         if not later:
             return kept
         batches: list[pa.RecordBatch] = []
@@ -104,7 +105,3 @@ class RowsByKey:
                 return None
             batches.append(batch)
         return pa.Table.from_batches(batches) if batches else kept
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"

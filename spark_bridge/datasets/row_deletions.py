@@ -18,6 +18,7 @@ from obstore.store import ObjectStore
 from pyroaring import BitMap
 
 from state.lance.deletion_vector import bitmap_of, deleted_rows
+from state.lance.row_address import fragments_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -55,7 +56,7 @@ class RowDeletions:
         Raises:
             StorageError: the store cannot be written.
         """
-        fragments = (addresses >> np.uint64(32)).astype(np.int64)
+        fragments = fragments_of(addresses)
         changed: list[FragmentMetadata] = []
         removed: list[int] = []
         files: list[tuple[str, bytes]] = []

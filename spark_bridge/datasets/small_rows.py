@@ -10,13 +10,10 @@ from dataclasses import dataclass
 
 import lance
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from state.lance.row_address import ADDRESS, FRAGMENT_BITS, Addresses, fragments_of
 from state.tables.lance_layout import with_schema
-
-ADDRESS = "_rowaddr"
-"""Lance's column of the addresses."""
 
 _MOST_ROWS = 4_096
 _MOST_BYTES = 256 << 10
@@ -25,8 +22,6 @@ _MOST_FILE_BYTES = 4 << 20
 """Of the files that are read to see whether they have so few bytes; some rows in them are deleted."""
 _BYTES_A_DELETION = 16 << 10
 """A file with deletions of one fragment, which is written and synced, or sent, takes as long as so many more rows."""
-_FRAGMENT_BITS = 32
-_Addresses = npt.NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class SmallRows:
             self._version, self._rows = int(dataset.version), rows
         return rows
 
-    def rest(self, dataset: lance.LanceDataset, addresses: _Addresses, new: pa.Table) -> pa.Table | None:
+    def rest(self, dataset: lance.LanceDataset, addresses: Addresses, new: pa.Table) -> pa.Table | None:
         """The rows that stay when others leave, without addresses, if they are to be written with those that come.
 
         So all rows are in one fragment again.  None if that is no cheaper than to delete the others.
@@ -84,13 +79,13 @@ class SmallRows:
         rows = self._known(dataset)
         if rows is None or new.num_rows == 0 or {*new.schema.names} != {*rows.schema.names[:-1]}:
             return None
-        fragments = len(np.unique(addresses >> np.uint64(_FRAGMENT_BITS)))
+        fragments = len(np.unique(fragments_of(addresses)))
         if fragments < 2:
             return None
         rest = _without(rows, addresses).drop_columns(ADDRESS)
         return rest if rest.nbytes <= max(fragments * _BYTES_A_DELETION, new.nbytes) else None
 
-    def follow(self, dataset: lance.LanceDataset, addresses: _Addresses | None, new: pa.Table | None) -> None:
+    def follow(self, dataset: lance.LanceDataset, addresses: Addresses | None, new: pa.Table | None) -> None:
         """The next version has other rows.
 
         Args:
@@ -129,7 +124,7 @@ def _if_small(rows: pa.Table) -> pa.Table | None:
     return rows.combine_chunks() if rows.num_rows <= _MOST_ROWS and rows.nbytes <= _MOST_BYTES else None
 
 
-def _without(rows: pa.Table, addresses: _Addresses) -> pa.Table:
+def _without(rows: pa.Table, addresses: Addresses) -> pa.Table:
     leaves = np.isin(rows.column(ADDRESS).to_numpy(), addresses)
     return rows.filter(pa.array(~leaves))
 
@@ -145,10 +140,10 @@ def _changed(dataset: lance.LanceDataset, change: _Change) -> pa.Table | None:
     return _if_small(rows) if rows.num_rows == dataset.count_rows() else None
 
 
-def _addresses(rows: dict[int, int]) -> _Addresses:
+def _addresses(rows: dict[int, int]) -> Addresses:
     """The addresses of the rows of fragments: number → number of its rows."""
     parts = [
-        (np.uint64(number) << np.uint64(_FRAGMENT_BITS)) + np.arange(rows[number], dtype=np.uint64)
+        (np.uint64(number) << np.uint64(FRAGMENT_BITS)) + np.arange(rows[number], dtype=np.uint64)
         for number in sorted(rows)
     ]
     return np.concatenate([np.empty(0, np.uint64), *parts])

@@ -17,11 +17,12 @@ from lance.fragment import write_fragments
 
 from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
-from spark_bridge.datasets.small_rows import ADDRESS, SmallRows
+from spark_bridge.datasets.small_rows import SmallRows
 from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError
 from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
+from state.lance.row_address import ADDRESS
 from state.location import Location
 from state.objects.storage_error import storage_error
 from state.tables.epoch_trace import WorkCost

@@ -36,7 +36,7 @@ class Clue:
         column = f"{table}_row.{self.field}"
         parts = []
         if self.contains is not None:
-            parts.append(f"contains(lower({column}), lower({_quoted(self.contains)}))")
+            parts.append(f"contains(lower({column}), lower({quoted(self.contains)}))")
         if self.equals is not None:
             parts.append(f"{column} = {_literal(self.equals)}")
         if self.above is not None:
@@ -103,9 +103,10 @@ def after_prefix(prefix: bytes) -> bytes:
 
 def _literal(value: str | int | bool) -> str:
     if isinstance(value, str):
-        return _quoted(value)
+        return quoted(value)
     return str(value).lower()
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A text as a value in Lance's SQL."""
     return "'" + text.replace("'", "''") + "'"

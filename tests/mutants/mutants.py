@@ -38,6 +38,34 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "the last file of a batch is not read",
+        "actors/fetching/read_scheduler.py",
+        (("ReadFiles(tuple(reads[begin:end]))", "ReadFiles(tuple(reads[begin : end - 1]))"),),
+        shown_by="tests/actors/fetching/test_fetch_executor.py",
+    ),
+    Mutant(
+        "a file that fails ends the others of its batch",
+        "actors/shells/fetch_shell.py",
+        (
+            (
+                "    except Exception as error:\n        return error\n",
+                "    except ZeroDivisionError as error:\n        return error\n",
+            ),
+        ),
+        start=0,
+    ),
+    Mutant(
+        "an object that was asked for is asked for again",
+        "actors/objects/object_file.py",
+        (
+            (
+                "[number])\n            return block\n",
+                "[number])\n            self._kept.pop(number)\n            return block\n",
+            ),
+        ),
+        shown_by="tests/actors/objects/test_object_file.py",
+    ),
+    Mutant(
         "a bad record is not counted",
         "actors/fetching/file_queue.py",
         (("        progress.rows_bad += len(rows.bad)\n", "        progress.rows_bad += len(rows.bad[1:])\n"),),

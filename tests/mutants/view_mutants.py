@@ -992,7 +992,7 @@ VIEW_MUTANTS = (
     Mutant(
         "rows in memory have the addresses of one fragment",
         "spark_bridge/datasets/small_rows.py",
-        (("(np.uint64(number) << np.uint64(_FRAGMENT_BITS))", "np.uint64(0)"),),
+        (("(np.uint64(number) << np.uint64(FRAGMENT_BITS))", "np.uint64(0)"),),
         shown_by="tests/spark_bridge/datasets/test_small_rows.py",
     ),
     Mutant(

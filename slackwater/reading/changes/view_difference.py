@@ -21,10 +21,10 @@ import pyarrow.compute as pc
 
 from slackwater.reading.view_reader import ViewReader
 from state.lance.deletion_vector import Offsets, deleted_offsets
+from state.lance.row_address import FRAGMENT_BITS, at_addresses
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
-_FRAGMENT_BITS = 32  # the address of a row: the number of its fragment, then its position in it
 
 
 def difference(before: ViewReader, after: ViewReader, key: tuple[str, ...]) -> tuple[pa.Table, pa.Table]:
@@ -131,14 +131,14 @@ class _Side:
         if whole:
             tables.append(dataset.scanner(columns=columns, fragments=whole).to_table())
         gone = [
-            (at << _FRAGMENT_BITS) + np.setdiff1d(others[at], mine[at], assume_unique=True).astype(np.int64)
+            (at << FRAGMENT_BITS) + np.setdiff1d(others[at], mine[at], assume_unique=True).astype(np.int64)
             for at in mine
         ]
         addresses = np.concatenate([np.empty(0, np.int64), *gone]).tolist()
         if addresses:
             # A condition, which Lance turns into a selection of rows: its `take` can stall for minutes when the rows
             # are in many fragments and the machine is busy.
-            condition = f"_rowaddr IN ({','.join(map(str, addresses))})"
+            condition = at_addresses(addresses)
             tables.append(dataset.to_table(columns=columns, filter=condition))
         return pa.concat_tables(tables)
 
