@@ -5,8 +5,8 @@
     raylet ── starts ──► forked_worker asks, and ends
 
 A worker that is no fork loads these modules in more than a CPU second, and has them in its own memory.  The server has
-no thread that a fork would miss, so it loads no Lance.  It ends with the process that has started it, and the forks
-end with it.
+no thread that a fork would miss, so it loads no Lance.  It ends with the process that has started it, and so do the
+forks.  A run whose server alone has ended goes on; its later workers are no forks.
 """
 
 from __future__ import annotations
