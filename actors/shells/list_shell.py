@@ -248,7 +248,7 @@ class ListShell(ActorShell[ListInstruction]):
                 self._log.warning(
                     "removals are paused: the rows of missing files stay in the views",
                     source=self._start.source.name, missing=paused, files=known,
-                    next_step="bring the files back, or let them go with `slackwater allow-removals ROOT`",
+                    next_step="bring the files back, or let them go with `slackwater allow-removals`",
                 )  # fmt: skip
             case Receive() | LookAt() | DeleteMessages() | ExtendMessages() | ReleaseMessages():
                 if self._events is None:

@@ -93,7 +93,7 @@ class RunMetrics:
 
     def _on_source(self, name: str, source: SourceStatus) -> None:
         for status in _FINISHED:
-            self._count(Metric.FILES, getattr(source, status), source=name, status=status)
+            self._count(Metric.FILES, _since_start(source, status), source=name, status=status)
         for status in _UNFINISHED:
             self._exporter.set_to(Metric.FILES_UNFINISHED, getattr(source, status), source=name, status=status)
         self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
@@ -101,9 +101,9 @@ class RunMetrics:
         self._exporter.set_to(Metric.PAUSED_REMOVALS, source.paused_removals, source=name)
         if source.watermark is not None:
             self._exporter.set_to(Metric.WATERMARK, source.watermark.timestamp(), source=name)
-        self._count(Metric.ROWS, source.rows, source=name)
-        self._count(Metric.BAD_ROWS, source.rows_bad, source=name)
-        self._count(Metric.READ_BYTES, source.bytes, source=name)
+        self._count(Metric.ROWS, _since_start(source, "rows"), source=name)
+        self._count(Metric.BAD_ROWS, _since_start(source, "rows_bad"), source=name)
+        self._count(Metric.READ_BYTES, _since_start(source, "bytes"), source=name)
         self._count(Metric.REQUESTS, source.requests, source=name)
         self._count_from_0(Metric.LISTINGS, source.listings, source=name)
         messages = source.messages
@@ -127,6 +127,11 @@ class RunMetrics:
         if value < self._counted.get(key, 0):
             self._counted[key] = 0
         self._count(metric, value, **labels)
+
+
+def _since_start(source: SourceStatus, count: str) -> int:
+    added: int = getattr(source, count) - getattr(source.before, count)
+    return added
 
 
 def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:

@@ -112,6 +112,8 @@ class Corrections:
         urls = {name: each.location.url for name, each in self._sources.items() if source in (None, name)}
         found = NamedFiles(file, urls).listed(store)
         if not found:
+            if not any(self._sources[name].materialize for name in urls):
+                self._require_correctable(store, urls)
             raise NotFoundError(
                 f"no file {file} was listed{f' in source {source}' if source else ''}; `files` shows all listed files"
             )

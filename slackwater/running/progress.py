@@ -1,10 +1,11 @@
-"""The progress of a run: the counts of all attempts together, for each source."""
+"""The progress of a run: the counts of the ledger and of what the present attempt adds, for each source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
 from actors.protocol.run_state import Recovered, RunState
@@ -93,10 +94,10 @@ _COUNTS = tuple(each.name for each in fields(SourceProgress))
 
 
 class RunProgress:
-    """Sums the counts of the present attempt and the commits of the earlier ones.
+    """Sums the counts of the ledger and of the present attempt.
 
     A failed attempt loses the counts that it had not committed: the next one begins with the ledger.  Requests are
-    never subtracted; they were made.
+    those of all attempts of this run.
 
     Args:
         sources: the names of all sources.
@@ -108,7 +109,7 @@ class RunProgress:
         self._sources, self._clock = tuple(sources), clock
         self._discovery = DiscoveryTotals(queues)
         self._at_start: Mapping[str, SourceProgress] | None = None
-        self._before: Mapping[str, SourceProgress] = {}
+        self._committed: Mapping[str, SourceProgress] = {}
         self._requests: dict[str, int] = {}
 
     def begin(self, recovered: Recovered, last: RunState) -> None:
@@ -116,19 +117,15 @@ class RunProgress:
         for source, counts in _sums(last).items():
             self._requests[source] = self._requests.get(source, 0) + counts["requests"]
         self._discovery.begin(last)
-        self._before = recovered.finished
+        self._committed = recovered.finished
         if self._at_start is None:
             self._at_start = recovered.finished
 
     def sources(self, state: RunState) -> dict[str, SourceStatus]:
         """Every source, as of the state of the attempt that runs."""
-        statuses = {name: SourceStatus() for name in self._sources}
+        statuses = {name: SourceStatus(**self._counts(name, {}), before=self._before(name)) for name in self._sources}
         sums = _sums(state)
         for lister in state.lists:
-            counts = sums[lister.source]
-            before, at_start = self._of(self._before, lister.source), self._of(self._at_start or {}, lister.source)
-            counts = {name: counts[name] + getattr(before, name) - getattr(at_start, name) for name in _COUNTS}
-            counts["requests"] += self._requests.get(lister.source, 0)
             unfinished, found = state.unfinished.get(lister.source), self._discovery.of(lister)
             statuses[lister.source] = SourceStatus(
                 listed=lister.listed,
@@ -144,7 +141,8 @@ class RunProgress:
                 watermark=(watermark := _time_of(state.watermarks.get(lister.source))),
                 watermark_lag_s=None if watermark is None else (self._clock.now() - watermark).total_seconds(),
                 messages=self._messages(found),
-                **counts,
+                before=self._before(lister.source),
+                **self._counts(lister.source, sums[lister.source]),
             )
         return statuses
 
@@ -170,8 +168,14 @@ class RunProgress:
     def _seconds_since(self, epoch: int) -> float:
         return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())
 
-    def _of(self, progress: Mapping[str, SourceProgress], source: str) -> SourceProgress:
-        return progress.get(source, SourceProgress())
+    def _counts(self, source: str, added: Mapping[str, int]) -> dict[str, Any]:
+        committed = self._committed.get(source, SourceProgress())
+        counts = {name: getattr(committed, name) + added.get(name, 0) for name in _COUNTS}
+        counts["requests"] += self._requests.get(source, 0)
+        return counts
+
+    def _before(self, source: str) -> SourceProgress:
+        return (self._at_start or {}).get(source, SourceProgress())
 
 
 def _time_of(micros: int | None) -> datetime | None:

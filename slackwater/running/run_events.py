@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.status.run_status import RunReport, RunStatus
+from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
 from state.tables.records import ViewClass
 
 
@@ -85,7 +85,7 @@ class CaughtUp:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """Files or records of a source are quarantined; both counts are since the start of the run."""
+    """More files or records of a source are quarantined: the counts of all that are."""
 
     event: ClassVar[str] = "quarantined"
     source: str
@@ -208,9 +208,8 @@ class RunEvents:
 
     def _quarantined(self, last: RunStatus, status: RunStatus) -> Iterator[RunEvent]:
         for name, source in status.sources.items():
-            before = last.sources.get(name)
-            files, records = (0, 0) if before is None else (before.quarantined, before.rows_bad)
-            if source.quarantined > files or source.rows_bad > records:
+            known = last.sources.get(name, SourceStatus())
+            if any(now > then for now, then in zip(_added(source), _added(known), strict=True)):
                 yield Quarantined(name, source.quarantined, source.rows_bad)
 
     def _shown(self, last: RunStatus, status: RunStatus) -> Iterator[RunEvent]:
@@ -225,6 +224,11 @@ class RunEvents:
             elif status.epoch >= epoch:
                 del self._to_be_shown[name]
                 yield ViewShown(name, view.view_class)
+
+
+def _added(source: SourceStatus) -> tuple[int, int]:
+    """The files and records that the run has quarantined, less those that it has read after all."""
+    return source.quarantined - source.before.quarantined, source.rows_bad - source.before.rows_bad
 
 
 def _committed(epoch: CommittedEpoch) -> EpochCommitted:

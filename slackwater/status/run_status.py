@@ -39,11 +39,13 @@ class MessageStatus:
 
 @dataclass(frozen=True)
 class SourceStatus(SourceProgress):
-    """Progress of one source: the counts of its list actor and of all fetch actors together.
+    """Progress of one source.
 
-    `requests` are LIST and GET requests.
+    Files and rows are those of the root, with what this run has added and not yet committed.  `requests` are the LIST
+    and GET requests of this run.
 
     Args:
+        before: the counts that the run found at its start.
         listed: files in the last listing.
         listings: complete listings.
         requests_per_hour: LIST requests of the last hour.
@@ -66,6 +68,7 @@ class SourceStatus(SourceProgress):
         freshness_s: see `CommittedEpoch`, of the last epoch with rows of the source; None before the first.
     """
 
+    before: SourceProgress = field(default_factory=SourceProgress)
     listed: int = 0
     listings: int = 0
     requests_per_hour: int = 0

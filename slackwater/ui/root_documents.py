@@ -17,10 +17,11 @@ from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
 from slackwater.reading.tables.file_table import require_status
 from slackwater.status.run_status import RunStatus
-from slackwater.status.text import jsonable
+from slackwater.status.text import jsonable, shell_root
 from slackwater.watching.owner_watch import OwnerWatch
 from state.clock import Clock
 from state.epoch import epoch_time
+from state.location import Location
 from state.ownership.owner import Owner
 
 _LONGEST_CELL = 500
@@ -99,6 +100,7 @@ class RootDocuments:
         return _plain(
             {
                 "root": self._store.root,
+                "argument": shell_root(Location(self._store.root)),
                 "version": slackwater.__version__,
                 "now": self._clock.now(),
                 "state": life.state,

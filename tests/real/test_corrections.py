@@ -160,6 +160,8 @@ def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) 
         assert run.wait(until="caught_up", timeout_s=120)
         with pytest.raises(sw.CommandRefusedError, match="source b is not materialized"):
             run.forget("f.parquet", "b")
+        with pytest.raises(sw.CommandRefusedError, match="source b is not materialized"):
+            run.reingest("in a directory that nobody has listed/f.parquet", "b")
         with pytest.raises(sw.CommandRefusedError, match="view 'both' cannot be corrected: it also reads b"):
             run.reingest("f.parquet", "a")
 

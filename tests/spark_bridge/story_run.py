@@ -13,6 +13,7 @@ from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings
 
 _TOLD_BETWEEN = 5
+_MEMORY = "3g"  # the sides of joins of many stories, until Java looks for what nobody uses
 
 
 def stories(name: str, unit: str, of_a_story: int) -> Iterator[tuple[SparkSession, Path, int]]:
@@ -29,7 +30,7 @@ def stories(name: str, unit: str, of_a_story: int) -> Iterator[tuple[SparkSessio
     parser.add_argument(f"--{unit}", dest="wanted", type=int, default=1_000)
     parser.add_argument("--start", type=int, default=0, help="the first seed")
     arguments = parser.parse_args()
-    spark = start_local_session(SparkSettings(), f"slackwater-random-{name}")
+    spark = start_local_session(SparkSettings(driver_memory=_MEMORY), f"slackwater-random-{name}")
     for told in range(-(-arguments.wanted // of_a_story)):
         with tempfile.TemporaryDirectory() as directory:
             yield spark, Path(directory), arguments.start + told

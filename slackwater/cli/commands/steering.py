@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from random import SystemRandom  # noqa: TID251 - chance begins here
@@ -34,8 +35,18 @@ from state.vnode import VNODES, fetcher_bounds
 
 steering = typer.Typer()
 
+
+def named(file: str | None) -> str | None:
+    """The whole URL of a file of the present directory, since the run may work elsewhere; any other name as it is."""
+    is_here = file is not None and "://" not in file and Path(file).is_file()
+    return Location(os.path.abspath(file)).url if file is not None and is_here else file
+
+
 Files = Annotated[
-    str, typer.Argument(metavar="PATH|GLOB", help="the files: a whole URL or path, or a glob below a source")
+    str,
+    typer.Argument(
+        metavar="PATH|GLOB", callback=named, help="the files: a whole URL or path, or a glob below a source"
+    ),
 ]
 
 
@@ -114,7 +125,12 @@ def retry(
     source: Source = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", metavar="GLOB", help="only these files: a whole URL or path, or a glob below a source"),
+        typer.Option(
+            "--file",
+            metavar="PATH|GLOB",
+            callback=named,
+            help="only these files: a whole URL or path, or a glob below a source",
+        ),
     ] = None,
     view: Annotated[
         str | None, typer.Option("--view", metavar="NAME", help="build this failed view anew, instead of files")

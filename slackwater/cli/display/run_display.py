@@ -38,11 +38,13 @@ class RunDisplay:
 
     Args:
         name: of the pipeline.
+        root: of the run, as an argument of the commands that notes name.
         note: text beside the phase, for example the process of the run.
         warning: a problem with the status, for example its age; shown instead of the message.
     """
 
     name: str
+    root: str
     note: str = ""
     warning: str = ""
 
@@ -55,7 +57,7 @@ class RunDisplay:
             height: of the terminal, in lines.
         """
         names = name_width([*status.sources, *status.views, *status.backfills], width)
-        notes = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, _MAX_NOTES)]
+        notes = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
         sources, views = _shares(
             len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
         )

@@ -24,10 +24,11 @@ class RunLog:
 
     Args:
         clock: paces the lines.
+        root: of the run, as an argument of the commands that lines name.
     """
 
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
+    def __init__(self, clock: Clock, root: str) -> None:
+        self._clock, self._root = clock, root
         self._logged: dict[Hashable, object] = {}
         self._logged_s: dict[Hashable, float] = {}
         self._last: RunStatus | None = None
@@ -65,7 +66,7 @@ class RunLog:
                 log.info("backfill", view=name, fraction=progress[0], missing=progress[1])
         for name, view in status.views.items():
             if self._is_news(("failure", name), view.error, 0.0) and view.error is not None:
-                step = f"correct it or its files, and build it anew: slackwater retry ROOT --view {name}"
+                step = f"correct it or its files, and build it anew: slackwater retry {self._root} --view {name}"
                 # Text: an epoch does not fit the numbers of every reader of JSON.
                 log.warning(
                     "a view has failed",

@@ -10,6 +10,7 @@ from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.cli.display.run_log import RunLog
 from slackwater.running.foreground import run_in_foreground
+from slackwater.status.text import shell_root
 from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
@@ -45,8 +46,9 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
 
     clock = SystemClock()
     events = EventLines(output, clock)
-    is_live = has_display(output)
-    display = LiveDisplay(RunDisplay(pipeline.name), SafeConsole(stderr=True), clock) if is_live else RunLog(clock)
+    root = shell_root(pipeline.root)
+    picture = LiveDisplay(RunDisplay(pipeline.name, root), SafeConsole(stderr=True), clock)
+    display = picture if has_display(output) else RunLog(clock, root)
     started: list[Run] = []
 
     def start() -> Run:
@@ -59,7 +61,7 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
         events.show(status)
 
     with display:
-        if is_live:
+        if has_display(output):
             display.show(RunStatus(message="checking the buckets and the root, and starting Ray"))
         try:
             return run_in_foreground(start, until, show)

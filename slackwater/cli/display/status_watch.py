@@ -11,6 +11,7 @@ from rich.console import Console
 
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
+from slackwater.status.text import shell_root
 from slackwater.terminal.edge import error_line
 from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import print_note
@@ -49,10 +50,11 @@ def watch_status(root: str, options: Mapping[str, str], interval_s: float, outpu
     from slackwater.watching.root_watcher import RootWatcher
 
     clock = SystemClock()
-    watcher = RootWatcher(Location(root, options), clock)
+    location = Location(root, options)
+    watcher = RootWatcher(location, clock)
     look = watcher.look()
     with ExitStack() as stack:
-        shows = _shows(output, clock, stack)
+        shows = _shows(shell_root(location), output, clock, stack)
         try:
             while True:
                 shows.show(look)
@@ -65,17 +67,18 @@ def watch_status(root: str, options: Mapping[str, str], interval_s: float, outpu
             return
 
 
-def _shows(output: Output, clock: Clock, stack: ExitStack) -> _Shows:
+def _shows(root: str, output: Output, clock: Clock, stack: ExitStack) -> _Shows:
     if output.json:
         return _Documents(output, clock)
     if output.console.is_terminal and not output.console.is_dumb_terminal:
-        return _Picture(output.console, stack)
-    return _Lines(output, clock)
+        return _Picture(root, output.console, stack)
+    return _Lines(root, output, clock)
 
 
 class _Picture:
-    def __init__(self, console: Console, stack: ExitStack) -> None:
-        self._live = stack.enter_context(LiveDisplay(RunDisplay(""), console))
+    def __init__(self, root: str, console: Console, stack: ExitStack) -> None:
+        self._root = root
+        self._live = stack.enter_context(LiveDisplay(RunDisplay("", root), console))
 
     def show(self, look: RootLook) -> None:
         owner = look.owner
@@ -83,7 +86,7 @@ class _Picture:
         if look.life.took_over:
             note += ", which took over"
         name = "" if owner is None else owner.pipeline
-        self._live.show(look.status, RunDisplay(name, note, look.warning))
+        self._live.show(look.status, RunDisplay(name, self._root, note, look.warning))
 
 
 class _Documents:
@@ -105,8 +108,8 @@ class _Documents:
 class _Lines:
     """A line for each source with a change in itself or in its run; warnings, also on failed views, on stderr."""
 
-    def __init__(self, output: Output, clock: Clock) -> None:
-        self._output, self._clock = output, clock
+    def __init__(self, root: str, output: Output, clock: Clock) -> None:
+        self._root, self._output, self._clock = root, output, clock
         self._last: dict[str, object] = {}
         self._failed: Mapping[str, str] = {}
         self._is_warned = False
@@ -117,7 +120,8 @@ class _Lines:
         self._is_warned = bool(look.warning)
         failed = {name: view.error for name, view in look.status.views.items() if view.error is not None}
         for name in (each for each in failed if each not in self._failed):
-            print_note(f"warning: view {name} has failed: {failed[name]}; `slackwater status ROOT` has the next step")
+            step = f"`slackwater status {self._root}` has the next step"
+            print_note(f"warning: view {name} has failed: {failed[name]}; {step}")
         self._failed = failed
         if not self._last:
             self._output.lines([_HEAD])

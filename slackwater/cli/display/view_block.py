@@ -44,16 +44,17 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
     return fixed_table("view", rows, _COLUMNS, names=names, width=width)
 
 
-def view_notes(views: Mapping[str, ViewStatus], most: int) -> list[Text]:
+def view_notes(views: Mapping[str, ViewStatus], root: str, most: int) -> list[Text]:
     """Notes on failed views, two lines for each: where it stands with the next step, and the error.
 
     Args:
+        root: the root of the run, as an argument of a command.
         views: the views by name.
         most: the largest number of lines.
     """
     failed = {name: view for name, view in views.items() if view.error is not None}
     shown = [*failed] if 2 * len(failed) <= most else [*failed][: (most - 1) // 2]
-    notes = [line for name in shown for line in _failure(visible(name), failed[name])]
+    notes = [line for name in shown for line in _failure(visible(name), failed[name], root)]
     if others := len(failed) - len(shown):
         notes.append(Text(f"{counted(others, 'other view')} failed; see `slackwater status`", style=_BAD))
     return notes
@@ -64,9 +65,9 @@ def utc(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _failure(name: str, view: ViewStatus) -> tuple[Text, Text]:
+def _failure(name: str, view: ViewStatus, root: str) -> tuple[Text, Text]:
     rows = f"stands at {utc(epoch_time(view.stands_at))}" if view.stands_at is not None else "has no rows"
-    step = f"{name} {rows}; `slackwater retry ROOT --view {name}`"
+    step = f"{name} {rows}; `slackwater retry {root} --view {name}`"
     error = f"{name}: {visible(' '.join((view.error or '').split()))}"
     return Text(step, style=_BAD, no_wrap=True, overflow="ellipsis"), Text(error, no_wrap=True, overflow="ellipsis")
 

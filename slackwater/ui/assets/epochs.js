@@ -18,6 +18,7 @@ const total = (epoch) => PHASES.reduce((sum, [, field]) => sum + (epoch[field] ?
 export class EpochTimeline {
   constructor(place) {
     this.epochs = [];
+    this.isLoaded = false;
     this.inFlight = [];
     this.earlier = 0;
     this.selected = null; // the epoch; null follows the last
@@ -40,6 +41,7 @@ export class EpochTimeline {
     if (last && told.epochs.length === PAGE) this.epochs = []; // more than a page is new: start again
     if (!this.epochs.length) this.earlier = told.earlier;
     this.epochs = [...this.epochs, ...told.epochs].slice(-MOST);
+    this.isLoaded = true;
     this.draw();
   }
 
@@ -101,7 +103,7 @@ export class EpochTimeline {
     const width = this.chart.clientWidth;
     if (!width) return;
     if (!this.epochs.length) {
-      this.chart.replaceChildren(el("p", { class: "hint" }, "No epoch has been committed yet."));
+      this.chart.replaceChildren(el("p", { class: "hint" }, this.isLoaded ? "No epoch has been committed yet." : "Loading …"));
       return;
     }
     const room = this.room(), end = Math.min(this.end ?? this.epochs.length, this.epochs.length);

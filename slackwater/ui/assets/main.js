@@ -50,7 +50,7 @@ async function look() {
     const [sources, list] = await Promise.all([ask("sources"), ask("views")]);
     now.showSources(sources.sources);
     search.showSources(sources.sources);
-    views.show(list);
+    views.show(list, told.argument);
     await quarantine.update(sources.sources, told.epoch);
   }
   // Answers are cached apart: the timeline may not have the epoch yet, and is then asked again.

@@ -98,7 +98,7 @@ export class Now {
     const paused = rows.map(({ name, store, run }) => [name, run ? run.paused_removals : store.paused_removals]).filter(([, files]) => files);
     const warnings = paused.map(([name, files]) => el("p", { class: "bad" },
       `${name}: removals are paused. ${plural(files, "file")} ${files === 1 ? "is" : "are"} missing, and the rows stay in the views. Bring the files back, or let them go with `,
-      el("code", {}, `slackwater allow-removals ROOT --source ${name}`)));
+      el("code", {}, `slackwater allow-removals ${this.told.argument} --source ${name}`)));
     const key = JSON.stringify([rows, left]);
     if (key === this.drawn) return;
     this.drawn = key;

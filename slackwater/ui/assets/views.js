@@ -59,7 +59,8 @@ export class Views {
     this.live = runs && status ? status.views : {};
   }
 
-  show(told) {
+  /** Shows the views; `root` is the root as an argument of a command. */
+  show(told, root) {
     const key = JSON.stringify([told.views, told.backfills, told.hidden_views]);
     const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
     if (key + lags === this.drawn) return;
@@ -68,7 +69,7 @@ export class Views {
     const cards = told.views.map((view) => this.card(view, told.epoch, rebuilt.has(view.name)));
     const warnings = told.views.filter((view) => view.error !== null).map((view) =>
       el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(stands(view))}. Correct it or its files, and build it anew with `,
-        el("code", {}, `slackwater retry ROOT --view ${view.name}`)));
+        el("code", {}, `slackwater retry ${root} --view ${view.name}`)));
     const shown = new Set(told.views.map((view) => view.name));
     const late = told.backfills.map((view) =>
       el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is built anew beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));

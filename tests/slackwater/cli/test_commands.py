@@ -63,6 +63,20 @@ def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Pa
     assert ended.err.startswith("error: no file nowhere.csv is quarantined") and ended.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["raw/s/a.csv", "./raw/s/a.csv", "a.csv", "raw/../raw/s/a.csv"])
+def test_a_file_of_the_present_directory_is_known_as_why_knows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (tmp_path / "raw" / "s").mkdir(parents=True)
+    (tmp_path / "raw" / "s" / "a.csv").touch()
+    bad = BadFiles(Location(str(tmp_path / "root")), raw=Location(str(tmp_path / "raw")).url)
+    bad.ended(BAD, progress("a.csv"), progress("b.csv"))
+    monkeypatch.chdir(tmp_path)
+    ended = slackwater("retry", "root", "--file", name, "--json")
+    assert (ended.code, json.loads(ended.out)["files"]) == (0, 1)
+    assert bad.paths("queue") == ["a.csv"]
+
+
 def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> None:
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"))

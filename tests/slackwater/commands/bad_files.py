@@ -37,14 +37,14 @@ def progress(path: str, rows: int = 0, etag: str = "1", source: str = "s", liste
 class BadFiles:
     """A root with the sources `s` and `t`, and epochs that are written by hand."""
 
-    def __init__(self, root: Location, clock: Clock | None = None) -> None:
+    def __init__(self, root: Location, clock: Clock | None = None, raw: str = RAW) -> None:
         self.root = LanceRoot(root, clock or SystemClock())
         store = self.root.create_or_open()
         store.take_over("by hand")
         delta = DeltaBuilder()
         put_pipeline(delta, CatalogPipeline("flights", ansi=False))
         for name in ("s", "t"):
-            definition = {"url": f"{RAW}/{name}", "format": {"name": "csv"}, "pattern": "**"}
+            definition = {"url": f"{raw}/{name}", "format": {"name": "csv"}, "pattern": "**"}
             put_source(delta, CatalogSource(name, json.dumps(definition), None))
         self._commit(delta)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from actors.protocol.reports import SourceProgress
 from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
@@ -118,6 +119,15 @@ def test_a_counter_grows_with_the_run() -> None:
     assert values[Metric.FILES][("flights", "vanished")] == 1
     assert values[Metric.ROWS] == {("flights",): 700}
     assert not published(RunStatus()).values[Metric.EPOCHS], "there is nothing to count"
+
+
+def test_counters_begin_with_the_run_and_not_with_the_root() -> None:
+    before = SourceProgress(done=5, quarantined=1, vanished=1, rows=400, rows_bad=3, bytes=8_000)
+    values = published(replace(STATUS, sources={"flights": replace(SOURCE, before=before)})).values
+    files = {status: values[Metric.FILES].get(("flights", status), 0) for status in ("done", "quarantined", "vanished")}
+    assert files == {"done": 2, "quarantined": 1, "vanished": 0}
+    assert values[Metric.ROWS][("flights",)] == 100 and values[Metric.READ_BYTES][("flights",)] == 1_000
+    assert not values.get(Metric.BAD_ROWS)
 
 
 def test_what_a_failed_attempt_takes_back_is_counted_once() -> None:

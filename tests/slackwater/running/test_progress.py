@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
-from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
+from actors.protocol.reports import FetchProgress, ListProgress, MessageProgress, SourceProgress
 from actors.protocol.run_state import Recovered, RunState
 from slackwater.running.progress import RunProgress
-from slackwater.status.run_status import MessageStatus
+from slackwater.status.run_status import MessageStatus, SourceStatus
 from state.clock import ManualClock
 from state.tables.discovery_progress import DiscoveryProgress, QueueProgress
 from tests.slackwater.reading.told_root import QUEUE
@@ -95,3 +96,20 @@ def test_paused_removals_stay_paused_until_a_new_attempt_has_listed_twice() -> N
     for listings, paused in ((1, 7), (2, 0)):
         now = state(listed(listings=listings))
         assert made.sources(now)[source].paused_removals == made.discovery(now)[source].paused_removals == paused
+
+
+def test_the_counts_are_those_of_the_ledger_and_of_what_the_attempt_adds() -> None:
+    made = RunProgress(["told", "listed"], ManualClock(START), {})
+    found = SourceProgress(done=40, quarantined=1, rows=400, rows_bad=3)
+    made.begin(recovered({"listed": found}), RunState(0, "starting", 0, 0))
+    assert made.sources(state())["listed"] == SourceStatus(done=40, quarantined=1, rows=400, rows_bad=3, before=found)
+    # The quarantined file is read after all.
+    retried = FetchProgress("fetch-0", sources={"listed": SourceProgress(done=1, quarantined=-1, rows=10, requests=1)})
+    running = replace(state(listed(requests=2)), fetchers=(retried,))
+    now = made.sources(running)["listed"]
+    assert (now.done, now.quarantined, now.rows, now.rows_bad, now.requests) == (41, 0, 410, 3, 3)
+    # The next attempt finds what that one has committed; requests were made.
+    made.begin(recovered({"listed": SourceProgress(done=41, rows=410, rows_bad=3)}), running)
+    again = made.sources(state(listed(requests=1)))["listed"]
+    assert (again.done, again.quarantined, again.rows, again.requests) == (41, 0, 410, 4)
+    assert again.before == found

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from actors.protocol.reports import SourceProgress
 from slackwater.cli.display.event_lines import EventLines
 from slackwater.running.run_events import (
     CaughtUp,
@@ -78,6 +79,13 @@ def test_what_is_quarantined_is_told_when_it_grows() -> None:
 
     told = events(status(0, 0), status(1, 0), status(1, 0), status(1, 3), status(0, 3), status(1, 3))
     assert told == [Quarantined("a", 1, 0), Quarantined("a", 1, 3), Quarantined("a", 1, 3)]
+
+
+def test_what_was_quarantined_before_the_run_is_not_told_again_and_counts_with_what_follows() -> None:
+    before = SourceProgress(quarantined=5, rows_bad=2)
+    known, more = (source(quarantined=files, rows_bad=2, before=before) for files in (5, 6))
+    told = events(RunStatus(), RunStatus(sources={"a": known}), RunStatus(sources={"a": more}))
+    assert told == [Quarantined("a", 6, 2)]
 
 
 def test_a_backfill_is_told_after_the_epoch_that_shows_it() -> None:

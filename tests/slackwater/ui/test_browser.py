@@ -115,7 +115,7 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         assert (
             f"late failed: {RUN_ME}{SCRIPT}. It stands at 2026-01-31 12:00:02 UTC, epoch {written.epochs[2]}." in told
         )
-        assert "slackwater retry ROOT --view late" in told
+        assert f"slackwater retry {written.root} --view late" in told
         assert page.text_content("#view-list [data-view=late] .badge[data-kind=failed]") == "failed"
         assert page.locator("#view-list .badge[data-kind=failed]").count() == 1
         assert page.evaluate("window.executed") is None
@@ -179,18 +179,24 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
         assert page.locator("#picture svg.idle").count() == 1
 
 
-def test_the_page_says_nothing_of_the_sources_before_it_knows_them(quiet: ServedPage, browser: Browser) -> None:
+def test_the_page_says_that_it_loads_before_it_knows_the_epochs_and_sources(
+    quiet: ServedPage, browser: Browser
+) -> None:
     with opened(browser, "about:blank") as page:
         waiting: list[Route] = []
-        page.route("**/api/sources", lambda route: waiting.append(route))
+        for document in ("epochs?*", "sources"):
+            page.route(f"**/api/{document}", lambda route: waiting.append(route))
         page.goto(quiet.url)
         page.wait_for_selector("#state > *")
         page.wait_for_function("document.querySelector('#foot').textContent")
-        assert page.text_content("#sources") == ""
-        while not waiting:
-            page.wait_for_timeout(50)
-        waiting[0].continue_()
-        page.wait_for_selector("#sources table")
+        places = {"#sources": "#sources table", "#timeline .chart": "#timeline svg"}
+        assert {page.text_content(place) for place in places} == {"Loading …"}
+        for _ in places:
+            while not waiting:
+                page.wait_for_timeout(50)
+            waiting.pop().continue_()
+        for drawn_place in places.values():
+            page.wait_for_selector(drawn_place)
 
 
 @pytest.mark.more

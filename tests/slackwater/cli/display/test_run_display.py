@@ -20,7 +20,7 @@ from tests.slackwater.cli.run_statuses import EPOCH, failed, late, running, sour
 def shown(status: RunStatus, width: int = 120, height: int = 30, display: RunDisplay | None = None) -> list[str]:
     """The lines of the picture, without the blanks at their ends."""
     console = Console(file=io.StringIO(), record=True, width=width, height=height, color_system=None)
-    console.print((display or RunDisplay("flights")).render(status, width, height))
+    console.print((display or RunDisplay("flights", "/data/root")).render(status, width, height))
     return [line.rstrip() for line in console.export_text().splitlines()]
 
 
@@ -117,7 +117,7 @@ def test_a_start_shows_its_steps_and_those_under_way_where_there_is_no_room_for_
 
 
 def test_a_warning_takes_the_place_of_the_message() -> None:
-    display = RunDisplay("flights", "process 7 on host", "nothing heard for 25 s")
+    display = RunDisplay("flights", "/data/root", "process 7 on host", "nothing heard for 25 s")
     lines = shown(running(message="all is well"), display=display)
     assert "process 7 on host" in lines[0] and lines[1] == "nothing heard for 25 s"
 
@@ -160,14 +160,14 @@ def test_a_failed_view_says_where_it_stands_why_and_what_to_do() -> None:
     assert rows["dry"] == ["append", "7", "current"]
     assert "wet".ljust(12) + "append                  failed" in lines
     assert lines[-2:] == [
-        "wet stands at 2026-08-19 17:55:21 UTC; `slackwater retry ROOT --view wet`",
+        "wet stands at 2026-08-19 17:55:21 UTC; `slackwater retry /data/root --view wet`",
         "wet: [CAST_INVALID_INPUT] no number",
     ]
 
 
 def test_a_view_that_failed_in_the_first_epoch_has_no_rows() -> None:
     lines = shown(replace(running(), views={"wet": failed(stands_at=None)}))
-    assert lines[-2] == "wet has no rows; `slackwater retry ROOT --view wet`"
+    assert lines[-2] == "wet has no rows; `slackwater retry /data/root --view wet`"
 
 
 def test_the_error_of_a_view_is_one_line_and_cannot_move_the_cursor() -> None:
@@ -201,7 +201,7 @@ def test_names_from_outside_cannot_move_the_cursor_or_style_the_terminal() -> No
     status = replace(
         running(message=hostile), sources={hostile: source(rows_bad=1)}, views={hostile: ViewStatus("full")}
     )
-    text = "\n".join(shown(status, 200, display=RunDisplay(hostile, hostile)))
+    text = "\n".join(shown(status, 200, display=RunDisplay(hostile, hostile, hostile)))
     assert "\x1b" not in text and "\u202e" not in text
     assert text.count(r"\x1b[2J[bold]\u202e") == 6
 
@@ -209,7 +209,7 @@ def test_names_from_outside_cannot_move_the_cursor_or_style_the_terminal() -> No
 def test_a_terminal_keeps_the_last_picture_and_counts_the_seconds_before_the_run() -> None:
     stream, clock = io.StringIO(), ManualClock()
     console = Console(file=stream, force_terminal=True, width=100, height=30, color_system=None)
-    with LiveDisplay(RunDisplay("flights"), console, clock) as display:
+    with LiveDisplay(RunDisplay("flights", "/data/root"), console, clock) as display:
         clock.advance(7)
         display.show(RunStatus(message="Ray starts"))
     assert "flights  starting     7 s" in stream.getvalue() and "Ray starts" in stream.getvalue()

@@ -32,7 +32,7 @@ def said(logs: Logs) -> list[str]:
 
 def test_nothing_is_repeated_while_nothing_changes_but_the_time(logs: Logs) -> None:
     clock = ManualClock()
-    log = RunLog(clock)
+    log = RunLog(clock, "/data/root")
     status = running(spark="starting", sources=3)
     log.show(status)
     assert said(logs) == ["run", "source", "source", "source"]
@@ -49,7 +49,7 @@ def test_nothing_is_repeated_while_nothing_changes_but_the_time(logs: Logs) -> N
 
 def test_a_source_has_a_line_when_its_own_counts_change_and_not_too_often(logs: Logs) -> None:
     clock = ManualClock()
-    log = RunLog(clock)
+    log = RunLog(clock, "/data/root")
     log.show(running(2))
     logs.clear()
     for done in range(1, 20):
@@ -60,7 +60,7 @@ def test_a_source_has_a_line_when_its_own_counts_change_and_not_too_often(logs: 
 
 def test_at_the_end_the_last_counts_are_said(logs: Logs) -> None:
     clock = ManualClock()
-    with RunLog(clock) as log:
+    with RunLog(clock, "/data/root") as log:
         log.show(running())
         logs.clear()
         log.show(replace(running(), sources={"source_0": source(done=99)}))
@@ -69,12 +69,12 @@ def test_at_the_end_the_last_counts_are_said(logs: Logs) -> None:
 
 
 def test_a_source_of_which_nothing_is_known_has_no_line(logs: Logs) -> None:
-    RunLog(ManualClock()).show(replace(RunStatus(), sources={"source_0": source().__class__()}))
+    RunLog(ManualClock(), "/data/root").show(replace(RunStatus(), sources={"source_0": source().__class__()}))
     assert said(logs) == ["run"]
 
 
 def test_a_change_of_what_the_run_does_is_said_at_once(logs: Logs) -> None:
-    log = RunLog(ManualClock())
+    log = RunLog(ManualClock(), "/data/root")
     log.show(RunStatus(message="Ray starts"))
     log.show(RunStatus(message="Spark starts"))
     log.show(RunStatus(phase="running"))
@@ -87,7 +87,7 @@ def test_a_change_of_what_the_run_does_is_said_at_once(logs: Logs) -> None:
 
 def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
     clock = ManualClock()
-    log = RunLog(clock)
+    log = RunLog(clock, "/data/root")
     log.show(RunStatus(backfills=late(0.5, "a.csv")))
     clock.advance(60)
     log.show(RunStatus(backfills=late(0.501, "a.csv")))
@@ -96,7 +96,7 @@ def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
 
 
 def test_a_view_that_fails_is_said_once_and_again_when_it_fails_again(logs: Logs) -> None:
-    log = RunLog(ManualClock())
+    log = RunLog(ManualClock(), "/data/root")
     built, again = ViewStatus("append", 3), failed("too wet", stands_at=0)
     for view in (built, failed(), failed(), failed("too wet"), built, again, again):
         log.show(RunStatus(views={"wet": view}))
@@ -107,12 +107,12 @@ def test_a_view_that_fails_is_said_once_and_again_when_it_fails_again(logs: Logs
         ("too wet", "none"),
     ]
     assert {line["log_level"] for line in said} == {"warning"} and {line["view"] for line in said} == {"wet"}
-    assert "slackwater retry ROOT --view wet" in said[0]["next_step"]
+    assert "slackwater retry /data/root --view wet" in said[0]["next_step"]
 
 
 def test_a_line_has_messages_if_there_is_a_queue(logs: Logs) -> None:
     told = source(messages=MessageStatus("https://sqs/raw", 12, 3.21, redelivered=4, poison=2))
-    RunLog(ManualClock()).show(replace(running(), sources={"plain": source(), "told": told}))
+    RunLog(ManualClock(), "/data/root").show(replace(running(), sources={"plain": source(), "told": told}))
     plain, line = logs[1:]
     counts = ("messages_in_flight", "redelivered", "poison")
     assert [line[name] for name in counts] == [12, 4, 2]

@@ -119,7 +119,8 @@ def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written:
         run.renew()
         assert "\t7\t" in watching.line(), "a later look"
         _, _, warnings = watching.interrupted()
-    assert warnings == ("warning: view late has failed: too\\x1b wet; `slackwater status ROOT` has the next step\n")
+    step = f"`slackwater status {written.root}` has the next step"
+    assert warnings == f"warning: view late has failed: too\\x1b wet; {step}\n"
     with Watching(written.root.url, "--json") as watching:
         views = json.loads(watching.line())["status"]["views"]
     assert (views["late"]["error"], views["late"]["stands_at"]) == ("too\x1b wet", str(2**60))
