@@ -419,8 +419,8 @@ class Pipeline:
             if alerts is not None:
                 control.alerts = AlertLoop(alerts, run.status)
             return run
-        except BaseException:
-            ownership.release("failed")
+        except BaseException as error:
+            ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
             raise
 
     def explain(self) -> tuple[ViewExplanation, ...]:

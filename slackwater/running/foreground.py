@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import structlog
 
 from slackwater.running.run import Run
 from slackwater.status.run_status import RunReport, RunStatus
+from state.clock import SystemClock
 
 _INTERRUPTED = 130
 _POLL_S = 0.25
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_PATIENCE_S = 2.0
 _ENDED_AT_ONCE = "error: interrupted; committed epochs are kept, and the next start continues from the last\n"
+_ENDED_IN_THE_START = "error: interrupted during the start; no epoch was committed\n"
 
 
 def run_in_foreground(
@@ -26,8 +30,9 @@ def run_in_foreground(
     until: Literal["caught_up"] | None,
     show: Callable[[RunStatus], None] = lambda _status: None,
 ) -> RunReport:
-    """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch.
+    """Starts a run and waits for it; SIGINT (Ctrl-C) and SIGTERM end it after a last epoch, or at once while it starts.
 
+    An end at once ends the process: what it has started ends with it, and a crash at that moment would lose no more.
     Only the main thread receives signals; in another thread the run ends by itself or by a command.
 
     Args:
@@ -38,9 +43,11 @@ def run_in_foreground(
     Raises:
         SlackwaterError: the error that ended the run.
     """
-    with _interruption() as interruption, start() as run:
+    with _interruption() as interruption, interruption.of_start(start) as run:
         while not interruption.asked.is_set() and not run._wait_since_start(until, _POLL_S):
             show(run.status())
+        if interruption.asked.is_set() and run._abandon():
+            _end_at_once(_ENDED_IN_THE_START)
         report = run.stop()
         show(run.status())
         return report
@@ -51,16 +58,61 @@ class _Interruption:
 
     def __init__(self) -> None:
         self.asked = threading.Event()
+        self._is_starting = False
+
+    def of_start(self, start: Callable[[], Run]) -> Run:
+        """Starts the run; the first signal interrupts that, wherever it is."""
+        self._is_starting = True
+        try:
+            with _patience():
+                return start()
+        except KeyboardInterrupt:
+            _end_at_once(_ENDED_IN_THE_START)
+        finally:
+            self._is_starting = False
 
     def __call__(self, number: int, _frame: Any) -> None:
         if self.asked.is_set():
-            sys.stderr.write(_ENDED_AT_ONCE)
-            sys.stderr.flush()
-            os._exit(_INTERRUPTED)
+            _end_at_once(_ENDED_AT_ONCE)
         self.asked.set()
+        if self._is_starting:
+            raise KeyboardInterrupt
         structlog.get_logger(actor="run").warning(
             "stopping after a last epoch; repeat the signal to stop now", signal=signal.Signals(number).name
         )
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """Ends the process some seconds after a signal, if the block has not ended by then.
+
+    Python sees a signal only between two steps of the main thread, and Ray's start has long ones; a request without an
+    answer would not end at all.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def wait() -> None:
+        if told.recv(1):
+            SystemClock().sleep(_PATIENCE_S)
+            _end_at_once(_ENDED_IN_THE_START)
+
+    told, telling = socket.socketpair()
+    telling.setblocking(False)
+    before = signal.set_wakeup_fd(telling.fileno())
+    threading.Thread(target=wait, name="patience", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        telling.close()
+
+
+def _end_at_once(reason: str) -> NoReturn:
+    sys.stderr.write(reason)
+    sys.stderr.flush()
+    os._exit(_INTERRUPTED)
 
 
 @contextmanager

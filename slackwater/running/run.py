@@ -302,6 +302,10 @@ class Run:
             notes=tuple(self._notes(state, sources)),
         )
 
+    def _abandon(self) -> bool:
+        """Gives the root back if the run is still starting, before its process ends.  Returns whether it did."""
+        return self._control.abandon()
+
     def _stop_quietly(self) -> None:
         self._control.requests.stop()
         self._control.join()

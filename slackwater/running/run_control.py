@@ -155,6 +155,16 @@ class RunControl:
         with self.news:
             return {} if self._attempt is None else self._attempt.in_memory
 
+    def abandon(self) -> bool:
+        """Gives the root back if Spark is not ready and no epoch is committed.  Returns whether it did.
+
+        The process ends then: nothing else of the run is ended.
+        """
+        if self.state.epochs or (self.spark_is_ready and self.state.phase != "starting"):
+            return False
+        self._ownership.release("stopped")
+        return True
+
     def join(self) -> None:
         """Returns when the run is over."""
         self._thread.join()
@@ -230,6 +240,9 @@ class RunControl:
                         ray.runtime_env, joins_cluster=ray_address(ray.address) is not None
                     ),
                 )
+        except KeyboardInterrupt:
+            self._spark.give_up()
+            raise
         except BaseException:
             self._spark.end()
             raise

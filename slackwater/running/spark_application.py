@@ -68,9 +68,13 @@ class SparkApplication:
         if not is_users(spark) and is_alive(spark):
             spark.sparkContext.cancelAllJobs()
 
-    def end(self) -> None:
-        """Ends the session unless it is borrowed.  A start that waits for Ray gives up."""
+    def give_up(self) -> None:
+        """Ends a start that waits for Ray."""
         self._ray_came.set()
+
+    def end(self) -> None:
+        """Ends the session unless it is borrowed; first the start, if Ray has not come."""
+        self.give_up()
         if self._find is None and self.session.exception() is None:
             stop_session()
 

@@ -22,6 +22,14 @@ from slackwater.running.foreground import run_in_foreground
 configure_default()
 
 class Endless:
+    def __init__(self):
+        try:
+            print("starting", flush=True)
+            if sys.argv[1] in ("start", "stuck"): threading.Event().wait()
+        finally:
+            print("root given back", flush=True)
+            if sys.argv[1] == "stuck": threading.Event().wait()
+    def _abandon(self): return "begun" in sys.argv
     def __enter__(self): return self
     def __exit__(self, *_): pass
     def _wait_since_start(self, until, timeout_s):
@@ -30,14 +38,14 @@ class Endless:
     def status(self): return None
     def stop(self):
         print("last epoch", flush=True)
-        if sys.argv[1:]: threading.Event().wait()
+        if "hangs" in sys.argv: threading.Event().wait()
         return "report"
 
 print(run_in_foreground(Endless, None), flush=True)
 """
 
 
-def started(*arguments: str) -> subprocess.Popen[str]:
+def started(*arguments: str, line: str = "waiting") -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *arguments],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
@@ -46,17 +54,29 @@ def started(*arguments: str) -> subprocess.Popen[str]:
         text=True,
     )
     assert process.stdout is not None
-    assert process.stdout.readline() == "waiting\n"
+    while process.stdout.readline() != f"{line}\n":
+        assert process.poll() is None
     return process
 
 
 @pytest.mark.parametrize("number", few([signal.SIGINT, signal.SIGTERM], "SIGTERM"))
 def test_a_signal_is_a_graceful_stop(number: signal.Signals) -> None:
-    process = started()
+    process = started("")
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out.splitlines()[-2:]) == (0, ["last epoch", "report"])
     assert f"signal={number.name}" in err and "Traceback" not in err
+
+
+@pytest.mark.parametrize("where", few(["start", "stuck", "begun"], "begun"))
+def test_a_signal_during_the_start_ends_the_process_at_once_and_says_so(where: str) -> None:
+    process = started(where, line="waiting" if where == "begun" else "starting")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "error: interrupted during the start; no epoch was committed"
+    assert "last epoch" not in out and "Traceback" not in err
+    assert ("root given back" in out) == (where != "begun")
 
 
 def test_a_second_signal_ends_the_process_at_once() -> None:
