@@ -135,6 +135,8 @@ def _finding(name: str, directory: Path, remedy: str, full: float = 1.0) -> Find
     if not os.access(existing, os.W_OK | os.X_OK):
         return Finding.wrong(name, f"{existing} cannot be written by this user", remedy)
     usage = shutil.disk_usage(existing)
+    if not usage.total:
+        return Finding.wrong(name, f"the file system of {existing} keeps no files", remedy)
     found = f"{usage.free / _GIB:,.1f} GiB are free for {directory}"
     if usage.free < _LEAST_DISK_BYTES:
         return Finding.wrong(name, found, f"make room, or {remedy}")

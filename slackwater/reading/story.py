@@ -104,7 +104,7 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         start = encode_key(candidate.source.name, candidate.relative)
         versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
         if versions:
-            return _of_listed(candidate, versions, store, catalog)
+            return _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
     stories = [
         _of_skipped(candidate, store)
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
@@ -140,7 +140,9 @@ def _directory(path: str, catalog: Catalog) -> tuple[str, str] | None:
     return None
 
 
-def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore, catalog: Catalog) -> Story:
+def _of_listed(
+    candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore, catalog: Catalog, *, is_paused: bool
+) -> Story:
     latest, is_read_again, at = versions[-1], _is_read_again(candidate, store), _Times(store)
     bad = [_first_bad(candidate, version, store) for version in versions]
     lines = [
@@ -162,6 +164,9 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
         lines.append("When it is back, it is read again.")
     if len(versions) > 1:
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
+    if is_paused and latest["status"] in ("waiting", "reading"):
+        lines.append("The run is paused, and reads it on after `slackwater resume`.")
+    lines += _left_out(candidate, catalog)
     lacking = _lacking(candidate.source.name, versions, store, catalog, at)
     lines += lacking.values()
     epochs = {name: latest[name] for name in STORY_EPOCHS if latest[name] is not None}
@@ -169,6 +174,21 @@ def _of_listed(candidate: _Candidate, versions: list[dict[str, Any]], store: Sta
     return Story(
         candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1], tuple(lacking)
     )
+
+
+def _is_paused(owner: Owner | None) -> bool:
+    return owner is not None and owner.phase == "paused" and not owner.is_gone()
+
+
+def _left_out(candidate: _Candidate, catalog: Catalog) -> list[str]:
+    """The columns of files that its source does not have, in a sentence: the ledger knows the first file of each."""
+    name = candidate.source.name
+    columns = [
+        f"{each.column} ({'first in it' if each.path == candidate.relative else f'first in {each.path}'})"
+        for each in catalog.left_out
+        if each.source == name
+    ]
+    return [f"Source {name} leaves out columns that its schema does not have: {', '.join(columns)}."] if columns else []
 
 
 def _took_its_rows_along(version: Mapping[str, Any]) -> bool:

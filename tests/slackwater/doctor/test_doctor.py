@@ -144,6 +144,11 @@ def test_directory_of_ray_that_another_user_owns_is_a_warning(tmp_path: Path, mo
     assert _states(DiskSpaceCheck(None))["ray's owner"] is State.WARNING
 
 
+def test_a_root_on_a_file_system_without_files_is_told_as_that() -> None:
+    found = {each.name: each for each in DiskSpaceCheck(Location("/proc/root-of-nobody")).findings()}["root's disk"]
+    assert found.state is State.WRONG and found.found == "the file system of /proc keeps no files"
+
+
 def test_a_root_below_a_file_is_wrong(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert _states(DiskSpaceCheck(Location(str(tmp_path / "file" / "root"))))["root's disk"] is State.WRONG

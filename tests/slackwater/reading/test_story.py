@@ -15,12 +15,12 @@ from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.catalog import Catalog
+from state.tables.catalog import Catalog, put_left_out
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.discovery_progress import DiscoveryProgress
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
-from state.tables.records import EpochCounts, EpochSeconds
+from state.tables.records import EpochCounts, EpochSeconds, LeftOutColumn
 from state.upkeep.quarantine import clear_quarantine
 from tests.slackwater.reading.told_root import skipped
 from tests.slackwater.reading.written_root import START, WrittenRoot
@@ -136,6 +136,32 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
     assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
     ownership.release()
     assert store.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
+
+
+def test_a_file_that_waits_for_a_paused_run_says_so(store: Store, written: WrittenRoot) -> None:
+    ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
+    ownership.acquire()
+    for phase, says in (("running", False), ("paused", True)):
+        ownership.update(phase=phase)
+        ownership.renew()
+        for path in ("day=3/new.csv", "day=2/big.csv"):
+            assert ("paused, and reads it on after `slackwater resume`" in store.why(path).text) == says
+        assert "paused" not in store.why("day=1/a.csv").text
+    ownership.release()
+    assert "paused" not in store.why("day=3/new.csv").text
+
+
+def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store: Store, written: WrittenRoot) -> None:
+    assert "leaves out" not in store.why("day=1/a.csv").text
+    delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
+    put_left_out(delta, LeftOutColumn("flights", "gate", "day=1/a.csv", epoch))
+    put_left_out(delta, LeftOutColumn("flights", "crew", "day=1/b.csv", epoch))
+    LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
+        epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
+    )
+    said = "Source flights leaves out columns that its schema does not have: "
+    assert store.why("day=1/a.csv").text.endswith(f"{said}crew (first in day=1/b.csv), gate (first in it).")
+    assert store.why("day=1/b.csv").text.endswith(f"{said}crew (first in it), gate (first in day=1/a.csv).")
 
 
 def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:
