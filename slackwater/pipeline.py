@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import pyarrow as pa
 from typing_extensions import Unpack
@@ -32,16 +32,8 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.alerts.alert import Alert
-from slackwater.alerts.alert_watch import AlertWatch
-from slackwater.observability.run_observer import RunObserver
-from slackwater.planning.definition_change import DefinitionChange, definition_change
-from slackwater.planning.dry_run.dry_run import DryRun, dry_run
 from slackwater.planning.dry_run.prices import Prices
-from slackwater.planning.explanation import ViewExplanation, explain
-from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.foreground import run_in_foreground
-from slackwater.running.run import Run, RunReport
-from slackwater.running.run_control import RunControl
 from slackwater.settings import Settings
 from slackwater.tables.static_table import FILE as TABLE_FILE
 from slackwater.tables.static_table import StaticTable, table_location
@@ -52,6 +44,12 @@ from state.errors import SettingsError, ViewError
 from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.ownership.owner import Ownership, new_run_id
+
+if TYPE_CHECKING:
+    from slackwater.planning.definition_change import DefinitionChange
+    from slackwater.planning.dry_run.dry_run import DryRun
+    from slackwater.planning.explanation import ViewExplanation
+    from slackwater.running.run import Run, RunReport
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -400,6 +398,13 @@ class Pipeline:
         ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
+            # These load Ray and Spark: a run that is refused needs neither.
+            from slackwater.alerts.alert_watch import AlertWatch
+            from slackwater.observability.run_observer import RunObserver
+            from slackwater.running.alert_loop import AlertLoop
+            from slackwater.running.run import Run
+            from slackwater.running.run_control import RunControl
+
             replaces = current_head(root)
             ownership.confirm()
             for name, rows in self._tables.items():
@@ -431,6 +436,8 @@ class Pipeline:
         Raises:
             UsageError, StorageError: as `run`; a view that cannot be maintained is `refused` instead.
         """
+        from slackwater.planning.explanation import explain
+
         configure_default()
         return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
 
@@ -448,6 +455,8 @@ class Pipeline:
             NotFoundError: the root has no store, or no such view.
             StorageError: the root or a source cannot be read.
         """
+        from slackwater.planning.definition_change import definition_change
+
         configure_default()
         views = tuple(self._views.values())
         return definition_change(self._definition(), views, name, self.settings.spark, self._clock)
@@ -469,6 +478,8 @@ class Pipeline:
             StorageError: the root cannot be read.  An error of a source is in the result.
             RunFailedError: Spark cannot be started.
         """
+        from slackwater.planning.dry_run.dry_run import dry_run
+
         configure_default()
         return dry_run(
             self._definition(),

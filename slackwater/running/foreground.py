@@ -9,13 +9,15 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 import structlog
 
-from slackwater.running.run import Run
-from slackwater.status.run_status import RunReport, RunStatus
 from state.clock import SystemClock
+
+if TYPE_CHECKING:
+    from slackwater.running.run import Run
+    from slackwater.status.run_status import RunReport, RunStatus
 
 _INTERRUPTED = 130
 _POLL_S = 0.25

@@ -37,6 +37,10 @@ class Host(Protocol):
         """True if a process has ended for certain; False if it lives, or cannot be seen from here."""
         ...
 
+    def lives(self, process: ProcessIdentity) -> bool:
+        """True if a process lives for certain; False if it has ended, or cannot be seen from here."""
+        ...
+
     def event(self) -> Event:
         """A flag that is not set."""
         ...
@@ -55,6 +59,9 @@ class ThisProcess:
 
     def has_ended(self, process: ProcessIdentity) -> bool:
         return process.has_ended()
+
+    def lives(self, process: ProcessIdentity) -> bool:
+        return process.lives()
 
     def event(self) -> Event:
         return threading.Event()

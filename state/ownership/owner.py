@@ -7,7 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from obstore.store import ObjectStore
@@ -202,6 +202,8 @@ class Ownership:
         """
         found = _read(self._file)
         if found is not None and not (takeover or self._is_free(found)):
+            if self._has_just_renewed(found):
+                raise self._refusal(found.owner)
             found = self._watch(found)
         while (other := self._replace(found)) is not None:
             if not (takeover and found is not None and found.is_of_run(other)):
@@ -346,6 +348,12 @@ class Ownership:
     def _is_free(self, found: _Found) -> bool:
         """True if the run in the file is over for certain."""
         return found.owner is not None and (found.owner.released or self._host.has_ended(found.owner.process))
+
+    def _has_just_renewed(self, found: _Found) -> bool:
+        """True if the run in the file lives on this machine, whose clock it shares, and has renewed it in time."""
+        if found.owner is None or not self._host.lives(found.owner.process):
+            return False
+        return timedelta(0) <= self._clock.now() - found.owner.renewed_at <= timedelta(seconds=2 * self._interval_s)
 
     def _refusal(self, owner: Owner | None) -> OwnedError:
         if owner is None:

@@ -47,17 +47,24 @@ class ProcessIdentity:
 
     def has_ended(self) -> bool:
         """True if the process has ended for certain; False if it lives, or cannot be seen from here."""
+        return self._lives() is False
+
+    def lives(self) -> bool:
+        """True if the process lives for certain; False if it has ended, or cannot be seen from here."""
+        return self._lives() is True
+
+    def _lives(self) -> bool | None:
         here = (_boot_id(), _pid_namespace())
         if not all(here) or (self.boot_id, self.pid_namespace) != here:
-            return False
+            return None
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
-            return True
+            return False
         except PermissionError:
             pass  # the process of another user
         state = _state_and_start(str(self.pid)) if _proc_has_our_ids() else None
-        return state is not None and (state[0] == _ZOMBIE or state[1] != self.start)
+        return None if state is None else state[0] != _ZOMBIE and state[1] == self.start
 
 
 def _boot_id() -> str:

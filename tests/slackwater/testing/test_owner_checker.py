@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 
 import pytest
 
@@ -23,9 +24,9 @@ class Root:
         self.checker = OwnerChecker(self.clock)
         self.lives: dict[str, Life] = {}
 
-    def start(self, run: str, *, takeover: bool = False, reads: bool = True) -> None:
+    def start(self, run: str, *, machine: str = "here", takeover: bool = False, reads: bool = True) -> None:
         self.lives[run] = Life(run)
-        self.checker.on_start(run, self.lives[run], takeover=takeover)
+        self.checker.on_start(run, self.lives[run], machine, takeover=takeover)
         if reads:
             self.checker.on_read(run)
 
@@ -40,6 +41,23 @@ def test_the_root_of_an_owner_that_has_just_written_is_not_taken() -> None:
     root.clock.advance(10)
     with pytest.raises(PromiseBroken, match="two takes the root from one, which wrote 10 s ago"):
         root.own("two")
+
+
+@pytest.mark.parametrize(
+    ("machine", "silent_s", "ended", "may"),
+    [("here", 9, False, True), ("elsewhere", 9, False, False), ("here", 12, False, False), ("here", 1, True, False)],
+)
+def test_a_run_is_refused_at_once_if_its_machine_sees_the_owner_live_and_write(
+    machine: str, silent_s: int, ended: bool, may: bool
+) -> None:
+    root = Root()
+    root.own("one")
+    root.clock.advance(silent_s)
+    if ended:
+        root.lives["one"].end()
+    root.start("two", machine=machine)
+    with nullcontext() if may else pytest.raises(PromiseBroken, match="refused, and no run has written since it began"):
+        root.checker.on_refused("two")
 
 
 def test_a_silent_owner_that_could_have_written_has_a_fault() -> None:

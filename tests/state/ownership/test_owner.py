@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import obstore
@@ -125,6 +125,24 @@ def test_a_living_owner_whose_clock_stands_is_refused(root: Location) -> None:
     assert clock.monotonic() < 1
     assert not living.lost
     living.release()
+
+
+@pytest.mark.parametrize(("age_s", "waits"), [(0, False), (9, False), (11, True), (-1, True)])
+def test_an_owner_that_lives_on_this_machine_and_has_just_renewed_is_refused_at_once(
+    root: Location, age_s: int, waits: bool
+) -> None:
+    clock = WatchingClock()
+    process = ProcessIdentity.current()
+    write_foreign(root, process=process, renewed_at=clock.now() - timedelta(seconds=age_s))
+    mine = ownership(root, "mine", clock, interval_s=5)
+    if waits:
+        mine.acquire()
+        assert clock.monotonic() >= 20
+        mine.release()
+    else:
+        with pytest.raises(OwnedError, match=f"pid {process.pid} on"):
+            mine.acquire()
+        assert clock.monotonic() == 0
 
 
 def test_a_silent_owner_is_replaced_after_twenty_seconds_of_our_own_clock(root: Location) -> None:

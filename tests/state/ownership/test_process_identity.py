@@ -36,12 +36,13 @@ def may_unshare() -> bool:
 
 
 def test_this_process_lives_and_all_its_parts_are_known() -> None:
-    assert not ME.has_ended()
+    assert not ME.has_ended() and ME.lives()
     assert ME.pid == os.getpid() and ME.start > 0 and len(ME.boot_id) == 36 and ME.pid_namespace.startswith("pid:[")
 
 
 def test_a_process_with_the_id_of_an_earlier_one_is_another() -> None:
     assert replace(ME, start=ME.start - 1).has_ended()
+    assert not replace(ME, start=ME.start - 1).lives()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +53,7 @@ def test_a_process_with_the_id_of_an_earlier_one_is_another() -> None:
 def test_a_process_of_another_boot_or_namespace_is_never_known_to_have_ended(elsewhere: dict[str, Any]) -> None:
     assert not replace(ME, pid=2**22, **elsewhere).has_ended()
     assert not replace(ME, start=1, **elsewhere).has_ended()
+    assert not replace(ME, **elsewhere).lives()
     assert replace(ME, pid=2**22).has_ended()
 
 

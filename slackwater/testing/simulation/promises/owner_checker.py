@@ -20,12 +20,14 @@ class _Start:
 
     Args:
         life: of its process.
+        machine: the name of its machine.
         takeover: whether it takes the root from a living owner.
         writes, owners: the number of writes of `owner.json`, and of owners, before it began.
         found: the owner at its last reading.
     """
 
     life: Life
+    machine: str
     takeover: bool
     writes: int
     owners: int
@@ -61,9 +63,9 @@ class OwnerChecker:
         self._excused_s: dict[str, float] = {}
         self._under_way: dict[str, int] = {}
 
-    def on_start(self, run: str, life: Life, *, takeover: bool) -> None:
+    def on_start(self, run: str, life: Life, machine: str, *, takeover: bool) -> None:
         """A run begins to become the owner."""
-        self._starts[run] = _Start(life, takeover, self._writes, len(self.owners))
+        self._starts[run] = _Start(life, machine, takeover, self._writes, len(self.owners))
 
     @contextmanager
     def request(self, run: str) -> Iterator[None]:
@@ -116,7 +118,7 @@ class OwnerChecker:
         start = self._starts[run]
         if self.owner == run:
             raise PromiseBroken("owner", f"{run} owns the root, and was refused")
-        if self._writes == start.writes:
+        if self._writes == start.writes and not self._is_seen_to_live(start.machine):
             raise PromiseBroken("owner", f"{run} was refused, and no run has written since it began")
         if start.takeover and len(self.owners) == start.owners:
             raise PromiseBroken("owner", f"{run} was to take the root from {self.owner}, and was refused")
@@ -164,6 +166,12 @@ class OwnerChecker:
             raise PromiseBroken("owner", f"{run} takes the root from {self.owner}, which wrote {silent_s:.0f} s ago")
         if not self._is_excused(self.owner, self.watch_s):
             raise PromiseBroken("owner", f"{self.owner} lives, and has not written for {silent_s:.0f} s")
+
+    def _is_seen_to_live(self, machine: str) -> bool:
+        """True if processes of a machine see that the owner lives, and has written in time."""
+        owner = self._starts[self.owner]
+        silent_s = self._clock.monotonic() - self._written_s
+        return owner.machine == machine and owner.life.alive and silent_s <= 2 * self.interval_s + _SLACK_S
 
     def _is_excused(self, run: str, seconds: float) -> bool:
         """True if a run could not do in these last seconds what it should."""

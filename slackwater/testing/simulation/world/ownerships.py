@@ -103,7 +103,7 @@ class Ownerships:
         self._lives.append(life)
         machine = self._random.choice(_MACHINES) if self._is_contended else _MACHINES[0]
         ownership = RunOwnership(self, run, life, ProcessIdentity(machine, len(self._lives)))
-        self.checker.on_start(run, life, takeover=takeover)
+        self.checker.on_start(run, life, machine, takeover=takeover)
 
         heads: list[Head] = []
 
@@ -296,6 +296,9 @@ class _SimulatedHost:
 
     def has_ended(self, process: ProcessIdentity) -> bool:
         return process.host == self.identity.host and self._all.has_ended(process)
+
+    def lives(self, process: ProcessIdentity) -> bool:
+        return process.host == self.identity.host and not self._all.has_ended(process)
 
     def event(self) -> SimulatedEvent:
         return SimulatedEvent(self._all.threads, self._life)
