@@ -90,7 +90,7 @@ export class FileSearch {
     const since = file.removed_epoch ?? file.done_epoch ?? file.first_epoch ?? file.listed_epoch;
     const row = el("tr", {},
       el("td", { class: "path" }, name),
-      el("td", {}, badge(file.status), file.error ? el("div", { class: "bad small" }, file.error) : ""),
+      el("td", {}, mark(file), file.error ? el("div", { class: "bad small" }, file.error) : ""),
       el("td", { class: "number" }, count(file.rows_read)), el("td", { class: "number" }, count(file.rows_bad)),
       el("td", { class: "nowrap", title: since === null ? null : `epoch ${since}` }, time(epochTime(since))), el("td", { class: "number nowrap" }, bytes(file.size)));
     return [row, below];
@@ -110,12 +110,17 @@ export class FileSearch {
   }
 }
 
+/** The status of a file; a file that is read to its end, but for bad rows, is not marked as a good one. */
+function mark({ status, rows_bad }) {
+  return status === "done" && rows_bad ? badge(`done, ${plural(rows_bad, "bad row")}`, "flawed") : badge(status.replace("_", " "), status);
+}
+
 /** The story of one object. */
 function story(told) {
   const lines = told.text.split("\n").map((line) => el("p", {}, line));
   const isIn = ["done", "reading"].includes(told.status) || (told.status === "quarantined" && told.source);
   const views = told.source && isIn ? el("p", {}, told.views.length ? `Views over ${visible(told.source)}: ${told.views.join(", ")}.` : `No view is declared over ${visible(told.source)}.`) : "";
-  return el("div", { class: "story" }, el("p", {}, badge(told.status.replace("_", " "), told.status), " ", el("code", {}, told.path)), lines, views);
+  return el("div", { class: "story" }, el("p", {}, mark(told), " ", el("code", {}, told.path)), lines, views);
 }
 
 function wrong(error) {

@@ -237,6 +237,7 @@ def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPa
         page.keyboard.type("day=1/b")
         page.wait_for_selector("#found table")
         assert page.input_value("#search-text") == "day=1/b"
+        assert page.text_content("#found .badge[data-kind=flawed]") == "done, 1 bad row"
         for _ in range(5):
             page.keyboard.press("Tab")
         assert page.evaluate(f"{FOCUSED}.textContent").endswith("day=1/b.csv")
@@ -244,6 +245,7 @@ def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPa
         page.keyboard.press("Enter")
         page.wait_for_selector(".story")
         story = page.text_content(".story") or ""
+        assert page.text_content(".story .badge[data-kind=flawed]") == "done, 1 bad row"
         assert "3 rows, 1 of them quarantined" in story and "Views over flights: by_carrier, late." in story
         assert page.get_attribute("#found button.link", "aria-expanded") == "true"
 
