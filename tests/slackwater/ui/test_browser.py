@@ -162,7 +162,9 @@ def test_the_browser_itself_refuses_markup_and_other_scripts(quiet: ServedPage, 
 @pytest.mark.more
 def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, browser: Browser) -> None:
     epochs = commit_epochs(written.root, 5, Random(1))
-    with served(written.root.url) as server, opened(browser, server.url) as page:
+    wide = "[...document.querySelectorAll('.scroll')].filter(each => each.scrollWidth > each.clientWidth).length"
+    size = {"width": 1_400, "height": 900}
+    with served(written.root.url) as server, opened(browser, server.url, viewport=size) as page:
         with running(written.root, busy_status(epochs[-1])):
             drawn(page)
             page.wait_for_selector("#state [data-kind=running]")
@@ -172,6 +174,7 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
             assert "merger waits for materializer" in (page.get_attribute("#picture svg", "aria-label") or "")
             assert page.locator("#picture .full").count() == 1
             assert "3,172" in (page.text_content("#sources") or "")
+            assert page.evaluate(wide) == 0, "a table has to be scrolled"
             [new] = commit_epochs(written.root, 1, Random(2))
             page.wait_for_selector(f"#epoch-{new}[aria-selected=true]")
         page.wait_for_selector("#state [data-kind=ended]")
