@@ -7,11 +7,13 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partialmethod
+from functools import partial, partialmethod
 from typing import Any
 
 import ray
+from ray._private import services
 from ray._private.node import Node
+from ray._private.utils import detect_fate_sharing_support
 
 from actors.hosting import forked_worker
 from actors.hosting.fork_server import ForkServer
@@ -76,7 +78,7 @@ def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
     with suppress(OSError):
         _fork_servers.append(ForkServer())
     try:
-        with lean_ray():
+        with lean_ray(), _own_process_groups():
             ray.init(
                 address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options
             )
@@ -164,6 +166,24 @@ def lean_ray() -> Iterator[None]:
     finally:
         for name, method in replaced.items():
             setattr(Node, name, method)
+
+
+@contextmanager
+def _own_process_groups() -> Iterator[None]:
+    """Within it Ray's processes start in groups of their own.
+
+    `timeout` and supervisors send SIGTERM to the group of a process, and the last epoch still needs Ray.  Only where
+    the kernel ends these processes with this one: elsewhere Ray finds them by their group.
+    """
+    if not detect_fate_sharing_support():
+        yield
+        return
+    started = services.ConsolePopen
+    services.ConsolePopen = partial(started, process_group=0)
+    try:
+        yield
+    finally:
+        services.ConsolePopen = started
 
 
 def _start_raylet(node: Node, start: Callable[..., Any], *arguments: Any, **named: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 import psutil
@@ -20,6 +21,12 @@ def test_ray_of_a_run_has_no_process_that_the_run_does_not_need() -> None:
             commands.append(" ".join(each.cmdline()))
     assert any("gcs_server" in command for command in commands)
     assert [each for each in commands for name in ("monitor.py", "dashboard.py") if name in each] == []
+
+
+def test_a_signal_to_the_group_of_a_run_leaves_ray_alone() -> None:
+    groups = {each.name(): os.getpgid(each.pid) for each in psutil.Process().children()}
+    assert {"gcs_server", "raylet"} <= groups.keys()
+    assert os.getpgrp() not in (groups["gcs_server"], groups["raylet"])
 
 
 def test_workers_of_a_run_are_forks_of_one_process() -> None:
