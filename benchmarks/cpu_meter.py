@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import psutil
 
+THE_SERVER = "the S3 server"
+
 
 class CpuMeter:
     """From its making on."""
@@ -45,5 +47,5 @@ def kind_of(command: list[str]) -> str:
     if program.endswith("java"):
         return "Spark"
     if program.endswith("weed"):
-        return "the S3 server"
+        return THE_SERVER
     return "Ray and the rest"

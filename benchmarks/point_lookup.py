@@ -80,7 +80,7 @@ def measure_reading(root: Location, version: int, groups: int, random: Random, w
         assert view.to_arrow(filter=f"user = 'user-{random.randrange(users):08}'").num_rows == PER_USER
 
     return [
-        calls(f"`get`, {when}", get, target=Target(5.0, "ms")),
+        calls(f"`get`, {when}", get, target=Target(3.0, "ms")),
         calls(f"`get` of a key that there is not, {when}", lambda: view.get(user="nobody", day=0)),
         calls(f"`scan` of {PER_USER} rows, {when}", scan),
         calls(f"the same rows by a filter on their column, {when}", select, 10),
