@@ -56,16 +56,17 @@ class ParquetBounds:
 
     Args:
         parquet: the file.
-        columns: the names of the columns.
+        columns: the columns, as they are in the file.
         limits: the limits of the reader; `max_batch_bytes` counts.
     """
 
-    def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str], limits: ReadLimits) -> None:
+    def __init__(self, parquet: pq.ParquetFile, columns: pa.Schema, limits: ReadLimits) -> None:
         self._metadata, self._most_bytes = parquet.metadata, limits.max_batch_bytes
-        self._row_bytes = row_bytes(field for field in parquet.schema_arrow if field.name in columns)
-        leaves = [parquet.schema.column(index) for index in range(self._metadata.num_columns)]
-        read = [index for index, leaf in enumerate(leaves) if leaf.path.partition(".")[0] in columns]
-        self._repeated = [index for index in read if leaves[index].max_repetition_level > 0]
+        self._row_bytes = row_bytes(columns)
+        schema, names = parquet.schema, frozenset(columns.names)
+        leaves = [(index, schema.column(index)) for index in range(self._metadata.num_columns)]
+        read = [(index, leaf, path) for index, leaf in leaves if (path := leaf.path).partition(".")[0] in names]
+        self._repeated = [index for index, leaf, _ in read if leaf.max_repetition_level > 0]
         self._ranges: dict[int, list[Range]] = {}
         self._claimed_bytes: dict[int, int] = {}
         self._watched: list[_Chunk] = []
@@ -73,8 +74,8 @@ class ParquetBounds:
         self._most_rows: dict[int, int] = {}
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
-            for index in read:
-                self._judge(chunks.column(index), leaves[index].path, group, index)
+            for index, _, path in read:
+                self._judge(chunks.column(index), path, group, index)
 
     def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
         is_text = chunk.physical_type == "BYTE_ARRAY"

@@ -96,7 +96,9 @@ class CsvReader:
             start = start or end
         elif names:
             names = [f"f{index}" for index in range(len(names))] if schema is None else schema.names
-        return names, TextContent(file, self._limits, self._format.encoding, start)
+        if not content.seek(start):
+            content = TextContent(file, self._limits, self._format.encoding, start)
+        return names, content
 
     def _first_record(self, content: TextContent) -> tuple[bytes, int]:
         """The first record, which tells the number of columns, and the position behind it.
