@@ -13,8 +13,8 @@ from actors.files import FileVersion
 from actors.formats.limits import row_bytes
 from actors.reading.required_values import with_event_times, with_values, without
 from actors.rows import Rows
-from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.chosen_columns import only_columns, without_columns
+from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values
 from actors.sources.source import SourceDefinition
 
