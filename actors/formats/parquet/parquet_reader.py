@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -94,11 +95,13 @@ class ParquetReader:
             raise UnreadableFile("the file is empty; a Parquet file has at least a footer")
 
         def opened() -> pq.ParquetFile:
-            parquet = pq.ParquetFile(
+            parquet = _ParquetFile(
                 stream,
                 metadata=metadata,
                 read_dictionary=list(dictionaries),
                 buffer_size=buffer_bytes,
+                # Other threads would fetch ahead what is here.
+                pre_buffer=not isinstance(stream, pa.BufferReader),
                 schema_depth_limit=self.limits.max_nesting + 1,
             )
             num_columns = parquet.metadata.num_columns
@@ -111,6 +114,14 @@ class ParquetReader:
             return parquet
 
         return _ask(opened, "not a Parquet file")
+
+
+class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
+    """Arrow makes the schema anew whenever it is asked for it."""
+
+    @cached_property
+    def schema_arrow(self) -> pa.Schema:
+        return super().schema_arrow
 
 
 class _Reading:
@@ -126,8 +137,7 @@ class _Reading:
     def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: pa.Schema, reader: ParquetReader) -> None:
         self._file, self._parquet, self._columns, self._reader = file, parquet, columns.names, reader
         self._bounds = ParquetBounds(parquet, columns, reader.limits)
-        metadata = parquet.metadata
-        self._num_rows = [max(0, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+        self._num_rows = self._bounds.num_rows
 
     def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
         """Yields the tables from an offset, each with the number of rows before it."""
