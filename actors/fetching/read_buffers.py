@@ -72,15 +72,15 @@ class ReadBuffer:
     def _next(self, block_bytes: int) -> Iterator[Piece]:
         """Yields the next pieces that fit one block: their tables have the same columns."""
         total = 0
-        first: pa.Schema | None = None
+        columns: list[str] | None = None
         for piece in self._pieces:
             if total and total + piece.nbytes > block_bytes:
                 return
             if piece.table is not None:
-                schema = piece.table.schema
-                first = schema if first is None else first
-                if not first.equals(schema) and first.names != schema.names:
+                names = piece.table.column_names
+                if columns is not None and names != columns:
                     return
+                columns = names
             total += piece.nbytes
             yield piece
 
