@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import Any, Literal, TypeAlias
 
 PathKey = tuple[str, str]
 """An object: its source, and its path relative to that."""
@@ -36,6 +37,21 @@ class FileVersion:
     etag: str
     size: int
     last_modified: datetime
+
+
+class FileBatch(tuple[FileVersion, ...]):
+    """Versions of objects.  They travel as columns: an object for each costs many times as much."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        columns = [list(map(attrgetter(field.name), self)) for field in fields(FileVersion)]
+        columns[-1] = list(map(microseconds_of, columns[-1]))
+        return _batch_of, tuple(columns)
+
+
+def _batch_of(*columns: list[Any]) -> FileBatch:
+    return FileBatch(map(FileVersion, *columns[:-1], map(time_of, columns[-1])))
 
 
 @dataclass(frozen=True)
@@ -94,6 +110,18 @@ class GoneFile:
 
 
 _ANY_TIME = datetime.min.replace(tzinfo=UTC)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def time_of(modified_us: int) -> datetime:
+    """The time of a number of microseconds since 1970, in UTC."""
+    return _EPOCH + timedelta(microseconds=modified_us)
+
+
+def microseconds_of(time: datetime) -> int:
+    """The number of microseconds from 1970 to a time; a time without a zone is UTC."""
+    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 ReadingOrder: TypeAlias = Literal["name", "last_modified"]

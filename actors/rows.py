@@ -24,6 +24,10 @@ class Offset:
     anchor_row: int = 0
     anchor_byte: int = 0
 
+    def at(self, row: int) -> Offset:
+        """A later row with the same anchor."""
+        return self if row == self.row else Offset(row, self.anchor_row, self.anchor_byte)
+
 
 @dataclass(frozen=True)
 class BadRecord:

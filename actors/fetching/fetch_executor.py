@@ -182,7 +182,7 @@ class FetchExecutor:
             return [Fail(bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
         if rows.first_row != progress.read_to.row:
             raise ProtocolError(f"{file.path}: row {rows.first_row} was read in place of row {progress.read_to.row}")
-        progress.read_to = replace(rows.anchor, row=rows.end_row)
+        progress.read_to = rows.anchor.at(rows.end_row)
         piece = Piece(progress, rows, Ending("done") if last else None)
         if progress.replaces:
             return self._replacements.add(piece)

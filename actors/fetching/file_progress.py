@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from typing import Literal, TypeAlias
@@ -98,8 +98,7 @@ class FileProgress:
 
     @property
     def _emitted_to(self) -> Offset:
-        anchor = self.anchor
-        return anchor if anchor.row == self.row_offset else replace(anchor, row=self.row_offset)
+        return self.anchor.at(self.row_offset)
 
     @property
     def has_begun(self) -> bool:

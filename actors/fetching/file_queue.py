@@ -152,7 +152,10 @@ class FileQueue:
 
     def tally(self, source: str) -> SourceTally:
         """The counts of a source."""
-        return self.tallies.setdefault(source, SourceTally())
+        tally = self.tallies.get(source)
+        if tally is None:
+            tally = self.tallies[source] = SourceTally()
+        return tally
 
     def _note(self, progress: FileProgress) -> None:
         if progress.key in self._files:

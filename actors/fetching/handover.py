@@ -9,11 +9,9 @@ from typing import Any
 
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.version_set import VersionSet
-from actors.files import FileVersion, PathKey
+from actors.files import FileBatch, PathKey
 from actors.protocol.messages import Message
 from state.errors import ProtocolError
-
-_FILE = tuple(FileVersion.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -40,15 +38,13 @@ class Handover(Message):
     def __getstate__(self) -> dict[str, Any]:
         """Unread files, which can be very many, travel as columns."""
         unread = [each for each in self.files if each.is_unread]
-        columns = [[getattr(each.file, name) for each in unread] for name in _FILE]
         return self.__dict__ | {
             "files": tuple(each for each in self.files if not each.is_unread),
-            "unread": (columns, [each.listed_epoch for each in unread]),
+            "unread": (FileBatch(each.file for each in unread), [each.listed_epoch for each in unread]),
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        columns, listed = state.pop("unread")
-        files = map(FileVersion, *columns)
+        files, listed = state.pop("unread")
         unread = (FileProgress(file, epoch, stored=True) for file, epoch in zip(files, listed, strict=True))
         self.__dict__.update(state | {"files": (*state["files"], *unread)})
 

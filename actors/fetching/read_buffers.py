@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 
@@ -22,7 +23,7 @@ class Piece:
     rows: Rows | None
     ending: Ending | None = None
 
-    @property
+    @cached_property
     def table(self) -> pa.Table | None:
         """The rows that fit the schema; None if no row does."""
         return self.rows.table if self.rows is not None and self.rows.table.num_rows else None
@@ -53,34 +54,35 @@ class ReadBuffer:
 
     def next_bytes(self, block_bytes: int) -> int:
         """Bytes of the pieces that `take(block_bytes)` would return."""
-        total = 0
-        for piece in self._pieces:
-            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece):
-                break
-            total += piece.nbytes
-        return total
+        return sum(piece.nbytes for piece in self._next(block_bytes))
 
     def take(self, block_bytes: int, most_files: int) -> list[Piece]:
         """The next pieces, together at most `block_bytes`, at least one, in which at most `most_files` end."""
         taken: list[Piece] = []
-        total = 0
-        for piece in self._pieces:
-            if (total and total + piece.nbytes > block_bytes) or not self._goes_with_first(piece) or not most_files:
+        for piece in self._next(block_bytes):
+            if not most_files:
                 break
-            total += piece.nbytes
             most_files -= piece.ending is not None
             taken.append(piece)
-        for _ in taken:
+        for piece in taken:
             self._pieces.popleft()
-        self.nbytes -= total
+            self.nbytes -= piece.nbytes
         return taken
 
-    def _goes_with_first(self, piece: Piece) -> bool:
-        """True if a piece has the columns of the first piece with rows, so that both fit one block."""
-        if piece.table is None:
-            return True
-        first = next(each.table for each in self._pieces if each.table is not None)
-        return piece.table is first or piece.table.column_names == first.column_names
+    def _next(self, block_bytes: int) -> Iterator[Piece]:
+        """Yields the next pieces that fit one block: their tables have the same columns."""
+        total = 0
+        columns: list[str] | None = None
+        for piece in self._pieces:
+            if total and total + piece.nbytes > block_bytes:
+                return
+            if piece.table is not None:
+                names = piece.table.column_names
+                if columns is not None and names != columns:
+                    return
+                columns = names
+            total += piece.nbytes
+            yield piece
 
 
 class ReadBuffers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from actors.fetching.file_progress import FileProgress
 from actors.files import FileKey, Vanished
@@ -26,6 +26,8 @@ class StateChanges:
         self.vanished: list[Vanished] = []
         self._event_times: dict[str, dict[int, int]] = {}
         self._touched: dict[FileKey, FileProgress] = {}
+        # Rows of `ledger` that are not in the delta yet: they go there by column.
+        self._ended: list[tuple[FileProgress, Mapping[str, object]]] = []
         self._delta = DeltaBuilder()
 
     @property
@@ -51,14 +53,16 @@ class StateChanges:
 
     def put_ledger(self, progress: FileProgress, row: Mapping[str, object]) -> None:
         """Writes the `ledger` row of a file."""
-        self._delta.put("ledger", progress.state_key, progress.vnode, **row)
+        self._ended.append((progress, row))
 
     def patch_ledger(self, key: FileKey, **fields: object) -> None:
         """Changes some fields of the `ledger` row of a version."""
+        self._put_ended()
         self._delta.patch("ledger", encode_key(*key), vnode_of(key[1]), **fields)
 
     def delete_ledger(self, progress: FileProgress) -> None:
         """Deletes the `ledger` row of a file."""
+        self._put_ended()
         self._delta.delete("ledger", progress.state_key, progress.vnode)
 
     def quarantine(self, progress: FileProgress, records: Iterable[BadRecord]) -> None:
@@ -68,11 +72,24 @@ class StateChanges:
 
     def seal(self) -> Delta:
         """All changes since the last seal."""
+        self._put_ended()
+        self._put("queue", [(progress, progress.queue_row()) for progress in self._touched.values()])
         for progress in self._touched.values():
-            self._delta.put("queue", progress.state_key, progress.vnode, **progress.queue_row())
             progress.stored = True
         self._touched = {}
         return self._delta.build()
+
+    def _put_ended(self) -> None:
+        """Later changes of a row come behind it."""
+        ended, self._ended = self._ended, []
+        self._put("ledger", ended)
+
+    def _put(self, table: str, rows: Sequence[tuple[FileProgress, Mapping[str, object]]]) -> None:
+        """Writes rows, all with the same fields."""
+        if rows:
+            columns = {name: [row[name] for _, row in rows] for name in rows[0][1]}
+            keys, vnodes = [each.state_key for each, _ in rows], [each.vnode for each, _ in rows]
+            self._delta.put_many(table, keys, vnodes, columns)
 
     def take_corrected(self) -> tuple[CorrectedFile, ...]:
         """The corrected objects since the last call."""

@@ -55,11 +55,13 @@ class CpuTime:
     def __init__(self, stored_bytes: int, limits: ReadLimits) -> None:
         self._per_mib_s = limits.max_cpu_s_per_mib
         self._left_s = limits.max_cpu_s_per_mib * max(1.0, stored_bytes / MIB)
-        self.resume()
+        self._since_s = thread_cpu_s()
 
     def pause(self) -> None:
         """The thread does other work from now on."""
-        self._left_s -= thread_cpu_s() - self._since_s
+        now_s = thread_cpu_s()
+        self._left_s -= now_s - self._since_s
+        self._since_s = now_s
 
     def resume(self) -> None:
         """The calling thread reads from now on."""
@@ -72,7 +74,6 @@ class CpuTime:
             UnreadableFile: its time is used up.
         """
         self.pause()
-        self.resume()
         if self._left_s < 0:
             raise UnreadableFile(
                 f"reading it takes more than {self._per_mib_s:g} CPU seconds for each MiB "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+import pyarrow as pa
+
+from actors.files import FileVersion
 from actors.names.name_shards import Names
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.event_watch import EventWatch
 from actors.objects.listing_page import SkippedName
 from state.errors import ProtocolError
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.fingerprint import path_fingerprint
+from state.tables.fingerprint import path_fingerprint, path_fingerprints
 from state.tables.keys import encode_key
 from state.vnode import vnode_of
 
@@ -45,16 +48,24 @@ class EpochWriter:
             raise ProtocolError(f"source {self._source}: a name was handed on before the first barrier")
         return self.epoch
 
-    def mark_seen(self, path: str, version: bytes) -> None:
-        """Notes that the path is handed on in this version, in the open epoch."""
-        key = path_fingerprint(self._source, path)
-        self._seen.put(key, version)
-        self._delta.put("seen", key, vnode_of(path), source=self._source, path=path, version=version)
+    def mark_seen(self, files: Sequence[FileVersion]) -> None:
+        """Notes that these versions are handed on in the open epoch."""
+        if not files:
+            return
+        paths, versions = [each.path for each in files], [each.version for each in files]
+        keys = path_fingerprints(self._source, pa.array(paths, pa.string()))
+        for key, version in zip(keys, versions, strict=True):
+            self._seen.put(key, version)
+        source = pa.repeat(self._source, len(files))
+        self._delta.put_many(
+            "seen", keys, [vnode_of(path) for path in paths], {"source": source, "path": paths, "version": versions}
+        )
         self.needs_state = True
         self.last_epoch = self.open_epoch
         if self._events is not None:
-            self._events.settle(path, self.open_epoch)
-            self._events.on_handed_on(path)
+            for path in paths:
+                self._events.settle(path, self.open_epoch)
+                self._events.on_handed_on(path)
 
     def quarantine(self, message: PoisonMessage) -> None:
         """Keeps a poison message among the bad records."""

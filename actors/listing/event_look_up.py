@@ -6,12 +6,11 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from actors.files import ChangedFile, FileVersion
+from actors.files import ChangedFile, FileVersion, microseconds_of
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.known_names import KnownNames
 from actors.names.questions import Asking, FindNames, KnownName
 from actors.notifications.event_watch import EventWatch
-from actors.objects.listing_page import microseconds_of
 from state.tables.fingerprint import path_fingerprint, path_fingerprints
 
 
@@ -100,6 +99,7 @@ class EventLookUp:
                 self._take_missing(path, key, name)
             elif (change := self._take_file(path, key, name, file)) is not None:
                 changed.append(change)
+        self._writer.mark_seen([each.now for each in changed])
         return changed
 
     def _take_missing(self, path: str, key: bytes, known: KnownName) -> None:
@@ -130,5 +130,4 @@ class EventLookUp:
             return None
         # A later listing may show the earlier version again, which the digests of the last listing would skip.
         self._names.digests.forget()
-        self._writer.mark_seen(path, file.version)
         return ChangedFile(before, file)

@@ -150,10 +150,10 @@ class ListExecutor:
                 self._is_paused = False
             case Reread(files=files):
                 # Their fetch actors queue them in this epoch; a listing must not find them a second time.
-                for file in files:
-                    if file.source == self._source:
-                        self._looks.on_reread(file.path)
-                        self._writer.mark_seen(file.path, file.version)
+                own = [file for file in files if file.source == self._source]
+                for file in own:
+                    self._looks.on_reread(file.path)
+                self._writer.mark_seen(own)
             case AllowRemovals(sources=sources):
                 if self._source in sources and self._guard.paused:
                     # The next listing tells whether the files are still missing.
@@ -341,8 +341,7 @@ class ListExecutor:
     def _send_new(self) -> list[ListInstruction]:
         if self._is_stopped or self._is_paused or (new := self._unsent.take(is_listing=self._is_listing)) is None:
             return []
-        for file in new.files:
-            self._writer.mark_seen(file.path, file.version)
+        self._writer.mark_seen(new.files)
         self._sent += len(new.files)
         self._writer.activity += len(new.files)
         return [Send(new)]

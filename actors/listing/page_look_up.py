@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from actors.files import ChangedFile, FileVersion
+from actors.files import ChangedFile, FileVersion, time_of
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
 from actors.listing.known_names import KnownNames
@@ -19,7 +19,6 @@ from actors.listing.removal_guard import RemovalGuard
 from actors.listing.settling_files import SettlingFiles
 from actors.names.questions import Asking, CountPresent, CountUnshown, ShowNames, TakeMissing
 from actors.names.seen_index import Sight
-from actors.objects.listing_page import time_of
 from state.errors import RunFailedError
 from state.tables.fingerprint import path_fingerprints, version_fingerprints
 
@@ -123,11 +122,18 @@ class PageLookUp:
         if not unknown:
             return []
         changed = []
-        for at, row in zip(unknown, rows.take(pa.array(unknown, pa.int64())).to_pylist(), strict=True):
-            change = self._take(row, keys[at], versions[at], sights[at], shown.before.get(at))
+        files = self._files(rows.take(pa.array(unknown, pa.int64())), [versions[at] for at in unknown])
+        for at, sight, file in zip(unknown, sights[unknown].tolist(), files, strict=True):
+            change = self._take(file, keys[at], sight, shown.before.get(at))
             if change is not None:
                 changed.append(change)
+        self._writer.mark_seen([each.now for each in changed])
         return changed
+
+    def _files(self, rows: pa.RecordBatch, versions: Sequence[bytes]) -> Iterator[FileVersion]:
+        """Yields the objects of some rows, see `LISTED`, in their versions."""
+        paths, etags, sizes, times = (rows[name].to_pylist() for name in ("path", "etag", "size", "modified_us"))
+        return map(FileVersion, repeat(self._source), paths, versions, etags, sizes, map(time_of, times))
 
     def _note_known(
         self,
@@ -143,28 +149,23 @@ class PageLookUp:
             if is_kept:
                 self._names.digests.put(digest, names)
 
-    def _take(
-        self, row: Mapping[str, Any], key: bytes, version: bytes, sight: int, before: bytes | None
-    ) -> ChangedFile | None:
+    def _take(self, file: FileVersion, key: bytes, sight: int, before: bytes | None) -> ChangedFile | None:
         """Takes one object that is not known in this version; returns it if another version was handed on."""
-        path = row["path"]
         if self._looks.has_looked(key):
             self._looks.pass_over(key)
             return None
         if sight == Sight.TWICE:
             raise RunFailedError(
-                f"source {self._source}: {path} was listed twice in two versions, or has the fingerprint of another "
-                "name: rename it"
+                f"source {self._source}: {file.path} was listed twice in two versions, or has the fingerprint of "
+                "another name: rename it"
             )
         is_new = sight == Sight.NEW
         settling = None if sight == Sight.BACK else self._settling
-        if settling is not None and settling.is_settling(path, version, is_new=is_new):
+        if settling is not None and settling.is_settling(file.path, file.version, is_new=is_new):
             return None
-        file = FileVersion(self._source, path, version, row["etag"], row["size"], time_of(row["modified_us"]))
         self._tally.on_found()
         if is_new:
             self._names.unsent.add(file)
             return None
         assert before is not None, "its sight was not NEW"
-        self._writer.mark_seen(path, version)
         return ChangedFile(before, file)

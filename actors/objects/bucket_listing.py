@@ -13,7 +13,8 @@ import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage, microseconds_of
+from actors.files import microseconds_of
+from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage
 from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store, bucket_not_found
 from state.errors import AccessDeniedError, StorageUnavailableError
 from state.location import Location

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+from actors.files import microseconds_of, time_of
 
 PAGE_NAMES = 1_000
 """The most names of a page, as in S3."""
@@ -18,16 +17,6 @@ PAGE_NAMES = 1_000
 LISTED = pa.schema([("path", pa.string()), ("etag", pa.string()), ("size", pa.int64()), ("modified_us", pa.int64())])
 """Columns of an object: its path, relative to the location; its etag as the store writes it, mostly with quotes, empty
 where the store has none; its size in bytes; and the time when it was written, in microseconds since 1970."""
-
-
-def time_of(modified_us: int) -> datetime:
-    """The time of a value of `modified_us`, in UTC."""
-    return _EPOCH + timedelta(microseconds=modified_us)
-
-
-def microseconds_of(time: datetime) -> int:
-    """The value of `modified_us` for a time; a time without a zone is UTC."""
-    return ((time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH) // _MICROSECOND
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
 import pyarrow as pa
 
-from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage, SkippedName, microseconds_of
+from actors.files import microseconds_of
+from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage, SkippedName
 from actors.objects.store_errors import bucket_not_found
 from actors.objects.web_client import WebClient
 from actors.objects.web_options import RedirectRefused

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, RetriedFile
+from actors.files import ChangedFile, FileBatch, FileVersion, ForgottenFile, GoneFile, RetriedFile
 
 
 class Message:
@@ -31,6 +32,9 @@ class RereadFiles(Message):
 
     files: tuple[FileVersion, ...]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "files": FileBatch(self.files)}
+
 
 @dataclass(frozen=True)
 class NewFiles(Message):
@@ -42,6 +46,9 @@ class NewFiles(Message):
 
     files: tuple[FileVersion, ...]
     sample: int = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "files": FileBatch(self.files)}
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from actors.files import FileVersion
 from actors.formats.limits import row_bytes
 from actors.reading.required_values import with_event_times, with_values, without
 from actors.rows import Rows
+from actors.schemas.chosen_columns import only_columns, without_columns
 from actors.schemas.metadata_columns import EPOCH, ROW, file_scalars, row_positions
 from actors.schemas.path_columns import path_fields, path_scalars, path_values
 from actors.sources.source import SourceDefinition
@@ -43,9 +44,9 @@ class FileColumns:
         bad: Collection[int] = (),
     ) -> None:
         metadata = {f"_{name}" for name in source.metadata}
-        own = pa.schema([field for field in schema if field.name not in metadata])
+        own = without_columns(schema, metadata)
         from_path = path_scalars(file.path, own)
-        self.content = pa.schema([field for field in own if field.name not in from_path])
+        self.content = without_columns(own, from_path)
         """The schema that the content is read with."""
         if not self.content.names:
             raise UnreadableFile("its path has every column of the source; declare one that is in the files")
@@ -56,7 +57,7 @@ class FileColumns:
         if columns is not None and source.event_time is not None:
             columns = {*columns, source.event_time.column}
         self._scalars = {**(file_scalars(file, source.location.url) if metadata else {}), **from_path}
-        self._schema = schema if columns is None else pa.schema([each for each in schema if each.name in columns])
+        self._schema = only_columns(schema, columns)
         self.columns = None if columns is None else self._of_content(frozenset(columns))
         """The columns of the content that are read; None for all."""
         is_complete = source.schema is not None or path_values(file.path).keys() <= {*schema.names}
@@ -71,7 +72,8 @@ class FileColumns:
         Raises:
             UnreadableFile: the content has a column with the name of a metadata column.
         """
-        rows = replace(rows, others=self._others(rows))
+        if rows.others or self._of_path:
+            rows = replace(rows, others=self._others(rows))
         if not rows.table.schema.equals(self._schema):
             columns = [self._column(field, rows) for field in self._schema]
             rows = replace(rows, table=pa.Table.from_arrays(columns, schema=self._schema))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -48,6 +49,8 @@ def conform(
     Raises:
         UnreadableFile: a column is of another kind, or a value does not fit; the message names column, types and row.
     """
+    if table.schema.equals(schema, check_metadata=True) and _is_valid(table):
+        return table
     columns = []
     for field in schema:
         index = table.schema.get_field_index(field.name)
@@ -65,6 +68,17 @@ def conform(
             row += len(chunk)
         columns.append(pa.chunked_array(chunks, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _is_valid(table: pa.Table) -> bool:
+    """True if all texts of a table are UTF-8."""
+    try:
+        for index, kind in enumerate(table.schema.types):
+            if _has_text(kind):
+                table.column(index).validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def lost_digits(reason: str) -> str:
@@ -170,6 +184,7 @@ def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> 
     return low
 
 
+@lru_cache(maxsize=1_000)
 def _has_text(kind: pa.DataType) -> bool:
     if kind == pa.string():
         return True

@@ -27,6 +27,8 @@ def path_values(path: str) -> dict[str, str | None]:
         {'dt': '2026-01-01', 'city': 'São Paulo'}
     """
     values: dict[str, str | None] = {}
+    if "=" not in path:
+        return values
     for segment in path.split("/")[:-1]:
         key, equals, text = segment.partition("=")
         if key and equals:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Protocol, assert_never
 
 from actors.exchange.edge import Outlet
-from actors.files import FileVersion
+from actors.files import FileVersion, microseconds_of
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
@@ -30,7 +30,7 @@ from actors.notifications.instructions import (
     ReleaseMessages,
 )
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.objects.listing_page import ListingPage, microseconds_of
+from actors.objects.listing_page import ListingPage
 from actors.protocol.barrier import Barrier
 from actors.protocol.messages import Message
 from actors.protocol.reports import ListProgress

@@ -321,7 +321,7 @@ OUTER_MUTANTS = (
     Mutant(
         "a file that is read again, and has changed, counts as two names",
         "actors/listing/list_executor.py",
-        (("                        self._looks.on_reread(file.path)\n", ""),),
+        (("                    self._looks.on_reread(file.path)\n", "                    pass\n"),),
         shown_by="tests/actors/listing/test_list_executor.py",
     ),
     Mutant(

@@ -56,25 +56,33 @@ class ParquetBounds:
 
     Args:
         parquet: the file.
-        columns: the names of the columns.
+        columns: the columns, as they are in the file.
         limits: the limits of the reader; `max_batch_bytes` counts.
+
+    Attributes:
+        num_rows: row group → the number of its rows, as the footer claims it; 0 for a negative one.
     """
 
-    def __init__(self, parquet: pq.ParquetFile, columns: Sequence[str], limits: ReadLimits) -> None:
+    def __init__(self, parquet: pq.ParquetFile, columns: pa.Schema, limits: ReadLimits) -> None:
         self._metadata, self._most_bytes = parquet.metadata, limits.max_batch_bytes
-        self._row_bytes = row_bytes(field for field in parquet.schema_arrow if field.name in columns)
-        leaves = [parquet.schema.column(index) for index in range(self._metadata.num_columns)]
-        read = [index for index, leaf in enumerate(leaves) if leaf.path.partition(".")[0] in columns]
-        self._repeated = [index for index in read if leaves[index].max_repetition_level > 0]
+        self._row_bytes = row_bytes(columns)
+        schema, names = parquet.schema, frozenset(columns.names)
+        leaves = [(index, schema.column(index)) for index in range(self._metadata.num_columns)]
+        read = [(index, leaf, path) for index, leaf in leaves if (path := leaf.path).partition(".")[0] in names]
+        self._repeated = [index for index, leaf, _ in read if leaf.max_repetition_level > 0]
         self._ranges: dict[int, list[Range]] = {}
         self._claimed_bytes: dict[int, int] = {}
         self._watched: list[_Chunk] = []
         self._texts: dict[str, list[tuple[int, int]]] = {}
         self._most_rows: dict[int, int] = {}
+        self.num_rows: list[int] = []
+        self._group_bytes: list[int] = []
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
-            for index in read:
-                self._judge(chunks.column(index), leaves[index].path, group, index)
+            for index, _, path in read:
+                self._judge(chunks.column(index), path, group, index)
+            self.num_rows.append(max(0, chunks.num_rows))
+            self._group_bytes.append(self._bytes_of(chunks, group))
 
     def _judge(self, chunk: pq.ColumnChunkMetaData, path: str, group: int, index: int) -> None:
         is_text = chunk.physical_type == "BYTE_ARRAY"
@@ -100,12 +108,14 @@ class ParquetBounds:
         if is_text and chunk.has_dictionary_page and could_become * max(1, chunk.num_values) > unseen_bytes:
             self._texts.setdefault(path, []).append((group, index))
 
+    def _bytes_of(self, chunks: pq.RowGroupMetaData, group: int) -> int:
+        elements = sum(max(0, chunks.column(index).num_values) for index in self._repeated)
+        in_memory = chunks.num_rows * self._row_bytes + elements * _VALUE_BYTES
+        return int(max(self._claimed_bytes.get(group, 0), in_memory))
+
     def group_bytes(self, group: int) -> int:
         """The approximate bytes of a row group, in the file or in memory; the larger of both."""
-        metadata = self._metadata.row_group(group)
-        elements = sum(max(0, metadata.column(index).num_values) for index in self._repeated)
-        in_memory = metadata.num_rows * self._row_bytes + elements * _VALUE_BYTES
-        return int(max(self._claimed_bytes.get(group, 0), in_memory))
+        return self._group_bytes[group]
 
     def stored_bytes(self, group: int) -> int:
         """The bytes of its chunks in the file."""

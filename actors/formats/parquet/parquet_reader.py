@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from actors.formats.salvage import row_as_json, salvaged
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
+from actors.schemas.chosen_columns import only_columns, without_columns
 from actors.schemas.conform import Timestamps, conform, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -53,16 +55,17 @@ class ParquetReader:
         found = parquet.schema_arrow
         require_common_column(found.names, schema)
         require_fitting_columns(found, schema)
-        wanted = schema if columns is None else pa.schema([field for field in schema if field.name in columns])
-        reading = _Reading(file, parquet, [name for name in found.names if name in wanted.names], self)
-        others = tuple(field for field in found if field.name not in schema.names)
+        wanted = only_columns(schema, columns)
+        reading = _Reading(file, parquet, only_columns(found, wanted.names), self)
+        others = tuple(without_columns(found, schema.names)) if {*found.names} - {*schema.names} else ()
         expansion = Expansion(file.size, self.limits)
         num_bad = 0
         for table, first_row in reading.tables(offset.row, piece_bytes):
             rows = _conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
+            rows = replace(rows, others=others) if others else rows
             num_bad += len(rows.bad)
-            expansion.add(rows.table.nbytes)
-            yield from replace(rows, others=others).cut(piece_bytes)
+            expansion.add(rows.nbytes)
+            yield from rows.cut(piece_bytes)
 
     def planned_gets(self, file: ObjectFile) -> int:
         """The number of GETs that reading all columns of a file takes; the footer of a large file is fetched.
@@ -73,7 +76,7 @@ class ParquetReader:
         if file.is_whole:
             return 1
         parquet = self._footer(file)
-        return 1 + _Reading(file, parquet, parquet.schema_arrow.names, self).num_gets()
+        return 1 + _Reading(file, parquet, parquet.schema_arrow, self).num_gets()
 
     def _footer(self, file: ObjectFile) -> pq.ParquetFile:
         last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
@@ -92,11 +95,13 @@ class ParquetReader:
             raise UnreadableFile("the file is empty; a Parquet file has at least a footer")
 
         def opened() -> pq.ParquetFile:
-            parquet = pq.ParquetFile(
+            parquet = _ParquetFile(
                 stream,
                 metadata=metadata,
                 read_dictionary=list(dictionaries),
                 buffer_size=buffer_bytes,
+                # Other threads would fetch ahead what is here.
+                pre_buffer=not isinstance(stream, pa.BufferReader),
                 schema_depth_limit=self.limits.max_nesting + 1,
             )
             num_columns = parquet.metadata.num_columns
@@ -111,21 +116,28 @@ class ParquetReader:
         return _ask(opened, "not a Parquet file")
 
 
+class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
+    """Arrow makes the schema anew whenever it is asked for it."""
+
+    @cached_property
+    def schema_arrow(self) -> pa.Schema:
+        return super().schema_arrow
+
+
 class _Reading:
     """One reading of columns of a file.
 
     Args:
         file: the object.
         parquet: its footer.
-        columns: the names of the columns.
+        columns: the columns, as they are in the file.
         reader: the reader, which opens streams.
     """
 
-    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: list[str], reader: ParquetReader) -> None:
-        self._file, self._parquet, self._columns, self._reader = file, parquet, columns, reader
+    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: pa.Schema, reader: ParquetReader) -> None:
+        self._file, self._parquet, self._columns, self._reader = file, parquet, columns.names, reader
         self._bounds = ParquetBounds(parquet, columns, reader.limits)
-        metadata = parquet.metadata
-        self._num_rows = [max(0, metadata.row_group(group).num_rows) for group in range(metadata.num_row_groups)]
+        self._num_rows = self._bounds.num_rows
 
     def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
         """Yields the tables from an offset, each with the number of rows before it."""
@@ -172,8 +184,9 @@ class _Reading:
         return self._file.fetch([] if self._is_too_large(groups) else self._bounds.ranges(groups))
 
     def _is_too_large(self, groups: list[int]) -> bool:
-        stored_bytes = sum(map(self._bounds.stored_bytes, groups))
-        return not self._file.is_whole and stored_bytes > self._file.settings.max_held_bytes
+        if self._file.is_whole:
+            return False
+        return sum(map(self._bounds.stored_bytes, groups)) > self._file.settings.max_held_bytes
 
     def _decoded(self, content: Fetched, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
         if self._is_too_large(groups):

@@ -58,14 +58,13 @@ class TextContent:
         self._decoded = b""
         self.is_as_stored = codec is None and is_utf8
         """True if a position in the text is a position in the file."""
-        self._position = 0
+        self._position = self._mark = 0
         if not is_utf8:
             self._skip(start)
         elif self.is_as_stored:
-            mark = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
-            self._position = max(start, mark)
-            if self._position:
-                self._stream.seek(self._position)
+            self._mark = len(_BYTE_ORDER_MARK) if head.startswith(_BYTE_ORDER_MARK) else 0
+            if self._mark or start:
+                self.seek(start)
         else:
             first = bytes(self._raw(len(_BYTE_ORDER_MARK)))
             self._decoded = b"" if first == _BYTE_ORDER_MARK else first
@@ -75,6 +74,13 @@ class TextContent:
     def position(self) -> int:
         """The position of the next byte in the text."""
         return self._position
+
+    def seek(self, position: int) -> bool:
+        """Goes to a position; False if that is not possible, since the text is not as it is stored."""
+        if self.is_as_stored:
+            self._position = max(position, self._mark)
+            self._stream.seek(self._position)
+        return self.is_as_stored
 
     def read(self, nbytes: int) -> memoryview:
         """The next bytes, at most `nbytes`; empty only at the end.  They are copied only if needed.

@@ -47,6 +47,7 @@ class CsvReader:
     def __init__(self, format: Csv, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
         self._format, self._limits, self._timestamps = format, limits, timestamps
         self._records = CsvRecords(format.delimiter, format.quote)
+        self._last: _Parser | None = None
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         names, content = self._open(file, None)
@@ -81,8 +82,17 @@ class CsvReader:
                 raise UnreadableFile(f"column {name} appears twice")
         if names:
             require_common_column(names, schema)
-            parser = _Parser(self._format, self._records, names, schema, self._limits, self._timestamps, every_column)
+            parser = self._parser(names, schema, every_column=every_column)
             yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
+
+    def _parser(self, names: list[str], schema: pa.Schema, *, every_column: bool) -> _Parser:
+        """A parser; mostly that of the last file, which had the same columns."""
+        parser = self._last
+        if every_column or parser is None or not parser.fits(names, schema):
+            parser = _Parser(self._format, self._records, names, schema, self._limits, self._timestamps, every_column)
+        if not every_column:
+            self._last = parser
+        return parser
 
     def _open(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
         """The names of the columns of the file, in its order, and the text behind them, or from a byte.
@@ -96,7 +106,9 @@ class CsvReader:
             start = start or end
         elif names:
             names = [f"f{index}" for index in range(len(names))] if schema is None else schema.names
-        return names, TextContent(file, self._limits, self._format.encoding, start)
+        if not content.seek(start):
+            content = TextContent(file, self._limits, self._format.encoding, start)
+        return names, content
 
     def _first_record(self, content: TextContent) -> tuple[bytes, int]:
         """The first record, which tells the number of columns, and the position behind it.
@@ -132,6 +144,8 @@ class CsvReader:
 class _Parser:
     """A `RecordParser`.  Without a schema it infers the types from the text, and leaves bad records out.
 
+    It has no state but `others`, which change only with `infer_others`: without, many files and threads may share it.
+
     Args:
         infer_others: True to infer the types of extra columns.
     """
@@ -154,6 +168,17 @@ class _Parser:
         known = {*names} if schema is None else {*schema.names}
         self.others = tuple(pa.field(name, pa.null()) for name in dict.fromkeys(names) if name not in known)
         self._untyped = [field.name for field in self.others] if infer_others else []
+        self._parsing = arrow_csv.ParseOptions(
+            delimiter=format.delimiter,
+            quote_char=format.quote,
+            newlines_in_values=True,
+            invalid_row_handler=None if schema is not None else lambda row: "skip",
+        )
+        self._typed = self._converting(schema)
+
+    def fits(self, names: Sequence[str], schema: pa.Schema) -> bool:
+        """True if it is the parser for these columns."""
+        return schema is self._schema and names == self._names
 
     def is_row(self, record: bytes) -> bool:
         return bool(record.strip(_LINE_ENDS))
@@ -162,11 +187,7 @@ class _Parser:
         if text[:1] in _BLANK and not bytes(text).strip(_LINE_ENDS):
             schema = self._schema or pa.schema([(name, pa.null()) for name in self._names])
             return schema.empty_table()
-        options: dict[str, object] = {}
-        if self._schema is not None:
-            types = {field.name: pa.string() if self._is_read_as_text(field) else field.type for field in self._schema}
-            options = {"include_columns": self._schema.names, "include_missing_columns": True, "column_types": types}
-        table = self._parsed(text, options)
+        table = self._parsed(text, self._typed)
         if self._untyped:
             self._infer_others(text)
         return (
@@ -175,16 +196,27 @@ class _Parser:
             else conform(table, self._schema, parse_text=True, timestamps=self._timestamps)
         )
 
+    def _converting(self, schema: pa.Schema | None) -> arrow_csv.ConvertOptions:
+        if schema is None:
+            return self._convert_options()
+        types = {field.name: pa.string() if self._is_read_as_text(field) else field.type for field in schema}
+        return self._convert_options(include_columns=schema.names, include_missing_columns=True, column_types=types)
+
+    def _convert_options(self, **options: object) -> arrow_csv.ConvertOptions:
+        null_values = list(self._format.null_values)
+        return arrow_csv.ConvertOptions(null_values=null_values, strings_can_be_null=True, **options)
+
     def _is_read_as_text(self, field: pa.Field) -> bool:
         """Arrow refuses an instant without a zone, and digits below microseconds; `conform` takes them."""
         return kinds.is_timestamp(field.type) and (field.type.tz is not None or self._timestamps == "truncate")
 
     def _infer_others(self, text: Text) -> None:
-        found = {field.name: field for field in self._parsed(text, {"include_columns": self._untyped}).schema}
+        options = self._convert_options(include_columns=self._untyped)
+        found = {field.name: field for field in self._parsed(text, options).schema}
         self.others = tuple(_with_form(found.get(field.name, field)) for field in self.others)
         self._untyped = [name for name in self._untyped if kinds.is_null(found[name].type)]
 
-    def _parsed(self, text: Text, options: dict[str, object]) -> pa.Table:
+    def _parsed(self, text: Text, options: arrow_csv.ConvertOptions) -> pa.Table:
         try:
             return self._parsed_by(text, options, _BLOCK_BYTES)
         except pa.ArrowInvalid as error:
@@ -192,18 +224,9 @@ class _Parser:
                 raise
         return self._parsed_by(text, options, len(text) + 1)
 
-    def _parsed_by(self, text: Text, options: dict[str, object], block_bytes: int) -> pa.Table:
-        return arrow_csv.read_csv(
-            pa.BufferReader(text),
-            arrow_csv.ReadOptions(use_threads=False, block_size=block_bytes, column_names=self._names),
-            arrow_csv.ParseOptions(
-                delimiter=self._format.delimiter,
-                quote_char=self._format.quote,
-                newlines_in_values=True,
-                invalid_row_handler=None if self._schema is not None else lambda row: "skip",
-            ),
-            arrow_csv.ConvertOptions(null_values=list(self._format.null_values), strings_can_be_null=True, **options),
-        )
+    def _parsed_by(self, text: Text, options: arrow_csv.ConvertOptions, block_bytes: int) -> pa.Table:
+        reading = arrow_csv.ReadOptions(use_threads=False, block_size=block_bytes, column_names=self._names)
+        return arrow_csv.read_csv(pa.BufferReader(text), reading, self._parsing, options)
 
     def reason(self, error: Exception) -> str:
         if isinstance(error, UnreadableFile):

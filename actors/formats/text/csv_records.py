@@ -99,6 +99,9 @@ class CsvRecords:
 
     def first_end(self, text: Text) -> int:
         """The position behind the first record; 0 if it is not complete."""
+        line = bytes(text[:_FIRST_LOOK_BYTES]).partition(b"\n")[0]
+        if len(line) < min(len(text), _FIRST_LOOK_BYTES) and not self._is_special(line.removesuffix(b"\r")):
+            return len(line) + 1
         content = np.frombuffer(text, np.uint8)
         for segment in self._segments(content):
             if len(ends := self._ends_in(content, segment)):
@@ -110,6 +113,10 @@ class CsvRecords:
         content = np.frombuffer(text, np.uint8)
         ends = [self._ends_in(content, segment) for segment in self._segments(content)]
         return np.concatenate(ends) if ends else np.empty(0, np.int64)
+
+    def _is_special(self, line: bytes) -> bool:
+        """True if a line feed behind this text may not be the first end of a record."""
+        return self._quote in line or _CARRIAGE_RETURN in line
 
     def _has_quote(self, text: Text) -> bool:
         quote = bytes([self._quote])

@@ -127,7 +127,9 @@ def _parts(
             num_bad += len(rows.bad)
             row = rows.end_row
             if row > offset.row:
-                yield replace(rows.between(offset.row, row), anchor=anchor, others=parser.others)
+                if offset.row > rows.first_row:
+                    rows = rows.between(offset.row, row)
+                yield Rows(rows.table, rows.first_row, rows.bad, anchor, parser.others)
         position += len(block)
 
 

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
-from actors.files import FileVersion
+from actors.files import FileVersion, microseconds_of, time_of
 from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.names.seen_index import SeenIndex, Sight
-from actors.objects.listing_page import microseconds_of, time_of
 from actors.objects.object_store import ObjectStore
 from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings, RequestSettings

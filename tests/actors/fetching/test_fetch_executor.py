@@ -57,6 +57,19 @@ def test_an_unread_file_is_in_the_queue_at_the_barrier_and_leaves_it_when_it_end
     assert [row["done_epoch"] for row in delta_rows(sealed, "ledger")] == [2]
 
 
+def test_a_change_of_a_file_that_has_ended_in_the_same_epoch_is_in_its_row() -> None:
+    executor = started()
+    executor.on_message(files("a", "b"), 0.0)
+    piece(executor, file("a"), rows(3))
+    piece(executor, file("b"), rows(3))
+    executor.on_message(ChangedFiles((ChangedFile(file("a").version, file("a", "2")),)), 0.0)
+    ended = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
+    assert {row["path"]: (row["op"], row["rows_read"], row["changed_epoch"]) for row in ended} == {
+        "a": (PUT, 3, 1),
+        "b": (PUT, 3, None),
+    }
+
+
 def test_the_offset_moves_when_rows_are_emitted_not_when_they_are_read() -> None:
     executor = started(credit_bytes=1)
     executor.on_message(files("a", "b"), 0.0)

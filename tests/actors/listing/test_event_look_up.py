@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from actors.files import ChangedFile, FileVersion, GoneFile, Vanished
+from actors.files import ChangedFile, FileVersion, GoneFile, Vanished, microseconds_of
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.missing_files import GoneFound
@@ -15,7 +15,6 @@ from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
-from actors.objects.listing_page import microseconds_of
 from actors.protocol.barrier import AllowRemovals, Pause, Resume, Stop
 from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
 from actors.sources.path_filter import PathFilter

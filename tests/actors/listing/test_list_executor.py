@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.files import ChangedFile, GoneFile, Vanished
+from actors.files import ChangedFile, GoneFile, Vanished, microseconds_of
 from actors.listing import page_look_up
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
@@ -14,7 +14,6 @@ from actors.listing.missing_files import GoneFound
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
 from actors.names.seen_index import SeenIndex
-from actors.objects.listing_page import microseconds_of
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import AllowRemovals, Pause, Reread, Resume
 from actors.protocol.instructions import Fail, WakeAt

@@ -1,0 +1,19 @@
+"""Schemas with some of the columns of another one; the same one if it has no others."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import pyarrow as pa
+
+
+def only_columns(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
+    """The columns of these names, in the order of the schema; None for all."""
+    if names is None or all(name in names for name in schema.names):
+        return schema
+    return pa.schema([field for field in schema if field.name in names])
+
+
+def without_columns(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
+    """The columns of other names, in the order of the schema."""
+    return pa.schema([field for field in schema if field.name not in names]) if names else schema
