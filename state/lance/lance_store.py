@@ -51,6 +51,8 @@ from state.tables.tables import row_column, state_rows
 from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
+_METADATA_BYTES = 8 << 20
+"""Lance caches what each commit writes, some 200 KB: a larger cache fills up with manifests of former versions."""
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 _LOOKED_UP = 10_000
 _COLUMNS = ("key", "vnode", "epoch")
@@ -106,8 +108,8 @@ class LanceStateStore(HeadSwapStore):
         """
         rows = Delta.merge([head_delta(Head(0, 0)), Directory().to_delta()])
         # One row in a fragment: the head and the directory, each in a fragment of its own for ever.
-        dataset = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
-        return cls(root, clock, dataset)
+        created = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
+        return cls(root, clock, _open_version(dataset_location(root), created.version))
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
@@ -300,7 +302,7 @@ class LanceStateStore(HeadSwapStore):
         self._files.sync_version(self._version)
 
     def reopen(self, version: int | None = None) -> LanceStateStore:
-        dataset = _open_latest(self._root) if version is None else open_dataset(dataset_location(self._root), version)
+        dataset = _open_latest(self._root) if version is None else _open_version(dataset_location(self._root), version)
         return type(self)(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
@@ -404,7 +406,7 @@ def _open_latest(root: Location) -> lance.LanceDataset:
     files = DatasetFiles(location)
     no_store = f"there is no Slackwater store at {root}: run a pipeline with this root"
     try:
-        dataset = open_dataset(location)
+        dataset = _open_version(location)
         if files.is_whole(dataset.version):
             return dataset
     except StoreNotFoundError:
@@ -415,7 +417,11 @@ def _open_latest(root: Location) -> lance.LanceDataset:
     whole = files.last_whole_version()
     if whole is None:
         raise StoreNotFoundError(no_store)
-    return open_dataset(location, whole)
+    return _open_version(location, whole)
+
+
+def _open_version(location: Location, version: int | None = None) -> lance.LanceDataset:
+    return open_dataset(location, version, metadata_cache_bytes=_METADATA_BYTES)
 
 
 def _read_fields(fields: Sequence[str] | None, where: Sequence[Clue]) -> list[str] | None:
