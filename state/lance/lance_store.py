@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -27,7 +28,7 @@ from state.errors import (
     StorageError,
     StoreNotFoundError,
 )
-from state.lance.dataset_files import DatasetFiles
+from state.lance.dataset_files import DatasetFiles, disk_threads
 from state.lance.fragment_stager import staged_fragments
 from state.lance.lance_access import create_dataset, open_dataset
 from state.lance.store_format import check_format, stamped_schema
@@ -227,21 +228,36 @@ class LanceStateStore(HeadSwapStore):
         return StagedSwap(transaction.uuid, head, transaction)
 
     def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
-        new = []
-        if delta is not None:
-            new = staged_fragments([staged.content for staged in delta.staged], self._clock)
-            new += write_fragments(state_rows(delta.tables.items(), head.epoch), self._dataset, mode="append")
-        return self._swap_of_head(head, new)
+        rows = _head_rows(head)
+        # Beside the rows of the epoch: of a small file most of the time is waiting.
+        written = disk_threads().submit(self._write, rows)
+        try:
+            new = [] if delta is None else staged_fragments([staged.content for staged in delta.staged], self._clock)
+            new += [] if delta is None else self._write_delta(delta, head.epoch)
+        finally:
+            wait([written])
+        return self._swap_of_head(written.result(), new)
+
+    def _write_delta(self, delta: Delta, epoch: int) -> list[FragmentMetadata]:
+        rows = state_rows(delta.tables.items(), epoch)
+        written = self._write(rows)
+        if len(written) == 1:
+            self._indexes.recent.keep(written[0].files[0].path, rows)
+        return written
+
+    def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
+        written = write_fragments(rows, self._dataset, mode="append")
+        assert isinstance(written, list)
+        return written
 
     def _swap_of_head(
         self,
-        head: Head,
+        head: Sequence[FragmentMetadata],
         new: Sequence[FragmentMetadata],
         removed: Sequence[int] = (),
         directory: FragmentMetadata | None = None,
     ) -> LanceOperation.Update:
-        rows = state_rows(head_delta(head).tables.items(), head.epoch)
-        [written] = write_fragments(rows, self._dataset, mode="append")
+        [written] = head
         updated = [replace(written, id=self._fixed.head)]
         if directory is not None:
             updated.append(replace(directory, id=self._fixed.directory))
@@ -273,7 +289,7 @@ class LanceStateStore(HeadSwapStore):
         if directory != fold.directory_before or not present.issuperset(fold.removed):
             raise ProtocolError(f"{self._root}: a fold replaces fragments that no longer exist: stage another")
         try:
-            operation = self._swap_of_head(head, fold.new, fold.removed, fold.directory)
+            operation = self._swap_of_head(self._write(_head_rows(head)), fold.new, fold.removed, fold.directory)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
@@ -422,6 +438,11 @@ def _open_latest(root: Location) -> lance.LanceDataset:
 
 def _open_version(location: Location, version: int | None = None) -> lance.LanceDataset:
     return open_dataset(location, version, metadata_cache_bytes=_METADATA_BYTES)
+
+
+def _head_rows(head: Head) -> pa.Table:
+    """A head as the one row of its fragment."""
+    return state_rows(head_delta(head).tables.items(), head.epoch)
 
 
 def _read_fields(fields: Sequence[str] | None, where: Sequence[Clue]) -> list[str] | None:

@@ -48,9 +48,7 @@ def _delta(epoch: int) -> Delta:
         builder.put("queue", path.encode(), 1, source="events", path=path, version=_VERSION, size=8_192)
     for path in _paths(epoch - 1):
         builder.delete("queue", path.encode(), 1)
-        builder.put(
-            "ledger", path.encode(), 1, source="events", path=path, version=_VERSION, size=8_192, status="done"
-        )
+        builder.put("ledger", path.encode(), 1, source="events", path=path, version=_VERSION, size=8_192, status="done")
     return builder.build()
 
 
