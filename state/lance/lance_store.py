@@ -228,22 +228,21 @@ class LanceStateStore(HeadSwapStore):
         return StagedSwap(transaction.uuid, head, transaction)
 
     def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
-        rows = _head_rows(head)
-        # Beside the rows of the epoch: of a small file most of the time is waiting.
-        written = disk_threads().submit(self._write, rows)
+        # Beside the rows of the epoch: most of the time that a small file takes is waiting.
+        written = disk_threads().submit(self._write, _head_rows(head))
         try:
-            new = [] if delta is None else staged_fragments([staged.content for staged in delta.staged], self._clock)
-            new += [] if delta is None else self._write_delta(delta, head.epoch)
+            new = [] if delta is None else self._written(delta, head.epoch)
         finally:
             wait([written])
         return self._swap_of_head(written.result(), new)
 
-    def _write_delta(self, delta: Delta, epoch: int) -> list[FragmentMetadata]:
+    def _written(self, delta: Delta, epoch: int) -> list[FragmentMetadata]:
+        new = staged_fragments([staged.content for staged in delta.staged], self._clock)
         rows = state_rows(delta.tables.items(), epoch)
         written = self._write(rows)
         if len(written) == 1:
             self._indexes.recent.keep(written[0].files[0].path, rows)
-        return written
+        return new + written
 
     def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
         written = write_fragments(rows, self._dataset, mode="append")
