@@ -37,6 +37,7 @@ Rooms, from the top down; a room imports only rooms below it:
     private_directory.py  directories that no other user of the machine can enter or replace
     vnode.py     the vnode of a path
     epoch.py     the encoding of epochs
+    allocation.py  the memory of a process that owns a store
     clock.py     wall and monotonic time
     errors.py    the tree of errors: each class says what the caller does
     visible.py   text of any origin without control characters

@@ -20,9 +20,11 @@ class Coordinator(CoordinatorShell):
     """See `CoordinatorShell`."""
 
     def __init__(self, definition: PipelineDefinition, plan: AttemptPlan) -> None:
+        from state.allocation import share_arenas
         from state.lance.lance_root import LanceRoot
         from state.upkeep.pin import pinned_epochs
 
+        share_arenas()
         runtime = RayRuntime(COORDINATOR)
         super().__init__(
             runtime=runtime,

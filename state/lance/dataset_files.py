@@ -193,7 +193,7 @@ class DatasetFiles:
         directories = {above for file in files for above in self._directories(file)}
         paths = [*files, *directories]
         try:
-            list(_threads(os.getpid()).map(_sync, paths))
+            list(disk_threads().map(_sync, paths))
         except OSError as error:
             raise storage_error(error, self._location) from None
         self._known |= directories
@@ -208,10 +208,15 @@ class DatasetFiles:
             yield above.parent
 
 
+def disk_threads() -> ThreadPoolExecutor:
+    """The threads of this process that wait for its disk, or for an object store."""
+    return _threads(os.getpid())
+
+
 @cache
 def _threads(process: int) -> ThreadPoolExecutor:
-    """The threads that wait for the disk, of one process: a fork has none of them."""
-    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sync")
+    """The threads of one process: a fork has none of them."""
+    return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="disk")
 
 
 def _ancestors(path: Path) -> Iterator[Path]:

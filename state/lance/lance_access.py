@@ -27,7 +27,11 @@ def stored_bytes(dataset: lance.LanceDataset) -> int:
 
 
 def open_dataset(
-    location: Location, version: int | str | None = None, *, index_cache_bytes: int = _CACHE_BYTES
+    location: Location,
+    version: int | str | None = None,
+    *,
+    index_cache_bytes: int = _CACHE_BYTES,
+    metadata_cache_bytes: int = _CACHE_BYTES,
 ) -> lance.LanceDataset:
     """The dataset at a location, at a version or a tag, or at its latest version.
 
@@ -35,6 +39,7 @@ def open_dataset(
         location: the location of the dataset.
         version: a number or a tag; None for the latest version.
         index_cache_bytes: the limit of its index cache, in bytes.
+        metadata_cache_bytes: the limit of its cache of manifests and of footers of files, in bytes.
 
     Raises:
         NotFoundError: the dataset or the version does not exist.
@@ -45,7 +50,7 @@ def open_dataset(
             location.lance_uri,
             version=version,
             storage_options=lance_options(location),
-            metadata_cache_size_bytes=_CACHE_BYTES,
+            metadata_cache_size_bytes=metadata_cache_bytes,
             index_cache_size_bytes=index_cache_bytes,
         )
     except (OSError, ValueError) as error:

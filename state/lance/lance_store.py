@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import wait
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -27,7 +28,7 @@ from state.errors import (
     StorageError,
     StoreNotFoundError,
 )
-from state.lance.dataset_files import DatasetFiles
+from state.lance.dataset_files import DatasetFiles, disk_threads
 from state.lance.fragment_stager import staged_fragments
 from state.lance.lance_access import create_dataset, open_dataset
 from state.lance.store_format import check_format, stamped_schema
@@ -51,6 +52,8 @@ from state.tables.tables import row_column, state_rows
 from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
+_OWNERS_METADATA_BYTES = 8 << 20
+"""Lance caches what each commit writes, some 200 KB: a larger cache fills up with manifests of former versions."""
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 _LOOKED_UP = 10_000
 _COLUMNS = ("key", "vnode", "epoch")
@@ -106,8 +109,8 @@ class LanceStateStore(HeadSwapStore):
         """
         rows = Delta.merge([head_delta(Head(0, 0)), Directory().to_delta()])
         # One row in a fragment: the head and the directory, each in a fragment of its own for ever.
-        dataset = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
-        return cls(root, clock, dataset)
+        created = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
+        return cls(root, clock, _open_version(dataset_location(root), created.version, read_only=False))
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
@@ -120,7 +123,7 @@ class LanceStateStore(HeadSwapStore):
         """
         if not read_only:
             DatasetFiles(dataset_location(root)).settle()
-        return cls(root, clock, _open_latest(root), read_only=read_only)
+        return cls(root, clock, _open_latest(root, read_only=read_only), read_only=read_only)
 
     @classmethod
     def create_or_open(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -225,21 +228,35 @@ class LanceStateStore(HeadSwapStore):
         return StagedSwap(transaction.uuid, head, transaction)
 
     def _update(self, delta: Delta | None, head: Head) -> LanceOperation.Update:
-        new = []
-        if delta is not None:
-            new = staged_fragments([staged.content for staged in delta.staged], self._clock)
-            new += write_fragments(state_rows(delta.tables.items(), head.epoch), self._dataset, mode="append")
-        return self._swap_of_head(head, new)
+        # Beside the rows of the epoch: most of the time that a small file takes is waiting.
+        written = disk_threads().submit(self._write, _head_rows(head))
+        try:
+            new = [] if delta is None else self._written(delta, head.epoch)
+        finally:
+            wait([written])
+        return self._swap_of_head(written.result(), new)
+
+    def _written(self, delta: Delta, epoch: int) -> list[FragmentMetadata]:
+        new = staged_fragments([staged.content for staged in delta.staged], self._clock)
+        rows = state_rows(delta.tables.items(), epoch)
+        written = self._write(rows)
+        if len(written) == 1:
+            self._indexes.recent.keep(written[0].files[0].path, rows)
+        return new + written
+
+    def _write(self, rows: pa.Table) -> list[FragmentMetadata]:
+        written = write_fragments(rows, self._dataset, mode="append")
+        assert isinstance(written, list)
+        return written
 
     def _swap_of_head(
         self,
-        head: Head,
+        head: Sequence[FragmentMetadata],
         new: Sequence[FragmentMetadata],
         removed: Sequence[int] = (),
         directory: FragmentMetadata | None = None,
     ) -> LanceOperation.Update:
-        rows = state_rows(head_delta(head).tables.items(), head.epoch)
-        [written] = write_fragments(rows, self._dataset, mode="append")
+        [written] = head
         updated = [replace(written, id=self._fixed.head)]
         if directory is not None:
             updated.append(replace(directory, id=self._fixed.directory))
@@ -271,7 +288,7 @@ class LanceStateStore(HeadSwapStore):
         if directory != fold.directory_before or not present.issuperset(fold.removed):
             raise ProtocolError(f"{self._root}: a fold replaces fragments that no longer exist: stage another")
         try:
-            operation = self._swap_of_head(head, fold.new, fold.removed, fold.directory)
+            operation = self._swap_of_head(self._write(_head_rows(head)), fold.new, fold.removed, fold.directory)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._root) from None
         transaction = Transaction(self._version, operation, transaction_properties={"epoch": str(head.epoch)})
@@ -300,7 +317,10 @@ class LanceStateStore(HeadSwapStore):
         self._files.sync_version(self._version)
 
     def reopen(self, version: int | None = None) -> LanceStateStore:
-        dataset = _open_latest(self._root) if version is None else open_dataset(dataset_location(self._root), version)
+        if version is None:
+            dataset = _open_latest(self._root, read_only=self._read_only)
+        else:
+            dataset = _open_version(dataset_location(self._root), version, read_only=self._read_only)
         return type(self)(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
@@ -398,13 +418,13 @@ def dataset_location(root: Location) -> Location:
     return root.child("state.lance")
 
 
-def _open_latest(root: Location) -> lance.LanceDataset:
+def _open_latest(root: Location, *, read_only: bool) -> lance.LanceDataset:
     """The last version; after a power cut the last whole one, since a torn one was never acknowledged."""
     location = dataset_location(root)
     files = DatasetFiles(location)
     no_store = f"there is no Slackwater store at {root}: run a pipeline with this root"
     try:
-        dataset = open_dataset(location)
+        dataset = _open_version(location, None, read_only=read_only)
         if files.is_whole(dataset.version):
             return dataset
     except StoreNotFoundError:
@@ -415,7 +435,18 @@ def _open_latest(root: Location) -> lance.LanceDataset:
     whole = files.last_whole_version()
     if whole is None:
         raise StoreNotFoundError(no_store)
-    return open_dataset(location, whole)
+    return _open_version(location, whole, read_only=read_only)
+
+
+def _open_version(location: Location, version: int | None, *, read_only: bool) -> lance.LanceDataset:
+    if read_only:
+        return open_dataset(location, version)
+    return open_dataset(location, version, metadata_cache_bytes=_OWNERS_METADATA_BYTES)
+
+
+def _head_rows(head: Head) -> pa.Table:
+    """A head as the one row of its fragment."""
+    return state_rows(head_delta(head).tables.items(), head.epoch)
 
 
 def _read_fields(fields: Sequence[str] | None, where: Sequence[Clue]) -> list[str] | None:

@@ -14,6 +14,7 @@ Invariants:
 * A fragment that the directory does not name belongs to the log.
 * The oldest run of a table has puts only.
 * A look-up of keys reads their blocks, and of the log only the rows that it has: the keys of the log are in memory.
+* A fold of small commits of its own process reads none of their files.
 * A read holds a few slices of the table in memory, of `SLICE_ROWS` rows, and none of the keys outside of its range.
 
 Face: `directory`, `table_reader.TableReader`, `piece_writer.PieceWriter`.

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.runs.fragments import data_file
+from state.runs.recent_rows import RecentRows
 from state.tables.row_selection import KeyRange
 
 MOST_ROWS = 1 << 16
@@ -26,9 +27,14 @@ class _Keys:
 
 
 class LogKeys:
-    """The keys of fragments of the log, read once for each fragment, which never changes."""
+    """The keys of fragments of the log, read once for each fragment, which never changes.
 
-    def __init__(self) -> None:
+    Args:
+        recent: rows that are in memory.
+    """
+
+    def __init__(self, recent: RecentRows) -> None:
+        self._recent = recent
         self._known: dict[str, dict[str, _Keys]] = {}
 
     def found(
@@ -47,7 +53,7 @@ class LogKeys:
         """
         paths = [data_file(fragment) for fragment in log]
         known = {path: keys for path in paths if (keys := self._known.get(path)) is not None}
-        known |= _read(dataset, {path: each for path, each in zip(paths, log, strict=True) if path not in known})
+        known |= self._read(dataset, {path: each for path, each in zip(paths, log, strict=True) if path not in known})
         self._known = known  # that of another version is read again
         starts = [start for start, _ in ranges]
         found = []
@@ -57,18 +63,19 @@ class LogKeys:
                 found.append((path, rows))
         return found
 
-
-def _read(dataset: lance.LanceDataset, fragments: Mapping[str, lance.LanceFragment]) -> dict[str, dict[str, _Keys]]:
-    if not fragments:
-        return {}
-    rows = dataset.scanner(columns=["table", "key"], fragments=list(fragments.values()), scan_in_order=True).to_table()
-    found = {}
-    at = 0
-    for path, fragment in fragments.items():
-        count = fragment.count_rows()
-        found[path] = _by_table(rows.slice(at, count))
-        at += count
-    return found
+    def _read(
+        self, dataset: lance.LanceDataset, fragments: Mapping[str, lance.LanceFragment]
+    ) -> dict[str, dict[str, _Keys]]:
+        if not fragments:
+            return {}
+        rows = self._recent.read(dataset, list(fragments.values()), ["table", "key"])
+        found = {}
+        at = 0
+        for path, fragment in fragments.items():
+            count = fragment.count_rows()
+            found[path] = _by_table(rows.slice(at, count))
+            at += count
+        return found
 
 
 def _by_table(rows: pa.Table) -> dict[str, _Keys]:

@@ -59,4 +59,4 @@ class LogRows:
     @cached_property
     def _every_row(self) -> pa.Table:
         columns = ["table", *COMMON, *map(row_column, self.tables)]
-        return self._dataset.scanner(columns=columns, fragments=self._fragments, scan_in_order=True).to_table()
+        return self._indexes.recent.read(self._dataset, self._fragments, columns)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from state.runs.directory import Piece, Run
 from state.runs.fragments import FragmentsOfVersions
 from state.runs.log_keys import LogKeys
+from state.runs.recent_rows import RecentRows
 from state.tables.row_selection import KeyRange
 from state.tables.tables import row_column, row_type
 
@@ -41,12 +42,14 @@ class BlockIndexes:
 
     Attributes:
         fragments: the fragments of the store.
+        recent: rows of its log.
         log: the keys of its log.
     """
 
     def __init__(self) -> None:
         self.fragments = FragmentsOfVersions()
-        self.log = LogKeys()
+        self.recent = RecentRows()
+        self.log = LogKeys(self.recent)
         self._first_keys: dict[str, list[bytes]] = {}
 
     def of(self, fragment: lance.LanceFragment, piece: Piece) -> list[bytes]:

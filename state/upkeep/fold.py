@@ -26,6 +26,7 @@ from state.runs.fragments import data_file, in_groups
 from state.runs.ledger_recount import recounted
 from state.runs.log_rows import LogRows
 from state.runs.piece_writer import PIECE_ROWS, PieceWriter
+from state.runs.recent_rows import RecentRows
 from state.runs.sources import BlockIndexes, RunSource, Source
 from state.runs.table_reader import SLICE_ROWS, TableReader, merged
 from state.store.store import StagedFold
@@ -152,8 +153,10 @@ class StateFolder:
         """The fragments of the log to flush: its oldest ones, once they are many."""
         paths = [data_file(fragment) for fragment in log]
         new = [fragment for path, fragment in zip(paths, log, strict=True) if path not in self._log]
-        read = self._log | {data_file(each.fragment): each for each in _read_log(dataset, new)}
-        self._log = known = {path: read[path] for path in paths}
+        read = self._log | {data_file(each.fragment): each for each in _read_log(dataset, new, self._indexes.recent)}
+        known = {path: read[path] for path in paths}
+        self._indexes.recent.drop(self._log.keys() - known.keys())
+        self._log = known
         # In the order of epochs: a fragment may have been staged long before its commit.
         settled = [each for each in known.values() if each.last_epoch < epoch]
         settled.sort(key=lambda each: (each.first_epoch, each.fragment.fragment_id))
@@ -248,10 +251,11 @@ class StateFolder:
         return [make(table, run) for run in runs]
 
 
-def _read_log(dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment]) -> Iterator[_LogFragment]:
+def _read_log(
+    dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment], recent: RecentRows
+) -> Iterator[_LogFragment]:
     for group in in_groups(fragments, SLICE_ROWS):
-        scanner = dataset.scanner(columns=["table", "epoch"], fragments=group, scan_in_order=True)
-        every = scanner.to_table()
+        every = recent.read(dataset, group, ["table", "epoch"])
         at = 0
         for fragment in group:
             rows = every.slice(at, fragment.count_rows())

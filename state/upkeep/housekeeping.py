@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from state.allocation import return_memory
 from state.clock import Clock
 from state.store.store import StagedFold, StateStore
 from state.tables.record_rows import expiry_delta
@@ -81,6 +82,8 @@ class Housekeeping:
             fold = store.stage_fold()
             if fold is None:
                 self._fold_from_version = store.version + store.fold_interval
+            else:
+                return_memory()
         gone = self._expired(store) if self._is_expiry_due(store) else ()
         return StagedUpkeep(fold, gone) if fold is not None or gone else None
 

@@ -33,8 +33,8 @@ STORE_MUTANTS = (
         "state/lance/lance_store.py",
         (
             (
-                "operation = self._swap_of_head(head, fold.new, fold.removed, fold.directory)",
-                "operation = self._swap_of_head(head, fold.new, fold.removed)",
+                "operation = self._swap_of_head(self._write(_head_rows(head)), fold.new, fold.removed, fold.directory)",
+                "operation = self._swap_of_head(self._write(_head_rows(head)), fold.new, fold.removed)",
             ),
         ),
         among=_ON_LANCE,

@@ -129,6 +129,23 @@ def test_a_fold_is_one_version_and_the_next_epoch_names_the_one_after(store: Lan
     assert commit(store, 18) == before + 2
 
 
+def test_small_commits_of_this_process_are_folded_without_a_read(store: LanceStateStore, tmp_path: Path) -> None:
+    data = tmp_path / "state.lance" / "data"
+    for epoch in range(1, 18):
+        commit(store, epoch, queued(f"file-{epoch:02}"))
+    dataset = lance.dataset(str(tmp_path / "state.lance"))
+    fixed = {store._fixed.head, store._fixed.directory}
+    log = {each.metadata.files[0].path for each in dataset.get_fragments() if each.fragment_id not in fixed}
+    for path in log:
+        (data / path).rename(tmp_path / path)
+    fold = store.stage_fold()
+    assert fold is not None and len(fold.removed) == 16
+    for path in log:
+        (tmp_path / path).rename(data / path)
+    store.commit_fold(fold)
+    assert paths(store.reopen()) == [f"file-{epoch:02}" for epoch in range(1, 18)]
+
+
 def test_a_row_that_was_put_and_deleted_is_dropped(store: LanceStateStore, tmp_path: Path) -> None:
     for epoch in range(1, 18):
         builder = DeltaBuilder()
