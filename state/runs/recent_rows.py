@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Sequence
 
 import lance
@@ -13,25 +14,29 @@ _MOST_ROWS, _MOST_COMMITS = 256, 64
 
 
 class RecentRows:
-    """The rows of fragments of the log, as they were written.
+    """The rows of fragments of the log, as they were written.  Commits keep them, and a fold beside them drops them.
 
     Lance takes as long for a scan of sixteen small files as for the commits that wrote them.
     """
 
     def __init__(self) -> None:
         self._rows: dict[str, pa.Table] = {}
+        self._changing = threading.Lock()
 
     def keep(self, path: str, rows: pa.Table) -> None:
         """Keeps the rows of a data file, if they are few."""
-        if rows.num_rows <= _MOST_ROWS:
+        if rows.num_rows > _MOST_ROWS:
+            return
+        with self._changing:
             while len(self._rows) >= _MOST_COMMITS:
-                self._rows.pop(next(iter(self._rows)), None)
+                del self._rows[next(iter(self._rows))]
             self._rows[path] = rows
 
     def drop(self, paths: Collection[str]) -> None:
         """Drops the rows of fragments that are folded."""
-        for path in paths:
-            self._rows.pop(path, None)
+        with self._changing:
+            for path in paths:
+                self._rows.pop(path, None)
 
     def read(
         self, dataset: lance.LanceDataset, fragments: Sequence[lance.LanceFragment], columns: Sequence[str]
