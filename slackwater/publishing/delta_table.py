@@ -5,6 +5,7 @@ The application `slackwater:ROOT:VIEW` has the epoch as the version of its trans
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,7 +15,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
-from slackwater.publishing.published_table import TableHead, refused_commit, require_same_columns
+from slackwater.publishing.published_table import TableHead, check_writable, refused_commit, require_same_columns
 from slackwater.publishing.targets import Delta
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import row_texts
@@ -74,6 +75,9 @@ class PublishedDeltaTable:
             {name: str(data_type) for name, data_type in found.items()},
         )
 
+    def require_writable(self) -> None:
+        check_writable(self._target.location)
+
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             if self._table is not None:
@@ -93,6 +97,15 @@ class PublishedDeltaTable:
             else:
                 write_deltalake(self._table, change.rows, mode="append", commit_properties=_properties(epoch))
             return self._version(self._table)
+
+    def maintain(self) -> None:
+        if self._table is None:
+            return
+        hours = math.ceil(self._target.keep_s / 3_600)
+        with self._errors():
+            self._table.optimize.compact()
+            # Delta-rs deletes expired logs by itself, with its checkpoints.
+            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False)
 
     def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
         """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""

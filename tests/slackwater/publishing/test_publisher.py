@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as pads
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import load_catalog
@@ -12,16 +15,18 @@ from pyiceberg.catalog import load_catalog
 import slackwater as sw
 from slackwater.commands.maintenance import run_as_owner, vacuum
 from slackwater.publishing import publisher
+from slackwater.publishing.parquet_files import MANIFEST
 from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.targets import Target
 from slackwater.testing.servers.s3_server import S3Server
+from state.clock import Clock
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.publishing.growing_view import GrowingView, events, groups
-from tests.slackwater.publishing.published import contents, iceberg_table, require_equal, target_in
+from tests.slackwater.publishing.published import contents, iceberg_table, manifest, require_equal, target_in
 
-FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg"])
+FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 
 
 @FORMATS
@@ -112,8 +117,20 @@ def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str
 def written_by_another(directory: Path, format: str, rows: pa.Table) -> None:
     if format == "delta":
         write_deltalake(str(directory / "v"), rows, mode="append")
-    else:
+    elif format == "iceberg":
         iceberg_table(directory).append(rows)
+    else:
+        pq.write_table(rows, directory / "v" / "foreign.parquet")
+        files = [*manifest(directory)["files"], "foreign.parquet"]
+        (directory / "v" / MANIFEST).write_text(json.dumps({"files": files, "by": "another program"}))
+
+
+def rows_of_another(directory: Path, format: str) -> pa.Table:
+    if format == "delta":
+        return DeltaTable(str(directory / "v")).to_pyarrow_table()
+    if format == "iceberg":
+        return iceberg_table(directory).scan().to_arrow()
+    return pads.dataset([str(directory / "v" / file) for file in manifest(directory)["files"]]).to_table()
 
 
 @FORMATS
@@ -126,12 +143,7 @@ def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format
     view.commit()
     with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
         view.store.publish("v", target)
-    rows = (
-        DeltaTable(str(tmp_path / "v")).to_pyarrow_table()
-        if format == "delta"
-        else iceberg_table(tmp_path).scan().to_arrow()
-    )
-    assert sorted(rows["n"].to_pylist()) == [1, 9]
+    assert sorted(rows_of_another(tmp_path, format)["n"].to_pylist()) == [1, 9]
 
 
 @FORMATS
@@ -144,8 +156,8 @@ def test_a_commit_between_reading_and_writing_is_refused(
     view.table.append(events(2))
     view.commit()
 
-    def opened(target: Target) -> PublishedTable:
-        table = opened_table(target)
+    def opened(target: Target, clock: Clock) -> PublishedTable:
+        table = opened_table(target, clock)
         monkeypatch.setattr(table, "require_fit", lambda schema: written_by_another(tmp_path, format, events(9)))
         return table
 
