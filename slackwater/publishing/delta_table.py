@@ -6,8 +6,10 @@ The application `slackwater:ROOT:VIEW` has the epoch as the version of its trans
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
@@ -25,6 +27,7 @@ from state.objects.storage_error import storage_error
 
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 _CREATION = "CREATE TABLE"
+_RESTORE = "RESTORE"
 _RECENT_COMMITS = 20
 _LEAVES = "__sw_leaves"
 
@@ -50,13 +53,26 @@ class PublishedDeltaTable:
         if self._table is None:
             return None
         with self._errors():
-            commits = (commit for limit in (_RECENT_COMMITS, None) for commit in self._table.history(limit))
-            last = next((commit for commit in commits if commit.get("operation") not in _MAINTENANCE), {})
+            last = next((each for limit in (_RECENT_COMMITS, None) for each in self._changes(limit)), {})
         operation = last.get("operation", "a commit")
         if operation == _CREATION:
             return None
         words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
         return TableHead(self._version(self._table), PublishedEpoch.of(last), words)
+
+    def _changes(self, limit: int | None) -> Iterator[dict[str, Any]]:
+        """The commits that may have changed the rows, the last one first; not those that a later one has taken back."""
+        assert self._table is not None
+        before = sys.maxsize
+        for commit in self._table.history(limit):
+            version = int(commit.get("version", -1))
+            if version > before or commit.get("operation") in _MAINTENANCE:
+                continue
+            restored = commit.get("operationParameters", {}).get("version")
+            if commit.get("operation") == _RESTORE and restored is not None:
+                before = int(restored)
+                continue
+            yield commit
 
     def require_fit(self, schema: pa.Schema) -> None:
         wanted = {}

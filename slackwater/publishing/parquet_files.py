@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from io import BytesIO
@@ -215,11 +216,12 @@ class PublishedParquetFiles:
 
     def _swap(self, manifest: _Manifest) -> None:
         content = manifest.to_json()
-        try:
-            self._file.replace(content, self._version)
-        except FileChangedError:
-            raise refused_commit(self._target) from None
-        found = self._file.read()
+        with self._errors():
+            try:
+                self._file.replace(content, self._version)
+            except FileChangedError:
+                raise refused_commit(self._target) from None
+            found = self._file.read()
         if found is None or found.content != content:
             raise refused_commit(self._target)
         self._version, self._manifest = found.version, manifest
@@ -238,10 +240,8 @@ class PublishedParquetFiles:
             content = BytesIO()
             pq.write_table(table, content, compression="zstd")
             path = f"{directory}epoch-{epoch.epoch}-{write}-{len(paths)}.parquet"
-            try:
+            with self._errors():
                 obstore.put(client, path, content.getvalue())
-            except (BaseError, OSError) as error:
-                raise storage_error(error, self._location) from error
             paths.append(path)
 
         for table in tables:
@@ -257,38 +257,38 @@ class PublishedParquetFiles:
         return paths
 
     def _read(self, path: str, partitions: Partitions, columns: list[str] | None = None) -> pa.Table:
-        try:
-            content = obstore.get(self._client(), path).bytes()
-        except (FileNotFoundError, NotFoundError):
-            raise CommitRefusedError(
-                f"{self._target} lacks {path}, which its manifest names: another program has deleted it; nothing was "
-                "written; publish to a new directory"
-            ) from None
-        except (BaseError, OSError) as error:
-            raise storage_error(error, self._location) from error
+        with self._errors():
+            try:
+                content = obstore.get(self._client(), path).bytes()
+            except (FileNotFoundError, NotFoundError):
+                raise CommitRefusedError(
+                    f"{self._target} lacks {path}, which its manifest names: another program has deleted it; nothing "
+                    "was written; publish to a new directory"
+                ) from None
         return partitions.whole(path, pq.ParquetFile(pa.BufferReader(pa.py_buffer(content))), columns)
 
     def _paths(self) -> Iterator[str]:
         """The objects below the directory."""
         if self._location.is_local and not self._location.path.is_dir():
             return
-        try:
+        with self._errors():
             for batch in obstore.list(self._client()):
                 yield from (str(each["path"]) for each in batch)
-        except (BaseError, OSError) as error:
-            raise storage_error(error, self._location) from error
 
     def _delete(self, paths: Iterable[str]) -> None:
         for path in paths:
-            try:
+            with self._errors(), suppress(FileNotFoundError, NotFoundError):  # deleted before
                 obstore.delete(self._client(), path)
-            except (FileNotFoundError, NotFoundError):
-                continue  # deleted before
-            except (BaseError, OSError) as error:
-                raise storage_error(error, self._location) from error
 
     def _client(self) -> ObjectStore:
         return object_client(self._location)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (BaseError, OSError) as error:
+            raise storage_error(error, self._location) from error
 
 
 def _columns(schema: pa.Schema) -> dict[str, str]:

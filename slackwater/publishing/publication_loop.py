@@ -101,6 +101,9 @@ class PublicationLoop:
 
     The epochs that the next turn reads are pinned: no vacuum takes them.
 
+    Attributes:
+        due_s: the monotonic time of the next turn.
+
     Args:
         root: the root of the run.
         number: of the publication, from 0.
@@ -123,7 +126,7 @@ class PublicationLoop:
         self._pinned = ExitStack()
         self._named: int | None = None
         self._version: ViewVersion | None = None
-        self._named_s = self._due_s = clock.monotonic()
+        self._named_s = self.due_s = clock.monotonic()
         self._upkeep_s: float | None = None
 
     def run(self, news: EpochNews) -> None:
@@ -131,7 +134,7 @@ class PublicationLoop:
         is_over = False
         while not is_over:
             done = self._report.looked if self._report.error is None else 0
-            is_new, is_over = news.wait(done, self._due_s - self._clock.monotonic())
+            is_new, is_over = news.wait(done, self.due_s - self._clock.monotonic())
             if is_new or (is_over and self._named != self._report.epoch):
                 self.turn(is_last=is_over)
         self._pinned.close()
@@ -145,13 +148,13 @@ class PublicationLoop:
         began_s = self._clock.monotonic()
         try:
             self._publish(is_last)
-            self._due_s = began_s + self._publication.target.interval_s
+            self.due_s = began_s + self._publication.target.interval_s
         except Exception as error:
             # The flow and the other publications go on, and so does this one.
             failures = self._report.failures + 1
             self._report = replace(self._report, failures=failures, error=_reason(error))
             pause_s = min(LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
-            self._due_s = self._clock.monotonic() + pause_s
+            self.due_s = self._clock.monotonic() + pause_s
         self._tell(self._report)
 
     def _publish(self, is_last: bool) -> None:

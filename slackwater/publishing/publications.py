@@ -102,10 +102,12 @@ class Publications:
         deaths = 0
         while self._wait_for(lambda: self._epoch > 0, None):
             began_s = self._clock.monotonic()
-            self._death = self._life()
+            death = self._life()
+            with self._news:
+                self._death = death
             if self._is_over:
                 return
-            _log.warning("the process that publishes has died; it starts again", error=self._death)
+            _log.warning("the process that publishes has died; it starts again", error=death)
             deaths = 1 if self._clock.monotonic() - began_s > LONGEST_PAUSE_S else deaths + 1
             self._wait_for(lambda: self._is_over, min(LONGEST_PAUSE_S, 2.0 ** min(deaths, 16)))
 
@@ -115,8 +117,12 @@ class Publications:
             self._news.wait_for(lambda: condition() or self._is_over, timeout_s)
             return bool(condition())
 
-    def _life(self) -> str:
-        """Starts the process, tells it the epochs until the end of the run or its own; returns the reason of that."""
+    def _life(self) -> str | None:
+        """Starts the process, and tells it the epochs until the end of the run.
+
+        Returns:
+            The reason why it ended before; None if it ended with the run.
+        """
         path = os.pathsep.join(filter(None, (_IMPORTED_FROM, os.environ.get("PYTHONPATH"))))
         with tempfile.TemporaryFile() as errors:
             child = subprocess.Popen(
@@ -144,6 +150,8 @@ class Publications:
                 self._child = None
             errors.seek(0)
             last = (errors.read().decode(errors="replace").strip().splitlines() or [""])[-1]
+        if code == 0:
+            return None
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"the process that publishes {how}{': ' if last else ''}{redact(last)}"
 

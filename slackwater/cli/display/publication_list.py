@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from slackwater.status.run_status import PublicationStatus
     from state.ownership.owner import Owner
 
-COLUMNS = ("view", "table", "epoch", "behind_epochs", "behind_s", "error")
+COLUMNS = ("view", "table", "epoch", "behind_epochs", "behind_s")
 _BAD = "bold red"
 
 
@@ -43,15 +43,12 @@ def publication_lines(rows: Sequence[Mapping[str, Any]], *, is_over: bool) -> li
         rows: see `publication_rows`.
         is_over: no run is alive on the root.
     """
-    lines = []
-    for row in rows:
-        behind = _behind(row["behind_epochs"], row["behind_s"])
-        if row["error"] is None and not (is_over and behind):
-            continue
-        follows = "the next run goes on" if is_over else "it is tried again"
-        reason = "" if row["error"] is None else f": {' '.join(row['error'].split())}"
-        lines.append(f"view {row['view']}: {row['table']} is {behind or 'not reached'}; {follows}{reason}")
-    return lines
+    follows = "the next run goes on" if is_over else "it is tried again"
+    return [
+        f"{_said(row['view'], row['table'], row['error'], row['behind_epochs'], row['behind_s'])}; {follows}"
+        for row in rows
+        if row["error"] is not None or (is_over and row["behind_epochs"])
+    ]
 
 
 def publication_notes(publications: Sequence[PublicationStatus], most: int) -> list[Text]:
@@ -65,10 +62,7 @@ def publication_notes(publications: Sequence[PublicationStatus], most: int) -> l
     shown = failed if len(failed) <= most else failed[: most - 1]
     notes = [
         Text(
-            visible(
-                f"{each.view}: {each.table} is {_behind(each.behind_epochs, each.behind_s) or 'not reached'}: "
-                f"{' '.join((each.error or '').split())}"
-            ),
+            visible(_said(each.view, each.table, each.error, each.behind_epochs, each.behind_s)),
             style=_BAD,
             no_wrap=True,
             overflow="ellipsis",
@@ -99,5 +93,9 @@ def _row(publication: PublicationStatus, epochs: Sequence[Mapping[str, Any]], no
     }
 
 
-def _behind(epochs: int, seconds: float) -> str:
-    return f"{counted(epochs, 'epoch')} and {human_duration(seconds)} behind" if epochs else ""
+def _said(view: str, table: str, error: str | None, epochs: int, seconds: float) -> str:
+    """The lag of a table and the reason of its failure, in one line."""
+    reason = " ".join((error or "").split())
+    subject = reason if table in reason else f"{table}{': ' if reason else ''}{reason}"
+    lag = f" ({counted(epochs, 'epoch')}, {human_duration(seconds)} behind)" if epochs else ""
+    return f"view {view}{lag}: {subject}"

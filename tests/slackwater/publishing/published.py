@@ -8,7 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as pads
-from deltalake import DeltaTable
+import pyarrow.parquet as pq
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.catalog import load_catalog
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import NoSuchTableError
@@ -70,3 +71,24 @@ def require_equal(store: Store, directory: Path, format: str) -> int:
     assert sorted(rows.column_names) == sorted(view.column_names)
     assert bag(rows.select(view.column_names).cast(view.schema), view.column_names) == bag(view, view.column_names)
     return epoch
+
+
+def written_by_another(directory: Path, format: str, rows: pa.Table) -> None:
+    """Appends rows as another program does."""
+    if format == "delta":
+        write_deltalake(str(directory / "v"), rows, mode="append")
+    elif format == "iceberg":
+        iceberg_table(directory).append(rows)
+    else:
+        pq.write_table(rows, directory / "v" / "foreign.parquet")
+        files = [*manifest(directory)["files"], "foreign.parquet"]
+        (directory / "v" / MANIFEST).write_text(json.dumps({"files": files, "by": "another program"}))
+
+
+def rows_of_another(directory: Path, format: str) -> pa.Table:
+    """The rows of a table that another program has written to."""
+    if format == "delta":
+        return DeltaTable(str(directory / "v")).to_pyarrow_table()
+    if format == "iceberg":
+        return iceberg_table(directory).scan().to_arrow()
+    return pads.dataset([str(directory / "v" / file) for file in manifest(directory)["files"]]).to_table()

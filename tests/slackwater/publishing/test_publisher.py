@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.dataset as pads
-import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
 from slackwater.commands.maintenance import run_as_owner, vacuum
 from slackwater.publishing import publisher
-from slackwater.publishing.parquet_files import MANIFEST
 from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.targets import Target
 from slackwater.testing.servers.s3_server import S3Server
@@ -24,7 +20,13 @@ from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.publishing.growing_view import GrowingView, events, groups
-from tests.slackwater.publishing.published import contents, iceberg_table, manifest, require_equal, target_in
+from tests.slackwater.publishing.published import (
+    contents,
+    require_equal,
+    rows_of_another,
+    target_in,
+    written_by_another,
+)
 
 FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 
@@ -112,25 +114,6 @@ def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str
     view.create(events(2, 3))
     assert view.store.publish("v", target).is_whole
     require_equal(view.store, tmp_path, format)
-
-
-def written_by_another(directory: Path, format: str, rows: pa.Table) -> None:
-    if format == "delta":
-        write_deltalake(str(directory / "v"), rows, mode="append")
-    elif format == "iceberg":
-        iceberg_table(directory).append(rows)
-    else:
-        pq.write_table(rows, directory / "v" / "foreign.parquet")
-        files = [*manifest(directory)["files"], "foreign.parquet"]
-        (directory / "v" / MANIFEST).write_text(json.dumps({"files": files, "by": "another program"}))
-
-
-def rows_of_another(directory: Path, format: str) -> pa.Table:
-    if format == "delta":
-        return DeltaTable(str(directory / "v")).to_pyarrow_table()
-    if format == "iceberg":
-        return iceberg_table(directory).scan().to_arrow()
-    return pads.dataset([str(directory / "v" / file) for file in manifest(directory)["files"]]).to_table()
 
 
 @FORMATS
