@@ -114,6 +114,11 @@ class Pipeline:
         """The declared views, by name."""
         return MappingProxyType(self._views)
 
+    @property
+    def publications(self) -> Mapping[str, tuple[DeclaredPublication, ...]]:
+        """The tables that follow each declared view, by its name."""
+        return MappingProxyType(self._published)
+
     def source(
         self,
         name: str,

@@ -92,8 +92,8 @@ class Partitions:
         parts = []
         for name in self._names:
             value = row[name][0]
-            text = _NULL if not value.is_valid else pc.cast(value, pa.string()).as_py()
-            parts.append(f"{_escaped(name)}={text if text == _NULL else _escaped(text)}/")
+            text = _escaped(pc.cast(value, pa.string()).as_py()) if value.is_valid else _NULL
+            parts.append(f"{_escaped(name)}={text}/")
         return "".join(parts)
 
 
