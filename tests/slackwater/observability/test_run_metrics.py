@@ -94,6 +94,14 @@ def test_gauges_stand_where_the_run_is() -> None:
     assert values[Metric.JOIN_MEMORY] == {(): 0}
 
 
+def test_the_lag_of_each_published_table_is_known() -> None:
+    values = published(STATUS).values
+    current, behind = ("by_carrier", "delta:/pub/by_carrier"), ("by_carrier", "parquet:/pub/files")
+    assert values[Metric.PUBLICATION_EPOCHS] == {current: 0, behind: 3}
+    assert values[Metric.PUBLICATION_LAG] == {current: 0.0, behind: 12.5}
+    assert values[Metric.PUBLICATION_FAILED] == {current: False, behind: True}
+
+
 def test_the_rows_of_all_hidden_views_in_memory_count() -> None:
     kept = {f"views/pairs.{at}-1.lance": RowsInMemory(10, 400 * at) for at in (1, 2)}
     assert published(replace(STATUS, in_memory=kept)).values[Metric.JOIN_MEMORY] == {(): 1_200}
