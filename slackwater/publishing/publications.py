@@ -188,13 +188,13 @@ class Publications:
 
     def _log(self, before: PublicationReport, report: PublicationReport) -> None:
         publication = self._job.publications[report.number]
-        about = {"view": publication.view, "table": str(publication.target)}
+        view, table = publication.view, str(publication.target)
         if report.error is not None and report.error != before.error:
-            _log.warning("a publication failed; it is tried again", **about, error=report.error)
+            _log.warning("a publication failed; it is tried again", view=view, table=table, error=report.error)
         if report.error is None and before.error is not None:
-            _log.info("a publication goes on", **about)
+            _log.info("a publication goes on", view=view, table=table)
         if report.upkeep_error is not None and report.upkeep_error != before.upkeep_error:
-            _log.warning("the upkeep of a published table failed", **about, error=report.upkeep_error)
+            _log.warning("the upkeep of a published table failed", view=view, table=table, error=report.upkeep_error)
 
 
 def _status(

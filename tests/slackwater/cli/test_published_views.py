@@ -55,7 +55,7 @@ def test_the_status_has_each_table_with_its_lag_and_the_reason_of_a_failure(writ
         ("parquet:/pub/files", str(behind)),
         ("delta:/pub/late", "4"),
     ]
-    assert f"view late (4 epochs, 1 min behind): {REFUSED}; it is tried again" in lines
+    assert f"view late (4 epochs, 1 min 15 s behind): {REFUSED}; it is tried again" in lines
     assert not any("/pub/files" in line for line in lines[start + 5 :]), "to be behind is no fault while a run lasts"
     assert [each["behind_epochs"] for each in document["publications"]] == [0, behind, 4]
 
@@ -71,7 +71,9 @@ def test_after_the_run_the_status_says_what_is_left_to_do(
     lines = capsys.readouterr().out.splitlines()
     [behind] = [line for line in lines if line.startswith("view by_carrier (")]
     assert behind.endswith("parquet:/pub/files; the next run goes on")
-    assert any(line.startswith("view late (4 epochs, 1 min behind): delta:/pub/late was written by") for line in lines)
+    assert any(
+        line.startswith("view late (4 epochs, 1 min 15 s behind): delta:/pub/late was written by") for line in lines
+    )
 
 
 def test_a_root_without_publications_says_nothing_of_them(written: WrittenRoot) -> None:
