@@ -35,7 +35,7 @@ def told(written: WrittenRoot) -> RunStatus:
             PublicationStatus("by_carrier", "iceberg:/pub/by_carrier", at[-1], commits=4, rows=12),
             PublicationStatus("by_carrier", "parquet:/pub/files", at[0], behind_epochs=1, behind_s=0.5, commits=1),
             PublicationStatus(
-                "late", "delta:/pub/late", None, behind_epochs=4, behind_s=60.0, failures=2, error=REFUSED
+                "late", "delta:/pub/late", None, behind_epochs=4, behind_s=75.0, failures=2, error=REFUSED
             ),
         ),
     )

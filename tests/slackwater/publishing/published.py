@@ -64,10 +64,10 @@ def contents(directory: Path, format: str) -> tuple[int, pa.Table]:
     return int(iceberg.current_snapshot().summary["slackwater.epoch"]), iceberg.scan().to_arrow()
 
 
-def require_equal(store: Store, directory: Path, format: str) -> int:
-    """Checks the table against the view at the epoch that it names, and returns the epoch."""
+def require_equal(store: Store, directory: Path, format: str, name: str = "v") -> int:
+    """Checks the table against a view at the epoch that it names, and returns the epoch."""
     epoch, rows = contents(directory, format)
-    view = store.snapshot(epoch).view("v").to_arrow()
+    view = store.snapshot(epoch).view(name).to_arrow()
     assert sorted(rows.column_names) == sorted(view.column_names)
     assert bag(rows.select(view.column_names).cast(view.schema), view.column_names) == bag(view, view.column_names)
     return epoch
