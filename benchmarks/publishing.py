@@ -160,7 +160,7 @@ def echo() -> Iterator[socket.socket]:
 
 
 def calls(name: str, connection: socket.socket, is_over: Callable[[], bool]) -> Row:
-    taken = []
+    taken = list[float]()
     while not is_over() and len(taken) < AT_MOST:
         started = time.perf_counter()
         for _ in range(CALLS):
