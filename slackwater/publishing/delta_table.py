@@ -121,7 +121,7 @@ class PublishedDeltaTable:
         with self._errors():
             self._table.optimize.compact()
             # Delta-rs deletes expired logs by itself, with its checkpoints.
-            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False)
+            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
         """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""

@@ -12,7 +12,7 @@ from typing import Any
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publication import PublishedEpoch
+from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.publisher import Publisher, epoch_of, opened_table
 from slackwater.reading.store import Store
 from state.clock import Clock
@@ -124,6 +124,7 @@ class PublicationLoop:
         self._report = PublicationReport(number)
         self._store: Store | None = None
         self._pinned = ExitStack()
+        self._done = 0
         self._named: int | None = None
         self._version: ViewVersion | None = None
         self._named_s = self.due_s = clock.monotonic()
@@ -133,8 +134,7 @@ class PublicationLoop:
         """Publishes until the run is over; then the last epoch once more, if that is still to do."""
         is_over = False
         while not is_over:
-            done = self._report.looked if self._report.error is None else 0
-            is_new, is_over = news.wait(done, self.due_s - self._clock.monotonic())
+            is_new, is_over = news.wait(self._done, self.due_s - self._clock.monotonic())
             if is_new or (is_over and self._named != self._report.epoch):
                 self.turn(is_last=is_over)
         self._pinned.close()
@@ -153,34 +153,40 @@ class PublicationLoop:
             # The flow and the other publications go on, and so does this one.
             failures = self._report.failures + 1
             self._report = replace(self._report, failures=failures, error=_reason(error))
+            self._note_lag()
             pause_s = min(LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
-            self.due_s = self._clock.monotonic() + pause_s
+            self.due_s, self._done = self._clock.monotonic() + pause_s, 0
         self._tell(self._report)
 
     def _publish(self, is_last: bool) -> None:
-        view, target = self._publication.view, self._publication.target
         store = self._store or self._opened()
         latest = store.latest_epoch()
-        self._look(store, latest)
-        with ExitStack() as pins:
-            pins.enter_context(Pin(self._root, self._clock, latest))
-            snapshot = store.snapshot(latest)
-            if view not in snapshot.views:  # it has no schema yet, or its backfill is not complete
-                self._report = replace(self._report, later=0, later_since=None, failures=0, error=None)
-                return
+        view, snapshot = self._publication.view, store.snapshot(latest)
+        reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
+        if view in snapshot.views:
             version = snapshot.reader(view).version
             is_due = self._clock.monotonic() >= self._named_s + _NAMED_EVERY_S
             if version != self._version or is_last or is_due:
-                published = Publisher(store, view, target, self._clock).publish(latest)
-                self._named_s, self._named, self._version = self._clock.monotonic(), latest, version
-                self._pinned.close()
-                self._pinned = pins.pop_all()
-                is_commit = published.since != latest
-                self._report = replace(
-                    self._report, commits=self._report.commits + is_commit, rows=self._report.rows + published.rows
-                )
-        self._report = replace(self._report, epoch=latest, later=0, later_since=None, failures=0, error=None)
-        self._keep_up(is_last)
+                published = self._commit(store, latest)
+                self._version = version
+                commits = reached.commits + (published.since != latest)
+                reached = replace(reached, commits=commits, rows=reached.rows + published.rows)
+            self._report = replace(reached, epoch=latest)
+            self._keep_up(is_last)
+        else:  # it has no schema yet, or its backfill is not complete
+            self._report = reached
+        self._done = latest
+
+    def _commit(self, store: Store, epoch: int) -> Publication:
+        """Publishes an epoch, which is pinned before it is read, until the next one is published."""
+        with ExitStack() as pins:
+            pins.enter_context(Pin(self._root, self._clock, epoch))
+            publisher = Publisher(store, self._publication.view, self._publication.target, self._clock)
+            published = publisher.publish(epoch)
+            self._named_s, self._named = self._clock.monotonic(), epoch
+            self._pinned.close()
+            self._pinned = pins.pop_all()
+        return published
 
     def _opened(self) -> Store:
         """The store; the epoch that the table names is pinned, so that what has changed since can be read."""
@@ -194,16 +200,20 @@ class PublicationLoop:
             self._pinned.enter_context(Pin(self._root, self._clock, named))
         self._named, self._report = named, replace(self._report, epoch=named)
         self._store = store
+        self._note_lag()
+        self._tell(self._report)
         return store
 
-    def _look(self, store: Store, latest: int) -> None:
-        """Notes the epochs that the table lacks."""
-        if latest == self._report.looked:
+    def _note_lag(self) -> None:
+        """Notes the epochs that the table lacks, if the root can be read."""
+        try:
+            times = (self._store or Store(self._root, self._clock)).epoch_times().to_pylist()
+        except SlackwaterError:
             return
-        times = store.epoch_times().to_pylist()
         later = [row for row in times if row["epoch"] > (self._report.epoch or 0)]
         since = later[0]["committed_at"] if later else None
-        self._report = replace(self._report, looked=latest, later=len(later), later_since=since)
+        looked = times[-1]["epoch"] if times else 0
+        self._report = replace(self._report, looked=looked, later=len(later), later_since=since)
 
     def _keep_up(self, is_last: bool) -> None:
         """The upkeep of the table, when it is due.  A failure is told, and changes nothing."""

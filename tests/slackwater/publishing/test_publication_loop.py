@@ -58,6 +58,7 @@ def test_epochs_that_pass_between_two_turns_are_one_commit(tmp_path: Path, forma
     followed = Followed(tmp_path, format)
     first = followed.view.create(events(1, 2))
     report = followed.turn()
+    assert (followed.reports[0].epoch, followed.reports[0].later) == (None, 1), "told before the first rows are written"
     assert (report.epoch, report.later, report.commits, report.rows) == (first, 0, 1, 2)
     for numbers in ((3,), (4, 5)):
         followed.view.table.append(events(*numbers))
@@ -177,7 +178,8 @@ def test_a_table_is_compacted_and_old_files_go(tmp_path: Path) -> None:
         followed.view.table.append(events(number))
         followed.view.commit()
         followed.turn()
-    assert len(list((tmp_path / "v").glob("*.parquet"))) == 4
+    (tmp_path / "v" / "part-of-a-dead-writer.parquet").write_text("")
+    assert len(list((tmp_path / "v").glob("*.parquet"))) == 4 + 1
     followed.clock.advance(601)
     followed.view.table.append(events(5))
     last = followed.view.commit()
