@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
@@ -142,3 +143,14 @@ def test_a_root_that_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
     publication = DeclaredPublication("v", target_in(tmp_path, "delta"))
     check_publications(Location(str(tmp_path / "root")), [publication], SystemClock())
     assert not (tmp_path / "root").exists()
+
+
+def test_a_run_whose_table_is_refused_starts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "v").mkdir()
+    pq.write_table(events(1), tmp_path / "v" / "foreign.parquet")
+    made = pipeline(tmp_path)
+    made.view("v", "SELECT * FROM events", publish=target_in(tmp_path, "parquet"))
+    with pytest.raises(sw.CommitRefusedError, match=r"parquet:.*/v was written by another program"):
+        made.run(until="caught_up")
+    assert not (tmp_path / "root" / "owner.json").exists()
