@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -102,7 +101,10 @@ class Publications:
         deaths = 0
         while self._wait_for(lambda: self._epoch > 0, None):
             began_s = self._clock.monotonic()
-            death = self._life()
+            try:
+                death = self._life()
+            except OSError as error:
+                death = f"the process that publishes cannot be started: {error}"
             with self._news:
                 self._death = death
             if self._is_over:
@@ -140,7 +142,7 @@ class Publications:
             reader = threading.Thread(target=self._read, args=(child.stdout, ended), name="publications", daemon=True)
             reader.start()
             try:
-                pickle.dump(self._job, child.stdin)
+                child.stdin.write(json.dumps(self._job.to_json()).encode() + b"\n")
                 self._feed(child.stdin, ended)
             except OSError:
                 pass  # it has died

@@ -1,6 +1,6 @@
 """The process that publishes beside a run: one thread for each publication.
 
-    stdin    a pickled `PublishingJob`, then lines of JSON: {"epoch": N} and at the end {"end": true}
+    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, and {"end": true} at the end of the run
     stdout   lines of JSON, each a `PublicationReport`
 
 The end of stdin without such a line is the death of the run: the process ends at once, which no table minds.
@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-import pickle
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, get_args
 
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
+from slackwater.publishing.targets import Target
 from state.clock import SystemClock
 from state.location import Location
 
 MODULE = "slackwater.publishing.publishing_process"
 _NICER = 5  # the flow comes first
+_FORMATS: dict[str, type[Target]] = {each.__name__: each for each in get_args(Target)}
 
 
 @dataclass(frozen=True)
@@ -36,13 +39,34 @@ class PublishingJob:
     root: Location
     publications: tuple[DeclaredPublication, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        """With the secrets of the storage options: for a pipe, not for a disk."""
+        publications = [
+            {"view": each.view, "format": type(each.target).__name__, "target": _plain(vars(each.target))}
+            for each in self.publications
+        ]
+        root = _plain({"url": self.root.url, "storage_options": self.root.storage_options})
+        return {"root": root, "publications": publications}
+
+    @classmethod
+    def of_json(cls, document: dict[str, Any]) -> PublishingJob:
+        publications = (
+            DeclaredPublication(each["view"], _FORMATS[each["format"]](**each["target"]))
+            for each in document["publications"]
+        )
+        return cls(Location(**document["root"]), tuple(publications))
+
+
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+
 
 def main() -> None:
     """Publishes until the run is over."""
     os.nice(_NICER)
     reports = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
-    job: PublishingJob = pickle.load(sys.stdin.buffer)
+    job = PublishingJob.of_json(json.loads(sys.stdin.buffer.readline()))
     news, turn = EpochNews(), threading.Lock()
 
     def tell(report: PublicationReport) -> None:
