@@ -39,8 +39,6 @@ from slackwater.planning.dry_run.dry_run import DryRun, dry_run
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.explanation import ViewExplanation, explain
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
-from slackwater.publishing.publications import Publications
-from slackwater.publishing.start_check import check_publications
 from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.foreground import run_in_foreground
 from slackwater.running.run import Run, RunReport
@@ -418,7 +416,10 @@ class Pipeline:
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
-        check_publications(self.root, publications, self._clock)
+        if publications:
+            from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
+
+            check_publications(self.root, publications, self._clock)
         ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
@@ -441,6 +442,8 @@ class Pipeline:
             if alerts is not None:
                 control.alerts = AlertLoop(alerts, run.status)
             if publications:
+                from slackwater.publishing.publications import Publications
+
                 control.publications = Publications(self.root, publications, self._clock)
                 control.publications.tell(control.state)
             return run

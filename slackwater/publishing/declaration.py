@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from slackwater.publishing.publisher import missing_library
-from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, with_access_of
+from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library, with_access_of
 from state.errors import SettingsError
 from state.location import Location
 

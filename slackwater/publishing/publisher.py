@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable, TableHead
-from slackwater.publishing.targets import Delta, ParquetFiles, Target
+from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
 from slackwater.reading.snapshot import Snapshot
@@ -131,9 +131,3 @@ def opened_table(target: Target, clock: Clock) -> PublishedTable:
         return PublishedIcebergTable(target, clock)
     except ModuleNotFoundError as error:
         raise missing_library(target, error.name) from None
-
-
-def missing_library(target: Target, library: str | None) -> UsageError:
-    """The error of a format whose library is not installed."""
-    extra = "delta" if isinstance(target, Delta) else "iceberg"
-    return UsageError(f"{target} needs {library}; pip install 'slackwater[{extra}]'")

@@ -181,6 +181,12 @@ def with_access_of(target: Target, root: Location) -> Target:
     return replace(target, storage_options=root.storage_options)
 
 
+def missing_library(target: Target, library: str | None) -> UsageError:
+    """The error of a format whose library is not installed."""
+    extra = "delta" if isinstance(target, Delta) else "iceberg"
+    return UsageError(f"{target} needs {library}; pip install 'slackwater[{extra}]'")
+
+
 def _require_writable(location: Location) -> None:
     if location.is_web:
         raise SettingsError(f"{location}: a web server is only read; publish to a directory or a bucket")
