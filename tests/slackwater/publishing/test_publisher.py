@@ -219,3 +219,16 @@ def test_a_table_in_a_bucket_is_reached_by_the_environment(
     assert sorted(rows["n"].to_pylist()) == [1, 3, 4]
     table = load_catalog("slackwater", **catalog, **{"s3.endpoint": options["endpoint"]}).load_table("slackwater.v")
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 3, 4]
+
+
+def test_a_catalog_chooses_the_place_of_a_table_that_is_known_by_its_name(tmp_path: Path) -> None:
+    catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path / 'c.db'}", "warehouse": f"file://{tmp_path}/warehouse"}
+    view, target = GrowingView(Location(str(tmp_path / "root"))), sw.Iceberg("lake.of.v", catalog)
+    view.create(events(1))
+    assert view.store.publish("v", target).target == "iceberg:lake.of.v"
+    view.table.append(events(2))
+    view.commit()
+    assert view.store.publish("v", target).rows == 1
+    table = load_catalog("slackwater", **catalog).load_table("lake.of.v")
+    assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 2]
+    assert (tmp_path / "warehouse").is_dir()
