@@ -23,7 +23,7 @@ from state.clock import SystemClock
 from state.location import Location
 
 MODULE = "slackwater.publishing.publishing_process"
-_NICER = 5  # the flow comes first
+_NICER = 10  # the flow comes first
 _FORMATS: dict[str, type[Target]] = {each.__name__: each for each in get_args(Target)}
 
 
