@@ -55,6 +55,7 @@ CATALOGUE = (
     Entry("large_epoch", 600, _words("--epochs 2")),
     Entry("windows", 900),
     Entry("single_values", 900),
+    Entry("publishing", 300, quick=_words("--groups 100000 --epochs 3")),
     Entry("branch", 600, quick=_words("--rows 1000000 --times 3")),
     Entry("keyed_source", 900),
     Entry("closing_windows", 300),

@@ -27,7 +27,7 @@ Invariants:
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
-    publishing/    Store.publish: a view as a Delta or Iceberg table
+    publishing/    a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.explanation import ViewExplanation
     from slackwater.publishing.publication import Publication
-    from slackwater.publishing.targets import Delta, Iceberg
+    from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles
     from slackwater.reading.changes.root_difference import ViewDifference
     from slackwater.reading.changes.view_changes import ViewChange
     from slackwater.reading.snapshot import Snapshot
@@ -80,7 +80,14 @@ if TYPE_CHECKING:
     from slackwater.reading.view import View
     from slackwater.running.run import Run
     from slackwater.settings import RaySettings, Settings
-    from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, StartupStep, ViewStatus
+    from slackwater.status.run_status import (
+        PublicationStatus,
+        RunReport,
+        RunStatus,
+        SourceStatus,
+        StartupStep,
+        ViewStatus,
+    )
     from slackwater.status.trace import Trace
     from spark_bridge.session.settings import SparkSettings
     from state.errors import (
@@ -140,10 +147,12 @@ _MODULES = {
     "Notifications": "actors.sources.discovery",
     "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.formats.options",
+    "ParquetFiles": "slackwater.publishing.targets",
     "Pipeline": "slackwater.pipeline",
     "PlacementSettings": "actors.sources.placement",
     "Prices": "slackwater.planning.dry_run.prices",
     "Publication": "slackwater.publishing.publication",
+    "PublicationStatus": "slackwater.status.run_status",
     "RaySettings": "slackwater.settings",
     "ReadLimits": "actors.settings",
     "RecoverySettings": "actors.settings",
@@ -208,11 +217,13 @@ __all__ = [
     "OwnedError",
     "Page",
     "Parquet",
+    "ParquetFiles",
     "Pipeline",
     "PlacementSettings",
     "Prices",
     "ProtocolError",
     "Publication",
+    "PublicationStatus",
     "QueueNotFoundError",
     "RaySettings",
     "ReadLimits",

@@ -33,6 +33,7 @@ from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolu
 from actors.telemetry.logging import configure_default
 from slackwater.alerts.alert import Alert
 from slackwater.planning.dry_run.prices import Prices
+from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
 from slackwater.running.foreground import run_in_foreground
 from slackwater.settings import Settings
 from slackwater.tables.static_table import FILE as TABLE_FILE
@@ -93,6 +94,7 @@ class Pipeline:
         self._sources: dict[str, SourceDefinition] = {}
         self._tables: dict[str, pa.Table] = {}
         self._views: dict[str, ViewDefinition] = {}
+        self._published: dict[str, tuple[DeclaredPublication, ...]] = {}
         self._clock: Clock = SystemClock()
 
     def __repr__(self) -> str:
@@ -107,6 +109,11 @@ class Pipeline:
     def views(self) -> Mapping[str, ViewDefinition]:
         """The declared views, by name."""
         return MappingProxyType(self._views)
+
+    @property
+    def publications(self) -> Mapping[str, tuple[DeclaredPublication, ...]]:
+        """The tables that follow each declared view, by its name."""
+        return MappingProxyType(self._published)
 
     def source(
         self,
@@ -312,19 +319,25 @@ class Pipeline:
                 )
 
     @overload
-    def view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...
+    def view(
+        self, name_or_function: str, query: str, /, *, publish: Targets = (), **options: Unpack[ViewOptions]
+    ) -> None: ...
 
     @overload
-    def view(self, name_or_function: _Function, /, **options: Unpack[ViewOptions]) -> _Function: ...
+    def view(
+        self, name_or_function: _Function, /, *, publish: Targets = (), **options: Unpack[ViewOptions]
+    ) -> _Function: ...
 
     @overload
-    def view(self, /, **options: Unpack[ViewOptions]) -> Callable[[_Function], _Function]: ...
+    def view(self, /, *, publish: Targets = (), **options: Unpack[ViewOptions]) -> Callable[[_Function], _Function]: ...
 
     def view(
         self,
         name_or_function: str | _Function | None = None,
         query: str | None = None,
         /,
+        *,
+        publish: Targets = (),
         **options: Unpack[ViewOptions],
     ) -> _Function | Callable[[_Function], _Function] | None:
         """Declares a view: by name and SQL, or as a decorator of a function.
@@ -336,6 +349,8 @@ class Pipeline:
         Args:
             name_or_function: the name, or the function; neither for a decorator with options.
             query: Spark SQL over the sources.
+            publish: a table that follows the view while a run lasts, or several: `Delta(...)`, `Iceberg(...)`,
+                `ParquetFiles(...)`.  It belongs to the declaration, and not to the view: a later run may have others.
             options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
                 every `refresh_interval_s` seconds, and above 0 also one that would read all of its rows in an epoch;
                 `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
@@ -347,21 +362,23 @@ class Pipeline:
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.
+            SettingsError: `publish` is no table; UsageError if the library of its format is not installed.
         """
         if name_or_function is None:
-            return partial(self._declared, options)
+            return partial(self._declared, options, publish)
         if not isinstance(name_or_function, str):
-            return self._declared(options, name_or_function)
-        self._add_view(ViewDefinition.of(name_or_function, query, **options))
+            return self._declared(options, publish, name_or_function)
+        self._add_view(ViewDefinition.of(name_or_function, query, **options), publish)
         return None
 
-    def _declared(self, options: ViewOptions, function: _Function) -> _Function:
-        self._add_view(ViewDefinition.of(function, None, **options))
+    def _declared(self, options: ViewOptions, publish: Targets, function: _Function) -> _Function:
+        self._add_view(ViewDefinition.of(function, None, **options), publish)
         return function
 
-    def _add_view(self, definition: ViewDefinition) -> None:
+    def _add_view(self, definition: ViewDefinition, publish: Targets) -> None:
         if definition.name in self._views:
             raise ViewError(f"view {definition.name} is declared twice; give the second another name")
+        self._published[definition.name] = declared(definition.name, publish, self.root)
         self._views[definition.name] = definition
 
     def run(self, until: Literal["caught_up"] | None = None, *, takeover: bool = False) -> RunReport:
@@ -379,6 +396,7 @@ class Pipeline:
             StorageError: a bucket cannot be reached.
             OwnedError: another process runs on this root.
             FencedError: another process has taken the root over.
+            CommitRefusedError: a table of `publish` was written by another program.
             RunFailedError: a part of the run died; start it again.
         """
         return run_in_foreground(partial(self.start, takeover=takeover), until)
@@ -387,6 +405,7 @@ class Pipeline:
         """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
         configure_default()
         definition = self._definition()
+        publications = [each for view in self._published.values() for each in view]
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
             stores = [ObjectStore(source.location) for source in definition.sources if source.table != "frame"]
             list(threads.map(ObjectStore.check, stores))
@@ -395,6 +414,10 @@ class Pipeline:
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
+        if publications:
+            from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
+
+            check_publications(self.root, publications, self._clock)
         ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
@@ -423,6 +446,11 @@ class Pipeline:
             control.observer = RunObserver.of(self.name, run.status, self._clock)
             if alerts is not None:
                 control.alerts = AlertLoop(alerts, run.status)
+            if publications:
+                from slackwater.publishing.publications import Publications
+
+                control.publications = Publications(self.root, publications, self._clock)
+                control.publications.tell(control.state)
             return run
         except BaseException as error:
             ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
@@ -504,6 +532,10 @@ class Pipeline:
                         f"view {view.name} reads {parameter}, which is neither a source nor a view; "
                         f"declared are {', '.join(sorted({*self._sources, *self._views}))}"
                     )
+        require_apart(
+            (each for view in self._published.values() for each in view),
+            ((source.name, source.location) for source in self._sources.values()),
+        )
         return PipelineDefinition(
             name=self.name,
             root=self.root,

@@ -107,6 +107,15 @@ class Metric(Enum):
     VIEW_CAUGHT_UP = _gauge(
         "view_caught_up_ratio", "ratio", "Share of the rows ingested before a backfill that the view has.", "view"
     )
+    PUBLICATION_EPOCHS = _gauge(
+        "publication_lag_epochs", "epochs", "Committed epochs that a published table lacks.", "view", "table"
+    )
+    PUBLICATION_LAG = _gauge(
+        "publication_lag_seconds", "seconds", "Time since the commit of the first of them.", "view", "table"
+    )
+    PUBLICATION_FAILED = _gauge(
+        "publication_failed", "0 or 1", "1 for a publication whose last try failed, 0 for the others.", "view", "table"
+    )
 
     @property
     def labels(self) -> tuple[str, ...]:

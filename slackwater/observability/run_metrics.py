@@ -7,7 +7,7 @@ from typing import Protocol
 
 from actors.protocol.run_state import CommittedEpoch
 from actors.telemetry.metrics import Metric
-from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import PublicationStatus, RunStatus, SourceStatus
 from state.tables.epoch_trace import EpochTrace, Span
 
 RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")
@@ -90,6 +90,15 @@ class RunMetrics:
         self._late = set(status.backfills)
         for name, late in status.backfills.items():
             self._exporter.set_to(Metric.VIEW_CAUGHT_UP, late.fraction, view=name)
+
+        for publication in status.publications:
+            self._on_publication(publication)
+
+    def _on_publication(self, publication: PublicationStatus) -> None:
+        labels = {"view": publication.view, "table": publication.table}
+        self._exporter.set_to(Metric.PUBLICATION_EPOCHS, publication.behind_epochs, **labels)
+        self._exporter.set_to(Metric.PUBLICATION_LAG, publication.behind_s, **labels)
+        self._exporter.set_to(Metric.PUBLICATION_FAILED, publication.error is not None, **labels)
 
     def _on_source(self, name: str, source: SourceStatus) -> None:
         for status in _FINISHED:

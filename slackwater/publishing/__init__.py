@@ -1,12 +1,18 @@
 """Publishing: a view of a root as a table of another format, which names the epoch that it shows.
 
-    Store ──snapshot(epoch)──► View ──► Publisher ──one commit──► PublishedTable: Delta or Iceberg
+    Store ──snapshot(epoch)──► View ──► Publisher ──one commit──► PublishedTable: Delta, Iceberg, Parquet files
                                             ▲                          │
                                             └──── PublishedEpoch ──────┘  root, view and epoch, as properties
 
 The first publication writes all rows, batch by batch.  Each later one reads from the table which epoch it shows, and
 writes the difference between that epoch and the wanted one.  If that epoch has expired, or the view was built anew, all
 rows are written again.
+
+Beside a run a process of its own does so, one loop for each table:
+
+    RunControl ──state──► Publications ──epochs──► publishing_process: PublicationLoop ──► Publisher
+                               ▲                               │
+                               └──────── PublicationReport ────┘
 
 Invariants:
 
@@ -15,7 +21,9 @@ Invariants:
 * A commit that is not ours is noticed, and nothing is written over it.  Maintenance, which changes no row, is allowed.
 * A commit succeeds only on the version of the table that was read: of two publishers one wins.
 * What is refused is refused before anything is written.
+* A run waits for its publications only at its end, and for a stated time.  What they still have to read is pinned.
 * Libraries of formats are extras, imported at the first use.
 
-Face: `targets.Delta`, `targets.Iceberg`, `publisher.Publisher`, `publication.Publication`.
+Face: `targets.Delta`, `targets.Iceberg`, `targets.ParquetFiles`, `declaration`, `start_check.check_publications`,
+`publications.Publications`, `publisher.Publisher`, `publication.Publication`.
 """

@@ -5,8 +5,11 @@ The application `slackwater:ROOT:VIEW` has the epoch as the version of its trans
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
@@ -14,7 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
-from slackwater.publishing.published_table import TableHead, refused_commit, require_same_columns
+from slackwater.publishing.published_table import TableHead, check_writable, refused_commit, require_same_columns
 from slackwater.publishing.targets import Delta
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import row_texts
@@ -24,6 +27,7 @@ from state.objects.storage_error import storage_error
 
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 _CREATION = "CREATE TABLE"
+_RESTORE = "RESTORE"
 _RECENT_COMMITS = 20
 _LEAVES = "__sw_leaves"
 
@@ -49,13 +53,26 @@ class PublishedDeltaTable:
         if self._table is None:
             return None
         with self._errors():
-            commits = (commit for limit in (_RECENT_COMMITS, None) for commit in self._table.history(limit))
-            last = next((commit for commit in commits if commit.get("operation") not in _MAINTENANCE), {})
+            last = next((each for limit in (_RECENT_COMMITS, None) for each in self._changes(limit)), {})
         operation = last.get("operation", "a commit")
         if operation == _CREATION:
             return None
         words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
         return TableHead(self._version(self._table), PublishedEpoch.of(last), words)
+
+    def _changes(self, limit: int | None) -> Iterator[dict[str, Any]]:
+        """The commits that may have changed the rows, the last one first; not those that a later one has taken back."""
+        assert self._table is not None
+        before = sys.maxsize
+        for commit in self._table.history(limit):
+            version = int(commit.get("version", -1))
+            if version > before or commit.get("operation") in _MAINTENANCE:
+                continue
+            restored = commit.get("operationParameters", {}).get("version")
+            if commit.get("operation") == _RESTORE and restored is not None:
+                before = int(restored)
+                continue
+            yield commit
 
     def require_fit(self, schema: pa.Schema) -> None:
         wanted = {}
@@ -73,6 +90,9 @@ class PublishedDeltaTable:
             {name: str(data_type) for name, data_type in wanted.items()},
             {name: str(data_type) for name, data_type in found.items()},
         )
+
+    def require_writable(self) -> None:
+        check_writable(self._target.location)
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
@@ -93,6 +113,15 @@ class PublishedDeltaTable:
             else:
                 write_deltalake(self._table, change.rows, mode="append", commit_properties=_properties(epoch))
             return self._version(self._table)
+
+    def maintain(self) -> None:
+        if self._table is None:
+            return
+        hours = math.ceil(self._target.keep_s / 3_600)
+        with self._errors():
+            self._table.optimize.compact()
+            # Delta-rs deletes expired logs by itself, with its checkpoints.
+            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
 
     def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
         """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""

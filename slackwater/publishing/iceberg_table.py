@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
@@ -21,19 +22,33 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.utils.config import Config
 from sqlalchemy.exc import SQLAlchemyError
 
+from actors.telemetry.logging import redact
+from actors.telemetry.text import first_line
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
-from slackwater.publishing.published_table import TableHead, refused_commit, require_same_columns
+from slackwater.publishing.published_table import (
+    FILE_BYTES,
+    TableHead,
+    check_writable,
+    refused_commit,
+    require_same_columns,
+)
 from slackwater.publishing.targets import Iceberg
 from slackwater.reading.changes.view_changes import ViewChange
-from state.errors import SchemaError, SettingsError
+from state.clock import Clock
+from state.errors import SchemaError, SettingsError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import endpoint_of
 from state.objects.storage_error import storage_error
 
 _CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
-_FILE_BYTES = 128 << 20  # as Arrow counts them
+_OF_NEW_TABLES = {
+    _RETRIES: "0",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "100",
+}
+_PROBE = "metadata/_slackwater_check"
 
 
 class PublishedIcebergTable:
@@ -41,13 +56,14 @@ class PublishedIcebergTable:
 
     Args:
         target: the table.
+        clock: gives the age of snapshots.
 
     Raises:
         SettingsError: there is no catalog, or its properties are not valid.
     """
 
-    def __init__(self, target: Iceberg) -> None:
-        self._target = target
+    def __init__(self, target: Iceberg, clock: Clock) -> None:
+        self._target, self._clock = target, clock
         self._location = target.location
         with self._errors():
             self._catalog = _catalog(target)
@@ -83,6 +99,17 @@ class PublishedIcebergTable:
         found = {field.name: str(field.type) for field in self._table.schema().as_arrow()}
         require_same_columns(self._target, wanted, found)
 
+    def require_writable(self) -> None:
+        if self._table is None:
+            # A catalog chooses place and access of a table when it makes it.
+            if self._location is not None and self._location.is_local:
+                check_writable(self._location)
+            return
+        probe = f"{self._table.location()}/{_PROBE}"
+        with self._errors():
+            self._table.io.new_output(probe).create(overwrite=True).close()
+            self._table.io.delete(probe)
+
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             table = self._written_once(self._table or self._created(rows.schema))
@@ -99,10 +126,21 @@ class PublishedIcebergTable:
             kept = (_read(table, task, change.rows.column_names).filter(stays) for task, stays in touched)
             return self._commit(table, epoch, itertools.chain(kept, [change.rows]), [task.file for task, _ in touched])
 
+    def maintain(self) -> None:
+        if self._table is None:
+            return
+        with self._errors():
+            until = self._clock.now() - timedelta(seconds=self._target.keep_s)
+            table = self._written_once(self._table)
+            table.maintenance.expire_snapshots().older_than(until).commit()
+
     def _created(self, schema: pa.Schema) -> Table:
         self._catalog.create_namespace_if_not_exists(self._target.identifier[:-1])
         return self._catalog.create_table(
-            self._target.identifier, schema, location=self._location.url, properties={_RETRIES: "0"}
+            self._target.identifier,
+            schema,
+            location=None if self._location is None else self._location.url,
+            properties=_OF_NEW_TABLES,
         )
 
     def _written_once(self, table: Table) -> Table:
@@ -138,7 +176,12 @@ class PublishedIcebergTable:
         except (CommitFailedException, ValidationException):
             raise refused_commit(self._target) from None
         except (RESTError, SQLAlchemyError, OSError) as error:
-            raise storage_error(error, self._location) from error
+            if self._location is not None:
+                raise storage_error(error, self._location) from error
+            reason = redact(first_line(error))
+            raise StorageUnavailableError(
+                f"{self._target} cannot be read or written now ({reason}): try again later"
+            ) from error
 
 
 def _catalog(target: Iceberg) -> Catalog:
@@ -149,7 +192,7 @@ def _catalog(target: Iceberg) -> Catalog:
     """
     properties = dict(target.catalog or {})
     if not properties and not Config().get_catalog_config(_CATALOG):
-        if not target.location.is_local:
+        if target.location is None or not target.location.is_local:
             raise SettingsError(
                 f"{target} needs a catalog: give `catalog`, for example type=rest and uri=https://HOST, or configure "
                 f"PyIceberg's catalog {_CATALOG!r}"
@@ -163,9 +206,9 @@ def _catalog(target: Iceberg) -> Catalog:
         raise SettingsError(f"{target}: PyIceberg does not take these properties of the catalog: {error}") from None
 
 
-def _access(location: Location) -> dict[str, str]:
+def _access(location: Location | None) -> dict[str, str]:
     """The endpoint of the environment, as PyIceberg names it; it finds keys and region there by itself."""
-    endpoint = endpoint_of(location) if location.scheme == "s3" else ""
+    endpoint = endpoint_of(location) if location is not None and location.scheme == "s3" else ""
     return {"s3.endpoint": endpoint} if endpoint else {}
 
 
@@ -186,7 +229,7 @@ def _tables(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
     batches: list[pa.RecordBatch] = []
     for batch in rows:
         batches.append(batch)
-        if sum(each.nbytes for each in batches) >= _FILE_BYTES:
+        if sum(each.nbytes for each in batches) >= FILE_BYTES:
             yield pa.Table.from_batches(batches)
             batches = []
     if batches:

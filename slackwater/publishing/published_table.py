@@ -6,11 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import obstore
 import pyarrow as pa
+from obstore.exceptions import BaseError
 
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.reading.changes.view_changes import ViewChange
 from state.errors import CommitRefusedError, SchemaError
+from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
+
+FILE_BYTES = 128 << 20
+"""The size of a data file, as Arrow counts its rows."""
+
+_PROBE = "_slackwater_check"
 
 
 @dataclass(frozen=True)
@@ -45,11 +55,34 @@ class PublishedTable(Protocol):
             SchemaError: the format does not have a type, or the table has other columns.
         """
 
+    def require_writable(self) -> None:
+        """Checks the right to write, by a small object beside the data files, which is deleted at once."""
+
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         """Writes these rows in place of all others, as one commit; returns the version."""
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
         """Removes and writes the rows of a change, as one commit; returns the version."""
+
+    def maintain(self) -> None:
+        """Compacts and expires what is old, by the means of the format.  No row changes."""
+
+
+def check_writable(location: Location) -> None:
+    """Writes and deletes a small object.  A directory that is made for it goes again.
+
+    Raises:
+        StorageError: the place cannot be written.
+    """
+    try:
+        is_new = location.is_local and not location.path.exists()
+        client = object_client(location)
+        obstore.put(client, _PROBE, b"")
+        obstore.delete(client, _PROBE)
+        if is_new:
+            location.path.rmdir()
+    except (BaseError, OSError) as error:
+        raise storage_error(error, location) from None
 
 
 def require_same_columns(place: object, wanted: Mapping[str, str], found: Mapping[str, str]) -> None:

@@ -9,11 +9,12 @@ import pyarrow as pa
 
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable, TableHead
-from slackwater.publishing.targets import Delta, Target
+from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.view_reader import ViewReader
+from state.clock import Clock
 from state.errors import CommitRefusedError, EpochNotFoundError, UsageError, ViewNotFoundError
 
 if TYPE_CHECKING:
@@ -28,20 +29,22 @@ class Publisher:
         store: the root.
         view: the name of the view.
         target: the table.
+        clock: gives the age of what is expired.
     """
 
     store: Store
     view: str
     target: Target
+    clock: Clock
 
     def publish(self, epoch: int | str | None = None) -> Publication:
         """See `Store.publish`."""
         snapshot = self.store.snapshot(epoch)
         reader = snapshot.reader(self.view)
         wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch)
-        table = opened_table(self.target)
+        table = opened_table(self.target, self.clock)
         head = table.head()
-        since = None if head is None else self._since(head, wanted)
+        since = None if head is None else epoch_of(self.target, head, wanted)
         table.require_fit(reader.schema)
         if head is not None and since == wanted.epoch:
             return Publication(self.view, str(self.target), since, since, False, 0, 0, head.version)
@@ -51,31 +54,6 @@ class Publisher:
         version = table.change(change, wanted)
         rows, removed = change.rows.num_rows, change.removed.num_rows
         return Publication(self.view, str(self.target), wanted.epoch, since, False, rows, removed, version)
-
-    def _since(self, head: TableHead, wanted: PublishedEpoch) -> int:
-        """The epoch of the table.
-
-        Raises:
-            CommitRefusedError: the last commit is not ours.
-            UsageError: it is of another view, or of a later epoch.
-        """
-        published = head.published
-        if published is None:
-            raise CommitRefusedError(
-                f"{self.target} was written by another program ({head.commit}): nothing was published; take its commit "
-                "back, or publish to a new table"
-            )
-        if published.application != wanted.application:
-            raise UsageError(
-                f"{self.target} holds view {published.view!r} of {published.root}: publish view {wanted.view!r} of "
-                f"{wanted.root} to a table of its own"
-            )
-        if published.epoch > wanted.epoch:
-            raise UsageError(
-                f"{self.target} is at epoch {published.epoch}, later than {wanted.epoch}, and never goes back: publish "
-                "this epoch to another table"
-            )
-        return published.epoch
 
     def _change(self, since: int, snapshot: Snapshot) -> ViewChange | None:
         """The change of the view since an epoch; None if it is not known, or is that from one dataset to another."""
@@ -100,7 +78,38 @@ class Publisher:
         return Publication(self.view, str(self.target), wanted.epoch, since, True, rows, 0, version)
 
 
-def opened_table(target: Target) -> PublishedTable:
+def epoch_of(target: Target, head: TableHead, wanted: PublishedEpoch) -> int | None:
+    """The epoch of the table; None if its first publication is not complete.
+
+    Args:
+        target: the table.
+        head: its last commit.
+        wanted: the epoch to publish.
+
+    Raises:
+        CommitRefusedError: the last commit is not ours.
+        UsageError: it is of another view, or of a later epoch.
+    """
+    published = head.published
+    if published is None:
+        raise CommitRefusedError(
+            f"{target} was written by another program ({head.commit}): nothing was published; take its commit "
+            "back, or publish to a new table"
+        )
+    if published.application != wanted.application:
+        raise UsageError(
+            f"{target} holds view {published.view!r} of {published.root}: publish view {wanted.view!r} of "
+            f"{wanted.root} to a table of its own"
+        )
+    if published.epoch > wanted.epoch:
+        raise UsageError(
+            f"{target} is at epoch {published.epoch}, later than {wanted.epoch}, and never goes back: publish "
+            "this epoch to another table"
+        )
+    return published.epoch or None
+
+
+def opened_table(target: Target, clock: Clock) -> PublishedTable:
     """The table of a target.
 
     Raises:
@@ -113,9 +122,12 @@ def opened_table(target: Target) -> PublishedTable:
             from slackwater.publishing.delta_table import PublishedDeltaTable
 
             return PublishedDeltaTable(target)
+        if isinstance(target, ParquetFiles):
+            from slackwater.publishing.parquet_files import PublishedParquetFiles
+
+            return PublishedParquetFiles(target, clock)
         from slackwater.publishing.iceberg_table import PublishedIcebergTable
 
-        return PublishedIcebergTable(target)
+        return PublishedIcebergTable(target, clock)
     except ModuleNotFoundError as error:
-        name = "delta" if isinstance(target, Delta) else "iceberg"
-        raise UsageError(f"{target} needs {error.name}; pip install 'slackwater[{name}]'") from None
+        raise missing_library(target, error.name) from None

@@ -476,7 +476,7 @@ class Store:
 
         Args:
             view: the name of the view.
-            target: the table, `Delta(...)` or `Iceberg(...)`; it is made if there is none.
+            target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is made if there is none.
             epoch: an epoch, as for `snapshot`; None for the latest.
 
         Raises:
@@ -491,7 +491,7 @@ class Store:
         """
         from slackwater.publishing.publisher import Publisher  # late: it reads by this store
 
-        return Publisher(self, view, target).publish(epoch)
+        return Publisher(self, view, target, self._clock).publish(epoch)
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
         """Follows a view: yields the changes of each epoch, and waits for the next one without end.

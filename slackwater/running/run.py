@@ -68,6 +68,7 @@ class Run:
             edges=self._control.meter.edges(state),
             seconds=self._control.seconds,
             startup=self._control.startup.all(),
+            publications=() if self._control.publications is None else self._control.publications.statuses,
         )
 
     def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:
@@ -340,6 +341,12 @@ class Run:
             f"slackwater retry {root} --view {name}"
             for name, view in self._control.views.items()
             if view.error is not None
+        ]
+        notes += [
+            f"view {each.view}: {each.table} lacks {counted(each.behind_epochs, 'epoch')}"
+            f"{'' if each.error is None else f' ({each.error})'}; the next run goes on"
+            for each in (() if self._control.publications is None else self._control.publications.statuses)
+            if each.behind_epochs
         ]
         notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "

@@ -16,6 +16,7 @@ from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
+from slackwater.publishing.publications import Publications
 from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
@@ -107,6 +108,7 @@ class RunControl:
         self.is_over = False
         self.observer: RunObserver | None = None
         self.alerts: AlertLoop | None = None
+        self.publications: Publications | None = None
         sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.declared = DeclaredViews(views, sources, self.requests)
@@ -324,12 +326,16 @@ class RunControl:
         """Ends Spark and Ray, and releases the root; only then is the run over."""
         self.requests.end(for_good=True)
         self._commands.begin_end()
+        if self.publications is not None:
+            self.publications.begin_end()
         self._observe(at_once=True)
         if self.alerts is not None:
             self.alerts.end()
         steps: list[Callable[[], None]] = [self._spark.end]
         if self._owns_ray:
             steps.append(disconnect_ray)
+        if self.publications is not None:
+            steps.append(self.publications.join)
         try:
             for step in steps:
                 try:
@@ -368,6 +374,8 @@ class RunControl:
         with self.news:
             self.state = state
             self.news.notify_all()
+        if self.publications is not None:
+            self.publications.tell(state)
         self._observe()
         if state.phase != before.phase and state.phase in _SHOWN_PHASES:
             self._ownership.update(phase=state.phase)

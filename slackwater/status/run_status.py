@@ -127,6 +127,33 @@ class ViewStatus:
 
 
 @dataclass(frozen=True)
+class PublicationStatus:
+    """A table that follows a view beside the run.
+
+    Args:
+        view: the name of the view.
+        table: the format and place of the table.
+        epoch: the last epoch whose rows the table has; None if it has none, or that is not known yet.
+        behind_epochs: committed epochs after it.
+        behind_s: seconds since the first of them was committed; 0 without one.
+        commits: commits to the table, since the start of the run or of the process that publishes.
+        rows: rows that they have written.
+        failures: failed tries in a row; the pause between two grows to a minute.
+        error: the reason of the last one; None if the last try succeeded.
+    """
+
+    view: str
+    table: str
+    epoch: int | None = None
+    behind_epochs: int = 0
+    behind_s: float = 0.0
+    commits: int = 0
+    rows: int = 0
+    failures: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class RowsInMemory:
     """The rows of a hidden view that are in the memory of a run, or that it reads into it.
 
@@ -212,6 +239,7 @@ class RunStatus:
         edges: the edges of the flow, from the buckets to the views.
         seconds: seconds since the start of the run.
         startup: the steps of the start so far; a new Spark application repeats its steps.
+        publications: the tables that follow views beside the run.
     """
 
     phase: str = "starting"
@@ -232,6 +260,7 @@ class RunStatus:
     edges: tuple[EdgeStatus, ...] = ()
     seconds: float = 0.0
     startup: tuple[StartupStep, ...] = ()
+    publications: tuple[PublicationStatus, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The status as values of JSON, with times as ISO text."""

@@ -218,7 +218,9 @@ def _status(owner: Owner | None) -> Document | None:
         return None
     edges = [{**asdict(edge), "is_full": edge.is_full} for edge in status.edges]
     views = {name: {**asdict(view), "error": redact(view.error)} for name, view in status.views.items()}
-    return {**status.to_json(), "edges": edges, "views": views, "message": redact(status.message)}
+    publications = [{**asdict(each), "error": redact(each.error)} for each in status.publications]
+    told = {"edges": edges, "views": views, "publications": publications, "message": redact(status.message)}
+    return {**status.to_json(), **told}
 
 
 def _plain(document: Mapping[str, Any]) -> Document:

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
 from actors.sources.source import OnChange
+from slackwater.publishing.declaration import Targets
 from slackwater.verification.verification import Outcome
 from tests.real import victims
 from tests.real.event_pipeline import FAST
 from tests.real.events import VIEWS, events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.slackwater.cli.command import slackwater
+from tests.slackwater.publishing.published import require_equal
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -32,7 +35,11 @@ SMALL_PIECES = sw.Settings(
 
 
 def declared(
-    place: Path, on_change: OnChange = "ignore", settings: sw.Settings | None = None, metadata: Sequence[str] = ()
+    place: Path,
+    on_change: OnChange = "ignore",
+    settings: sw.Settings | None = None,
+    metadata: Sequence[str] = (),
+    publish: Mapping[str, Targets] = MappingProxyType({}),
 ) -> sw.Pipeline:
     (place / "in").mkdir(parents=True, exist_ok=True)
     pipeline = sw.Pipeline("events", place / "root", settings=settings)
@@ -41,8 +48,17 @@ def declared(
         materialize=True, on_change=on_change, metadata=metadata,
     )  # fmt: skip
     for name, query in VIEWS.items():
-        pipeline.view(name, query)
+        pipeline.view(name, query, publish=publish.get(name, ()))
     return pipeline
+
+
+def tables(place: Path) -> dict[str, Targets]:
+    """A table for each view, brought up to date with each epoch."""
+    return {
+        "totals": sw.ParquetFiles(str(place / "totals" / "v"), interval_s=0),
+        "busy": sw.Iceberg(str(place / "busy" / "v"), interval_s=0),
+        "large": sw.Delta(str(place / "large" / "v")),
+    }
 
 
 def oracle(place: Path) -> LedgerOracle:
@@ -62,7 +78,7 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     known = oracle(tmp_path)
     for number in range(4):
         write(tmp_path / "in", f"{number}.parquet", parquet(events(90 + 5 * number)))
-    with declared(tmp_path, "replace", SMALL_PIECES, ["epoch"]).start() as run:
+    with declared(tmp_path, "replace", SMALL_PIECES, ["epoch"], tables(tmp_path / "tables")).start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
         store = sw.open(tmp_path / "root")
         known.learn(store)
@@ -76,6 +92,9 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
         write(tmp_path / "in", "3.parquet", parquet(events(5, 1)))
         eventually(lambda: statuses(store, "3.parquet") == ["replaced", "quarantined", "done"])
         assert run.status().sources["events"].changes_ignored == 0
+    assert [(each.behind_epochs, each.error) for each in run.status().publications] == [(0, None)] * 3
+    for name, format in (("totals", "parquet"), ("busy", "iceberg"), ("large", "delta")):
+        assert require_equal(store, tmp_path / "tables" / name, format, name) == store.latest_epoch()
     assert known.check_every_epoch(store, VIEWS) > 3
     (of_large,) = {row["first_epoch"] for row in store.files().to_pylist() if row["rows_read"] == 3_000}
     rows = store.snapshot().rows("events").to_arrow().to_pylist()

@@ -25,7 +25,7 @@ def publish(
     view: Annotated[str, typer.Argument(help="the view's name")],
     to: Annotated[
         str,
-        typer.Option("--to", metavar="FORMAT:URI", help="the table: delta:URI or iceberg:URI"),
+        typer.Option("--to", metavar="FORMAT:URI", help="the table: delta:URI, iceberg:URI or parquet:URI"),
     ],
     catalog: Annotated[
         list[str] | None,
@@ -34,15 +34,19 @@ def publish(
     table: Annotated[
         str | None, typer.Option("--table", metavar="NAMESPACE.TABLE", help="the Iceberg table's name in its catalog")
     ] = None,
+    partition_by: Annotated[
+        list[str] | None,
+        typer.Option("--partition-by", metavar="COLUMN", help="a column of the directories of parquet:URI; repeatable"),
+    ] = None,
     epoch: AtEpoch = None,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
 ) -> None:
-    """Write a view to a Delta or Iceberg table, or what has changed since the epoch that the table has."""
+    """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
     from slackwater.publishing.targets import target_of
 
-    target = target_of(to, _properties(catalog), table)
+    target = target_of(to, _properties(catalog), table, partition_by or ())
     published = asdict(opened_store(root, option).publish(view, target, epoch=epoch))
     output = Output(json)
     output.document(published) if json else output.rows([published], list(published))

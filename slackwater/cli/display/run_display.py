@@ -11,6 +11,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from slackwater.cli.display.epoch_block import epoch_block
+from slackwater.cli.display.publication_list import publication_notes
 from slackwater.cli.display.source_block import source_block, source_notes
 from slackwater.cli.display.view_block import view_block, view_notes
 from slackwater.terminal.fixed_table import name_width
@@ -58,6 +59,7 @@ class RunDisplay:
         """
         names = name_width([*status.sources, *status.views, *status.backfills], width)
         notes = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
+        notes += publication_notes(status.publications, _MAX_NOTES)
         sources, views = _shares(
             len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
         )

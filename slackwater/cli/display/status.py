@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from slackwater.cli.display.publication_list import COLUMNS as PUBLICATION_COLUMNS
+from slackwater.cli.display.publication_list import publication_lines, publication_rows
 from slackwater.cli.display.view_block import utc
 from slackwater.cli.display.view_list import view_rows
 from slackwater.status.text import counted, shell_root
@@ -52,6 +54,7 @@ def print_status(store: Store, output: Output) -> None:
     backfills = store.backfills().to_pylist()
     views = view_rows(store, [row["name"] for row in backfills])
     root = shell_root(Location(store.root))
+    publications = publication_rows(owner, epochs.to_pylist(), now)
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
@@ -65,6 +68,7 @@ def print_status(store: Store, output: Output) -> None:
                 "left_out": left_out,
                 "views": views,
                 "backfills": backfills,
+                "publications": publications,
                 "hidden_views": hidden_views,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
@@ -103,6 +107,10 @@ def print_status(store: Store, output: Output) -> None:
             _print_failure(view, at, root, output)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
+    if publications:
+        output.rows(publications, list(publications[0]), title="publications", short=PUBLICATION_COLUMNS)
+        for line in publication_lines(publications, is_over=owner is None or owner.is_gone()):
+            output.text(line)
     if hidden_views:
         shown_hidden = [
             {**each, "names": " ".join(each["names"]), "reads": " ".join(each["reads"])} for each in hidden_views

@@ -47,22 +47,43 @@ function kept(hidden) {
     table("Hidden views", columns, hidden));
 }
 
+/** The tables that follow views beside the run; a failed one has its reason in a line of its own. */
+function published(publications, runs) {
+  if (!publications.length) return "";
+  const lag = (each) => (each.behind_epochs ? `${plural(each.behind_epochs, "epoch")}, ${seconds(each.behind_s)}` : "up to date");
+  const columns = [
+    { title: "view", cell: (each) => el("strong", {}, each.view) },
+    { title: "table", class: "path", cell: (each) => el("code", { class: "small" }, each.table) },
+    { title: "behind", cell: (each) => [lag(each), each.error === null ? "" : badge("failed")] },
+    { title: "commits", numeric: true, cell: (each) => count(each.commits) },
+    { title: "rows written", numeric: true, cell: (each) => count(each.rows) },
+  ];
+  const failed = publications.filter((each) => each.error !== null).map((each) =>
+    el("p", { class: "bad", "data-publication": each.view }, `${each.view} to ${each.table}: ${each.error}. ${runs ? "It is tried again." : "The next run goes on."}`));
+  return el("div", { class: "kept" }, el("p", { class: "hint" }, runs ? "Published beside the run:" : "Published beside the last run, by its last word:"),
+    table("Publications", columns, publications), failed);
+}
+
 const capital = (text) => text[0].toUpperCase() + text.slice(1);
 
 export class Views {
   constructor() {
     this.live = {};
+    this.publications = [];
+    this.runs = false;
     this.open = new Set();
   }
 
   showLive({ runs, status }) {
     this.live = runs && status ? status.views : {};
+    this.publications = status?.publications ?? [];
+    this.runs = runs;
   }
 
   /** Shows the views; `root` is the root as an argument of a command. */
   show(told, root) {
     const key = JSON.stringify([told.views, told.backfills, told.hidden_views]);
-    const lags = JSON.stringify(told.views.map((view) => this.behind(view)));
+    const lags = JSON.stringify([told.views.map((view) => this.behind(view)), this.publications, this.runs]);
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
     const rebuilt = new Set(told.backfills.map((view) => view.name));
@@ -80,6 +101,7 @@ export class Views {
       picture === null ? "" : el("div", { class: "scroll graph", role: "region", "aria-label": "The graph of views", tabindex: "0" }, picture),
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "",
+      published(this.publications, this.runs),
       kept(told.hidden_views));
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
   }

@@ -10,6 +10,7 @@ from slackwater.status.run_status import (
     EdgeStatus,
     EpochStatus,
     MessageStatus,
+    PublicationStatus,
     RunStatus,
     SourceStatus,
     ViewStatus,
@@ -37,6 +38,10 @@ STATUS = RunStatus(
     fetchers=2,
     in_flight=(EpochStatus(3, "spark", 0.5), EpochStatus(4, "align", 0.1), EpochStatus(5, "align", 0.0)),
     edges=(EdgeStatus("dispatcher", "fetch", "files", 1.0, 5, 20), EdgeStatus("materializer", "views", "rows", 1.0, 0)),
+    publications=(
+        PublicationStatus("by_carrier", "delta:/pub/by_carrier", epoch=2, commits=2, rows=9),
+        PublicationStatus("by_carrier", "parquet:/pub/files", 1, behind_epochs=3, behind_s=12.5, error="no room"),
+    ),
 )
 TRACE = EpochTrace.of(SPANS)
 

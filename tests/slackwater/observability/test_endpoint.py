@@ -34,6 +34,9 @@ NOT_OF_THIS_RUN = {
     Metric.VIEW_OPEN_GROUPS,
     Metric.VIEW_LATE_ROWS,
     Metric.VIEW_CAUGHT_UP,
+    Metric.PUBLICATION_EPOCHS,
+    Metric.PUBLICATION_LAG,
+    Metric.PUBLICATION_FAILED,
 }
 Labels = tuple[tuple[str, str], ...]
 

@@ -37,7 +37,7 @@ def test_names_follow_the_conventions_of_prometheus(metric: Metric) -> None:
     assert definition.name.endswith(UNITS.get(definition.kind, "")) and definition.description.endswith(".")
     assert definition.name.endswith("_total") == (definition.kind == "counter")
     assert not re.search(r"_(ms|milliseconds|minutes|kb|mb|kib|mib|percent)(_|$)", definition.name), "base units only"
-    assert {*definition.labels} <= {"phase", "source", "view", "status", "edge"}, "of what is declared"
+    assert {*definition.labels} <= {"phase", "source", "view", "status", "edge", "table"}, "of what is declared"
     assert (definition.kind == "histogram") == bool(definition.boundaries)
     assert list(definition.boundaries) == sorted({*definition.boundaries})
 
@@ -93,6 +93,14 @@ def test_gauges_stand_where_the_run_is() -> None:
     assert values[Metric.VIEW_ROWS] == {("by_carrier",): 3}, "rows that are not known are not 0"
     assert values[Metric.VIEW_LAG][("top",)] == 1.5
     assert values[Metric.JOIN_MEMORY] == {(): 0}
+
+
+def test_the_lag_of_each_published_table_is_known() -> None:
+    values = published(STATUS).values
+    current, behind = ("by_carrier", "delta:/pub/by_carrier"), ("by_carrier", "parquet:/pub/files")
+    assert values[Metric.PUBLICATION_EPOCHS] == {current: 0, behind: 3}
+    assert values[Metric.PUBLICATION_LAG] == {current: 0.0, behind: 12.5}
+    assert values[Metric.PUBLICATION_FAILED] == {current: False, behind: True}
 
 
 def test_the_rows_of_all_hidden_views_in_memory_count() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
@@ -15,13 +15,20 @@ from slackwater.publishing import publisher
 from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.targets import Target
 from slackwater.testing.servers.s3_server import S3Server
+from state.clock import Clock
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.publishing.growing_view import GrowingView, events, groups
-from tests.slackwater.publishing.published import contents, iceberg_table, require_equal, target_in
+from tests.slackwater.publishing.published import (
+    contents,
+    require_equal,
+    rows_of_another,
+    target_in,
+    written_by_another,
+)
 
-FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg"])
+FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 
 
 @FORMATS
@@ -109,13 +116,6 @@ def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str
     require_equal(view.store, tmp_path, format)
 
 
-def written_by_another(directory: Path, format: str, rows: pa.Table) -> None:
-    if format == "delta":
-        write_deltalake(str(directory / "v"), rows, mode="append")
-    else:
-        iceberg_table(directory).append(rows)
-
-
 @FORMATS
 def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -126,12 +126,7 @@ def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format
     view.commit()
     with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
         view.store.publish("v", target)
-    rows = (
-        DeltaTable(str(tmp_path / "v")).to_pyarrow_table()
-        if format == "delta"
-        else iceberg_table(tmp_path).scan().to_arrow()
-    )
-    assert sorted(rows["n"].to_pylist()) == [1, 9]
+    assert sorted(rows_of_another(tmp_path, format)["n"].to_pylist()) == [1, 9]
 
 
 @FORMATS
@@ -144,8 +139,8 @@ def test_a_commit_between_reading_and_writing_is_refused(
     view.table.append(events(2))
     view.commit()
 
-    def opened(target: Target) -> PublishedTable:
-        table = opened_table(target)
+    def opened(target: Target, clock: Clock) -> PublishedTable:
+        table = opened_table(target, clock)
         monkeypatch.setattr(table, "require_fit", lambda schema: written_by_another(tmp_path, format, events(9)))
         return table
 
@@ -224,3 +219,16 @@ def test_a_table_in_a_bucket_is_reached_by_the_environment(
     assert sorted(rows["n"].to_pylist()) == [1, 3, 4]
     table = load_catalog("slackwater", **catalog, **{"s3.endpoint": options["endpoint"]}).load_table("slackwater.v")
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 3, 4]
+
+
+def test_a_catalog_chooses_the_place_of_a_table_that_is_known_by_its_name(tmp_path: Path) -> None:
+    catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path / 'c.db'}", "warehouse": f"file://{tmp_path}/warehouse"}
+    view, target = GrowingView(Location(str(tmp_path / "root"))), sw.Iceberg("lake.of.v", catalog)
+    view.create(events(1))
+    assert view.store.publish("v", target).target == "iceberg:lake.of.v"
+    view.table.append(events(2))
+    view.commit()
+    assert view.store.publish("v", target).rows == 1
+    table = load_catalog("slackwater", **catalog).load_table("lake.of.v")
+    assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 2]
+    assert (tmp_path / "warehouse").is_dir()

@@ -11,6 +11,7 @@ from slackwater.status.run_status import (
     EdgeStatus,
     EpochStatus,
     MessageStatus,
+    PublicationStatus,
     RowsInMemory,
     RunStatus,
     SourceStatus,
@@ -30,6 +31,7 @@ STATUS = RunStatus(
     in_flight=(EpochStatus(123456789012345679, "spark", 0.5),),
     recent=(CommittedEpoch(1, START, EpochCounts(rows=5), EpochSeconds(spark=0.25), 0.01, {"s": 0.5}),),
     edges=(EdgeStatus("fetch", "merger", "bytes", 10.0, 5, 100),),
+    publications=(PublicationStatus("v", "delta:/pub/v", 123456789012345678, 2, 3.5, 7, 70, 1, "no room"),),
 )
 
 
@@ -43,6 +45,6 @@ def test_what_another_version_says_is_read_as_far_as_it_is_understood() -> None:
     newer = {**document, "mood": "calm", "sources": {"s": {**document["sources"]["s"], "colour": "blue"}}}
     del newer["scaling"]
     assert RunStatus.of_json(newer) == STATUS
-    del document["in_memory"]
-    assert RunStatus.of_json(document) == replace(STATUS, in_memory={})
+    del document["in_memory"], document["publications"]
+    assert RunStatus.of_json(document) == replace(STATUS, in_memory={}, publications=())
     assert RunStatus.of_json({**document, "sources": "all of them"}) is None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from slackwater.status.run_status import RowsInMemory
+from slackwater.status.run_status import PublicationStatus, RowsInMemory
 from slackwater.ui.gate import AccessToken
 from state.location import Location
 from state.tables.catalog import put_source
@@ -105,6 +105,19 @@ def test_what_comes_from_files_is_shown_and_never_run(tmp_path: Path, browser: B
         assert page.evaluate("[...document.images].map(each => new URL(each.src).pathname)") == ["/assets/icon.svg"]
         assert page.evaluate("document.querySelectorAll('script').length") == 1
         assert page.evaluate("document.querySelectorAll('main a, main iframe, main object').length") == 0
+
+
+def test_published_tables_show_their_lag_and_their_error_as_text(written: WrittenRoot, browser: Browser) -> None:
+    current = PublicationStatus("by_carrier", "delta:/pub/by_carrier", written.epochs[-1], commits=3, rows=12)
+    failed = PublicationStatus("late", "parquet:/pub/late", None, 4, 75.0, failures=2, error=f"{RUN_ME}{SCRIPT}")
+    status = replace(busy_status(written.epochs[-1]), publications=(current, failed))
+    with running(written.root, status), served(written.root.url) as server, opened(browser, server.url) as page:
+        drawn(page)
+        page.wait_for_selector("#view-list [data-publication=late]")
+        shown = page.text_content("#view-list") or ""
+        assert "delta:/pub/by_carrier" in shown and "up to date" in shown and "4 epochs, 75 s" in shown
+        assert f"late to parquet:/pub/late: {RUN_ME}{SCRIPT}. It is tried again." in shown
+        assert page.evaluate("window.executed") is None
 
 
 def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoot, browser: Browser) -> None:

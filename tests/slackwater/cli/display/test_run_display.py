@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -12,7 +13,14 @@ from rich.console import Console
 
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
-from slackwater.status.run_status import MessageStatus, RunStatus, SourceStatus, StartupStep, ViewStatus
+from slackwater.status.run_status import (
+    MessageStatus,
+    PublicationStatus,
+    RunStatus,
+    SourceStatus,
+    StartupStep,
+    ViewStatus,
+)
 from state.clock import ManualClock
 from tests.slackwater.cli.run_statuses import EPOCH, failed, late, running, source
 
@@ -194,6 +202,23 @@ def test_failed_views_that_do_not_fit_are_counted() -> None:
     lines = shown(replace(running(), views=views), 120, 24)
     [others] = [line for line in lines if " others" in line]
     assert others.endswith("1 of them failed")
+
+
+def test_failed_publications_have_a_line_and_others_none() -> None:
+    def publication(number: int, **changes: Any) -> PublicationStatus:
+        return PublicationStatus(f"view_{number}", f"delta:/pub/{number}", **changes)
+
+    behind = publication(0, behind_epochs=3, behind_s=12.0)
+    refused = publication(1, behind_epochs=1, behind_s=75.0, error="delta:/pub/1 was written by\nanother\x1b program")
+    lines = shown(replace(running(), publications=(behind, refused)), 120)
+    notes = [line for line in lines if "/pub/" in line]
+    assert notes == [r"view view_1 (1 epoch, 1 min 15 s behind): delta:/pub/1 was written by another\x1b program"]
+    many = tuple(publication(number, error="no room") for number in range(9))
+    lines = shown(replace(running(), publications=many), 120)
+    assert lines[-4:] == [
+        *(f"view view_{number}: delta:/pub/{number}: no room" for number in range(3)),
+        "6 other publications failed; see `slackwater status`",
+    ]
 
 
 def test_names_from_outside_cannot_move_the_cursor_or_style_the_terminal() -> None:

@@ -1,0 +1,101 @@
+"""The publications of a run on the screens: `slackwater status`, and the display of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from slackwater.status.text import counted
+from slackwater.terminal.quantities import human_duration
+from state.visible import visible
+
+if TYPE_CHECKING:
+    from slackwater.status.run_status import PublicationStatus
+    from state.ownership.owner import Owner
+
+COLUMNS = ("view", "table", "epoch", "behind_epochs", "behind_s")
+_BAD = "bold red"
+
+
+def publication_rows(
+    owner: Owner | None, epochs: Sequence[Mapping[str, Any]], now: datetime
+) -> list[Mapping[str, Any]]:
+    """One row for each table that follows a view, by the last word of the run; their lags are those of now.
+
+    Args:
+        owner: of the root.
+        epochs: the rows of `Store.epoch_times`.
+        now: the time.
+    """
+    from slackwater.status.run_status import RunStatus
+
+    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    return [] if status is None else [_row(each, epochs, now) for each in status.publications]
+
+
+def publication_lines(rows: Sequence[Mapping[str, Any]], *, is_over: bool) -> list[str]:
+    """A line for each publication that is behind or has failed, with what follows.
+
+    Args:
+        rows: see `publication_rows`.
+        is_over: no run is alive on the root.
+    """
+    follows = "the next run goes on" if is_over else "it is tried again"
+    return [
+        f"{_said(row['view'], row['table'], row['error'], row['behind_epochs'], row['behind_s'])}; {follows}"
+        for row in rows
+        if row["error"] is not None or (is_over and row["behind_epochs"])
+    ]
+
+
+def publication_notes(publications: Sequence[PublicationStatus], most: int) -> list[Text]:
+    """Notes on failed publications on the display of a run, a line for each.
+
+    Args:
+        publications: of the run.
+        most: the largest number of lines.
+    """
+    failed = [each for each in publications if each.error is not None]
+    shown = failed if len(failed) <= most else failed[: most - 1]
+    notes = [
+        Text(
+            visible(_said(each.view, each.table, each.error, each.behind_epochs, each.behind_s)),
+            style=_BAD,
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        for each in shown
+    ]
+    if others := len(failed) - len(shown):
+        notes.append(Text(f"{counted(others, 'other publication')} failed; see `slackwater status`", style=_BAD))
+    return notes
+
+
+def _row(publication: PublicationStatus, epochs: Sequence[Mapping[str, Any]], now: datetime) -> Mapping[str, Any]:
+    behind_s, behind_epochs = publication.behind_s, publication.behind_epochs
+    if publication.epoch is not None:
+        later = [each["committed_at"] for each in epochs if each["epoch"] > publication.epoch]
+        behind_epochs = len(later)
+        behind_s = max(0.0, (now - later[0]).total_seconds()) if later else 0.0
+    return {
+        "view": publication.view,
+        "table": publication.table,
+        "epoch": publication.epoch,
+        "behind_epochs": behind_epochs,
+        "behind_s": round(behind_s, 1),
+        "commits": publication.commits,
+        "rows": publication.rows,
+        "failures": publication.failures,
+        "error": publication.error,
+    }
+
+
+def _said(view: str, table: str, error: str | None, epochs: int, seconds: float) -> str:
+    """The lag of a table and the reason of its failure, in one line."""
+    reason = " ".join((error or "").split())
+    subject = reason if table in reason else f"{table}{': ' if reason else ''}{reason}"
+    lag = f" ({counted(epochs, 'epoch')}, {human_duration(seconds)} behind)" if epochs else ""
+    return f"view {view}{lag}: {subject}"

@@ -1,0 +1,99 @@
+"""The process that publishes beside a run: one thread for each publication.
+
+    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, and {"end": true} at the end of the run
+    stdout   lines of JSON, each a `PublicationReport`
+
+The end of stdin without such a line is the death of the run: the process ends at once, which no table minds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
+from slackwater.publishing.targets import Target
+from state.clock import SystemClock
+from state.location import Location
+
+MODULE = "slackwater.publishing.publishing_process"
+_NICER = 10  # the flow comes first
+_FORMATS: dict[str, type[Target]] = {each.__name__: each for each in get_args(Target)}
+
+
+@dataclass(frozen=True)
+class PublishingJob:
+    """What the process publishes.
+
+    Args:
+        root: the root of the run.
+        publications: the views and their tables.
+    """
+
+    root: Location
+    publications: tuple[DeclaredPublication, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """With the secrets of the storage options: for a pipe, not for a disk."""
+        publications = [
+            {"view": each.view, "format": type(each.target).__name__, "target": _plain(vars(each.target))}
+            for each in self.publications
+        ]
+        root = _plain({"url": self.root.url, "storage_options": self.root.storage_options})
+        return {"root": root, "publications": publications}
+
+    @classmethod
+    def of_json(cls, document: dict[str, Any]) -> PublishingJob:
+        publications = (
+            DeclaredPublication(each["view"], _FORMATS[each["format"]](**each["target"]))
+            for each in document["publications"]
+        )
+        return cls(Location(**document["root"]), tuple(publications))
+
+
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+
+
+def main() -> None:
+    """Publishes until the run is over."""
+    os.nice(_NICER)
+    reports = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # a library may print
+    job = PublishingJob.of_json(json.loads(sys.stdin.buffer.readline()))
+    news, turn = EpochNews(), threading.Lock()
+
+    def tell(report: PublicationReport) -> None:
+        with turn:
+            reports.write(json.dumps(report.to_json()) + "\n")
+            reports.flush()
+
+    clock = SystemClock()
+    loops = [PublicationLoop(job.root, at, each, clock, tell) for at, each in enumerate(job.publications)]
+    threads = [threading.Thread(target=loop.run, args=(news,), name="publication") for loop in loops]
+    for thread in threads:
+        thread.start()
+    _follow(news)
+    for thread in threads:
+        thread.join()
+
+
+def _follow(news: EpochNews) -> None:
+    """Passes the news on until the run is over."""
+    for line in sys.stdin.buffer:
+        message = json.loads(line)
+        if "end" in message:
+            news.end()
+            return
+        news.tell(message["epoch"])
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
