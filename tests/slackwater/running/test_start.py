@@ -9,6 +9,7 @@ import pytest
 from actors.recovery.recovery import current_head
 from slackwater import pipeline as module
 from slackwater.pipeline import Pipeline
+from slackwater.running import run_control
 from state.clock import SystemClock
 from state.errors import FencedError
 from state.location import Location
@@ -29,7 +30,7 @@ def test_a_run_whose_root_is_taken_before_it_reads_the_head_does_not_begin(
         return current_head(root)
 
     monkeypatch.setattr(module, "current_head", read_late)
-    monkeypatch.setattr(module, "RunControl", lambda **_: pytest.fail("the run has begun"))
+    monkeypatch.setattr(run_control, "RunControl", lambda **_: pytest.fail("the run has begun"))
     pipeline = Pipeline("flights", root=tmp_path / "root")
     pipeline.source("s", str(tmp_path / "files"), format="csv", schema="x long")
     pipeline.view("v", "SELECT x FROM s")
