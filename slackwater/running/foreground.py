@@ -96,13 +96,14 @@ def _patience() -> Iterator[None]:
         return
 
     def wait() -> None:
-        if told.recv(1):
-            SystemClock().sleep(_PATIENCE_S)
-            _end_at_once(_ENDED_IN_THE_START)
+        while number := told.recv(1):
+            if number[0] in _SIGNALS:  # the program may handle others itself
+                SystemClock().sleep(_PATIENCE_S)
+                _end_at_once(_ENDED_IN_THE_START)
 
     told, telling = socket.socketpair()
     telling.setblocking(False)
-    before = signal.set_wakeup_fd(telling.fileno())
+    before = signal.set_wakeup_fd(telling.fileno(), warn_on_full_buffer=False)
     threading.Thread(target=wait, name="patience", daemon=True).start()
     try:
         yield

@@ -15,7 +15,7 @@ from tests.repository import REPOSITORY
 
 # What a run does between its start and its stop does not matter to who waits for it.
 _PROGRAM = """
-import sys, threading
+import signal, sys, threading
 from actors.telemetry.logging import configure_default
 from slackwater.running.foreground import run_in_foreground
 
@@ -23,8 +23,12 @@ configure_default()
 
 class Endless:
     def __init__(self):
+        signal.signal(signal.SIGUSR1, lambda *_: print("heard", flush=True))
         try:
             print("starting", flush=True)
+            if sys.argv[1] == "slow":
+                sys.stdin.readline()
+                return
             if sys.argv[1] in ("start", "stuck"): threading.Event().wait()
         finally:
             print("root given back", flush=True)
@@ -49,6 +53,7 @@ def started(*arguments: str, line: str = "waiting") -> subprocess.Popen[str]:
     process = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, *arguments],
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -77,6 +82,21 @@ def test_a_signal_during_the_start_ends_the_process_at_once_and_says_so(where: s
     assert err.splitlines()[-1] == "error: interrupted during the start; no epoch was committed"
     assert "last epoch" not in out and "Traceback" not in err
     assert ("root given back" in out) == (where != "begun")
+
+
+def test_a_signal_that_the_program_handles_itself_does_not_end_the_start() -> None:
+    process = started("slow", line="starting")
+    process.send_signal(signal.SIGUSR1)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=4)
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    while process.stdout.readline() != "waiting\n":
+        assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0, err
 
 
 def test_a_second_signal_ends_the_process_at_once() -> None:
