@@ -27,8 +27,8 @@ class ForgottenFiles(Message):
 
 
 @dataclass(frozen=True)
-class RereadFiles(Message):
-    """The files of a `Reread` for one fetch actor; they follow the barrier."""
+class _FileVersions(Message):
+    """Versions to read, which travel as columns."""
 
     files: tuple[FileVersion, ...]
 
@@ -37,18 +37,19 @@ class RereadFiles(Message):
 
 
 @dataclass(frozen=True)
-class NewFiles(Message):
+class RereadFiles(_FileVersions):
+    """The files of a `Reread` for one fetch actor; they follow the barrier."""
+
+
+@dataclass(frozen=True)
+class NewFiles(_FileVersions):
     """Versions to read, in the order of the listing.
 
     Args:
         sample: number of files of their source that were sent ahead so far to show its schema; 0 if it has one.
     """
 
-    files: tuple[FileVersion, ...]
     sample: int = 0
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "files": FileBatch(self.files)}
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Run:
             edges=self._control.meter.edges(state),
             seconds=self._control.seconds,
             startup=self._control.startup.all(),
-            publications=() if self._control.publications is None else self._control.publications.statuses,
+            publications=self._control.published,
         )
 
     def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:
@@ -345,7 +345,7 @@ class Run:
         notes += [
             f"view {each.view}: {each.table} lacks {counted(each.behind_epochs, 'epoch')}"
             f"{'' if each.error is None else f' ({each.error})'}; the next run goes on"
-            for each in (() if self._control.publications is None else self._control.publications.statuses)
+            for each in self._control.published
             if each.behind_epochs
         ]
         notes += [

@@ -31,7 +31,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
+from slackwater.status.run_status import BackfillStatus, PublicationStatus, RowsInMemory, ViewStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.application.java import prepare_java
@@ -150,6 +150,11 @@ class RunControl:
         """The backfills, now or at the end of the last attempt."""
         with self.news:
             return self._backfills if self._attempt is None else self._attempt.backfills
+
+    @property
+    def published(self) -> tuple[PublicationStatus, ...]:
+        """The state of each publication; none without a declared one."""
+        return () if self.publications is None else self.publications.statuses
 
     @property
     def in_memory(self) -> Mapping[str, RowsInMemory]:

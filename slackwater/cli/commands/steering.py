@@ -38,8 +38,9 @@ steering = typer.Typer()
 
 def named(file: str | None) -> str | None:
     """The whole URL of a file of the present directory, since the run may work elsewhere; any other name as it is."""
-    is_here = file is not None and "://" not in file and Path(file).is_file()
-    return Location(os.path.abspath(file)).url if file is not None and is_here else file
+    if file is None or "://" in file or not Path(file).is_file():
+        return file
+    return Location(os.path.abspath(file)).url
 
 
 Files = Annotated[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -75,22 +76,11 @@ def publication_notes(publications: Sequence[PublicationStatus], most: int) -> l
 
 
 def _row(publication: PublicationStatus, epochs: Sequence[Mapping[str, Any]], now: datetime) -> Mapping[str, Any]:
-    behind_s, behind_epochs = publication.behind_s, publication.behind_epochs
     if publication.epoch is not None:
         later = [each["committed_at"] for each in epochs if each["epoch"] > publication.epoch]
-        behind_epochs = len(later)
         behind_s = max(0.0, (now - later[0]).total_seconds()) if later else 0.0
-    return {
-        "view": publication.view,
-        "table": publication.table,
-        "epoch": publication.epoch,
-        "behind_epochs": behind_epochs,
-        "behind_s": round(behind_s, 1),
-        "commits": publication.commits,
-        "rows": publication.rows,
-        "failures": publication.failures,
-        "error": publication.error,
-    }
+        publication = replace(publication, behind_epochs=len(later), behind_s=behind_s)
+    return asdict(replace(publication, behind_s=round(publication.behind_s, 1)))
 
 
 def _said(view: str, table: str, error: str | None, epochs: int, seconds: float) -> str:

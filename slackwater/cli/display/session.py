@@ -47,8 +47,10 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
     clock = SystemClock()
     events = EventLines(output, clock)
     root = shell_root(pipeline.root)
-    picture = LiveDisplay(RunDisplay(pipeline.name, root), SafeConsole(stderr=True), clock)
-    display = picture if has_display(output) else RunLog(clock, root)
+    is_live = has_display(output)
+    display: LiveDisplay | RunLog = RunLog(clock, root)
+    if is_live:
+        display = LiveDisplay(RunDisplay(pipeline.name, root), SafeConsole(stderr=True), clock)
     started: list[Run] = []
 
     def start() -> Run:
@@ -61,7 +63,7 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
         events.show(status)
 
     with display:
-        if has_display(output):
+        if is_live:
             display.show(RunStatus(message="checking the buckets and the root, and starting Ray"))
         try:
             return run_in_foreground(start, until, show)
