@@ -16,12 +16,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import slackwater
 from state.errors import SlackwaterError, UsageError
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
 
-_UNKNOWN_ARGUMENT = re.compile(r"Pipeline\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")
+_UNKNOWN_ARGUMENT = re.compile(r"(\w+)\.(\w+)\(\) got an unexpected keyword argument '(\w+)'")
 
 
 def load_pipeline(target: str) -> Pipeline:
@@ -104,15 +105,13 @@ def _said(error: Exception) -> str:
 
 
 def _suggestion(error: Exception) -> str:
-    """The arguments that a misspelt one of `Pipeline` may mean."""
-    from slackwater.pipeline import Pipeline
-
+    """The arguments that a misspelt one of a public class may mean."""
     found = _UNKNOWN_ARGUMENT.search(str(error)) if isinstance(error, TypeError) else None
-    method = None if found is None else getattr(Pipeline, found.group(1), None)
-    if found is None or method is None:
+    if found is None or found[1] not in slackwater.__all__ or not hasattr(getattr(slackwater, found[1]), found[2]):
         return ""
+    method = getattr(getattr(slackwater, found[1]), found[2])
     known = [name for name in inspect.signature(method).parameters if name != "self"]
-    close = difflib.get_close_matches(found.group(2), known, 1)
+    close = difflib.get_close_matches(found[3], known, 1)
     return f"; did you mean {close[0]!r}?" if close else f"; the arguments are: {', '.join(known)}"
 
 

@@ -53,6 +53,7 @@ _DAMAGED = (
 )
 _SHORT = re.compile(r"range \S+ returned \d+ bytes, expected \d+ bytes")
 _QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
+_CAUSE = re.compile("\x1b\\[31m↳\x1b\\[0m")  # as delta-rs prints them
 _SOURCE = re.compile(r",? ?/\S+\.rs:\d+:\d+")  # a line of code in Lance
 _MAX_CHARACTERS = 300
 
@@ -88,9 +89,11 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
 
 
 def _reason(text: str, location: Location) -> str:
-    """The first line of an error, without secrets and lines of code."""
+    """The first line of an error, and the last of its causes; without secrets and lines of code."""
     for name, value in location.storage_options.items():
         if value and is_secret(name):
             text = text.replace(value, "***")
     text = _SOURCE.sub("", _QUERY.sub("?...", text))
-    return text.partition("\n")[0][:_MAX_CHARACTERS]
+    first, *causes = _CAUSE.split(text)
+    lines = [first, *causes[-1:]]
+    return ": ".join(each.strip().partition("\n")[0] for each in lines)[:_MAX_CHARACTERS]

@@ -67,6 +67,10 @@ def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
     ("lines", "said"),
     [
         (
+            "sw.ParquetFiles('a', intervall_s=3)",
+            "unexpected keyword argument 'intervall_s'; did you mean 'interval_s'?",
+        ),
+        (
             "p.source('a', 'b', format='csv', patern='*')",
             "unexpected keyword argument 'patern'; did you mean 'pattern'?",
         ),

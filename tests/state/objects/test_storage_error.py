@@ -13,6 +13,15 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 
 
+def test_the_last_cause_of_an_error_is_told_and_not_how_it_was_tried() -> None:
+    arrow = "\n  \x1b[31m↳\x1b[0m "
+    text = arrow.join(
+        ["Kernel error -> Generic S3 error", "Error performing GET, max_retries", "10", "refused (os error 111)"]
+    )
+    said = str(storage_error(OSError(f"{text}\n"), Location("s3://lake/t")))
+    assert "now (Kernel error -> Generic S3 error: refused (os error 111)): try again later" in said
+
+
 def test_an_error_names_no_line_of_lances_code() -> None:
     error = OSError(
         "LanceError(IO): Generic S3 error: Failed to resolve region for bucket 'b', "
