@@ -350,10 +350,13 @@ class Ownership:
         return found.owner is not None and (found.owner.released or self._host.has_ended(found.owner.process))
 
     def _has_just_renewed(self, found: _Found) -> bool:
-        """True if the run in the file lives on this machine, whose clock it shares, and has renewed it in time."""
+        """True if the run in the file lives on this machine, whose clock it shares, and has renewed it in time.
+
+        A clock that has not moved since proves nothing.
+        """
         if found.owner is None or not self._host.lives(found.owner.process):
             return False
-        return timedelta(0) <= self._clock.now() - found.owner.renewed_at <= timedelta(seconds=2 * self._interval_s)
+        return timedelta(0) < self._clock.now() - found.owner.renewed_at <= timedelta(seconds=2 * self._interval_s)
 
     def _refusal(self, owner: Owner | None) -> OwnedError:
         if owner is None:

@@ -127,7 +127,7 @@ def test_a_living_owner_whose_clock_stands_is_refused(root: Location) -> None:
     living.release()
 
 
-@pytest.mark.parametrize(("age_s", "waits"), [(0, False), (9, False), (11, True), (-1, True)])
+@pytest.mark.parametrize(("age_s", "waits"), [(1, False), (9, False), (11, True), (0, True), (-1, True)])
 def test_an_owner_that_lives_on_this_machine_and_has_just_renewed_is_refused_at_once(
     root: Location, age_s: int, waits: bool
 ) -> None:
