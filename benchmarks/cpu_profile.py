@@ -80,7 +80,10 @@ def _python_processes() -> Iterator[psutil.Process]:
     own = psutil.Process()
     yield own
     for process in own.children(recursive=True):
-        command = process.cmdline()
+        try:
+            command = process.cmdline()
+        except psutil.Error:  # it has ended meanwhile
+            continue
         if command and command[0].startswith("ray::") and command[0].removeprefix("ray::").startswith(_ACTORS):
             yield process
 
