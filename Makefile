@@ -27,7 +27,7 @@ $(READY): requirements.lock pyproject.toml
 setup: $(READY)  ## make .venv with everything in it (Java too)
 
 .PHONY: demo
-demo: setup  ## run the demo: flights into an embedded S3 server, a crash, comparison with DuckDB (about 2 minutes)
+demo: setup  ## run the demo: flights into an embedded S3 server, a crash, comparison with DuckDB, Delta, Iceberg (about 2 minutes)
 	$(BIN)/slackwater demo
 
 .PHONY: job

@@ -1,6 +1,7 @@
 """Pipeline of the demo: one source for each format, views over all of them, joined with two tables, and over a view.
 
     SLACKWATER_DEMO_RAW=s3://raw-flights SLACKWATER_DEMO_ROOT=s3://lake/flights \
+        SLACKWATER_DEMO_PUBLISHED=s3://lake/published SLACKWATER_DEMO_CATALOG=/tmp/catalog.db \
         slackwater run slackwater.demo.flights_pipeline:flights
 """
 
@@ -11,6 +12,7 @@ from typing import Any
 
 import slackwater as sw
 from slackwater.demo.flights import FORMATS, PLANES, SCHEMA, airlines
+from slackwater.demo.other_readers import PUBLISHED, PublishedPlace
 from state.errors import UsageError
 
 ALL = "(" + " UNION ALL ".join(f"SELECT * FROM flights_{name}" for name in FORMATS) + ")"
@@ -56,6 +58,7 @@ def flights() -> sw.Pipeline:
     """The pipeline, with its locations from the environment."""
     try:
         raw, root = os.environ["SLACKWATER_DEMO_RAW"], os.environ["SLACKWATER_DEMO_ROOT"]
+        place = PublishedPlace(os.environ["SLACKWATER_DEMO_PUBLISHED"], os.environ["SLACKWATER_DEMO_CATALOG"])
     except KeyError as missing:
         raise UsageError(
             f"set the environment variable {missing.args[0]}, or run the whole demo: slackwater demo"
@@ -78,7 +81,8 @@ def flights() -> sw.Pipeline:
         )
     pipeline.table("airlines", airlines())
     pipeline.table("planes", f"{raw}/planes", format="csv", schema=PLANES, discovery=sw.Listing(interval_s=0.5))
+    tables = (sw.Delta(place.delta), sw.Iceberg(place.iceberg, place.catalog_properties, interval_s=5))
     for name, query in QUERIES.items():
-        pipeline.view(name, query)
+        pipeline.view(name, query, publish=tables if name == PUBLISHED else ())
     pipeline.view(very_late)
     return pipeline

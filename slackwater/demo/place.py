@@ -20,11 +20,13 @@ class Place(Protocol):
         name: the place in words.
         raw: the URL or directory of the raw files.
         root: the URL or directory of the root.
+        published: the URL or directory of the published tables.
     """
 
     name: str
     raw: str
     root: str
+    published: str
 
     @property
     def storage_options(self) -> Mapping[str, str]:
@@ -54,7 +56,7 @@ class S3Place:
 
     def __init__(self, server: S3Server) -> None:
         self.name = "an embedded S3 server (SeaweedFS)"
-        self.raw, self.root = f"s3://{_RAW}", f"s3://{_LAKE}/flights"
+        self.raw, self.root, self.published = f"s3://{_RAW}", f"s3://{_LAKE}/flights", f"s3://{_LAKE}/published"
         self._server, self._client = server, server.client()
         self._bodies: dict[str, list[bytes]] = {}
 
@@ -86,7 +88,8 @@ class DirectoryPlace:
         self.name = f"the directory {directory}"
         self._raw = directory / "raw"
         self._raw.mkdir(parents=True)
-        self.raw, self.root = str(self._raw), str(directory / "lake" / "flights")
+        lake = directory / "lake"
+        self.raw, self.root, self.published = str(self._raw), str(lake / "flights"), str(lake / "published")
 
     @property
     def storage_options(self) -> Mapping[str, str]:

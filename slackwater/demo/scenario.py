@@ -18,8 +18,10 @@ import pyarrow.compute as pc
 from rich.text import Text
 
 from slackwater.demo.flights import FORMATS, DayFile, day_files, planes, with_one_airbus, without_cancelled
+from slackwater.demo.other_readers import PUBLISHED, Answer, PublishedPlace, answer_of_sql, published_answers
 from slackwater.demo.place import Place, open_place
 from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_store
 from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes
@@ -33,6 +35,7 @@ _EPOCHS_BEFORE_CRASH = 4
 _POLL_S = 0.5
 _LIMIT_S = 300.0
 _SHOWN_ROWS = 6
+_READERS = 3
 _TARGET = "slackwater.demo.flights_pipeline:flights"
 
 
@@ -63,6 +66,7 @@ class _Demo:
     def __init__(self, place: Place, work: Path, clock: Clock) -> None:
         self._place, self._clock, self._log = place, clock, work / "run.log"
         self._events = work / "events.jsonl"
+        self._published = PublishedPlace(place.published, str(work / "catalog.db"))
         self._output = Output()
         self._console = self._output.console
         self._started = clock.monotonic()
@@ -92,6 +96,7 @@ class _Demo:
         # DuckDB reads the files, so for a moment the replaced one is again what the views have.
         self._place.put_back(first.key)
         equal = self._compare("at the crash", crash)
+        equal = self._compare_others("at the crash", self._published_answers()) and equal
         self._put([corrected])
         self._say("starting again")
         with self._run(("--until", "caught_up", "--json")) as child:
@@ -103,6 +108,8 @@ class _Demo:
         assert end is not None
         self._show(end, report)
         equal = self._compare("at the end", end) and equal
+        others = [*self._published_answers(), answer_of_sql(self._store(), self._place.root, self._place.environment)]
+        equal = self._compare_others("at the end", others) and len(others) == _READERS and equal
         complete = self._done(end) == len(files)
         self._conclude(equal, complete, crashed_in_the_middle=at_crash < len(files))
         return equal and complete
@@ -119,6 +126,8 @@ class _Demo:
             **self._place.environment,
             "SLACKWATER_DEMO_RAW": self._place.raw,
             "SLACKWATER_DEMO_ROOT": self._place.root,
+            "SLACKWATER_DEMO_PUBLISHED": self._published.url,
+            "SLACKWATER_DEMO_CATALOG": self._published.catalog,
         }
         command = [sys.executable, "-m", "slackwater", "run", _TARGET, *arguments]
         with self._log.open("ab") as log, self._events.open("ab") as events:
@@ -149,14 +158,14 @@ class _Demo:
 
     def _snapshot(self) -> Snapshot | None:
         try:
-            return open_store(self._place.root, storage_options=self._place.storage_options or None).snapshot()
+            return self._store().snapshot()
         except (StoreNotFoundError, EpochNotFoundError):
             return None
 
     def _epochs(self) -> int:
         """The number of committed epochs with rows."""
         try:
-            epochs = open_store(self._place.root, storage_options=self._place.storage_options or None).epochs()
+            epochs = self._store().epochs()
         except StoreNotFoundError:
             return 0
         return int(pc.sum(pc.greater(epochs["rows"], 0)).as_py() or 0)
@@ -183,7 +192,7 @@ class _Demo:
     def _compare(self, moment: str, snapshot: Snapshot) -> bool:
         from slackwater.demo.flights_pipeline import DUCKDB_QUERIES
 
-        store = open_store(self._place.root, storage_options=self._place.storage_options or None)
+        store = self._store()
         found = store.verify(snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES, follow_sources=True)
         rows = sum(_totals(name, snapshot.files(f"flights_{name}"))["rows"] for name in FORMATS)
         self._output.rows(
@@ -196,6 +205,29 @@ class _Demo:
         )
         return found.all_equal
 
+    def _published_answers(self) -> list[Answer]:
+        return list(published_answers(self._store(), self._published, self._place.storage_options))
+
+    def _compare_others(self, moment: str, answers: Sequence[Answer]) -> bool:
+        """Compares what other programs read with the view at the epoch that each of them names."""
+        self._output.rows(
+            [
+                {
+                    "reader": each.reader,
+                    "epoch": each.epoch,
+                    "rows": len(each.found),
+                    "": "equal" if each.is_equal else "NOT EQUAL",
+                }
+                for each in answers
+            ],
+            ("reader", "epoch", "rows", ""),
+            title=f"{moment}: {PUBLISHED}, as others read it",
+        )
+        return all(each.is_equal for each in answers)
+
+    def _store(self) -> Store:
+        return open_store(self._place.root, storage_options=self._place.storage_options or None)
+
     def _conclude(self, equal: bool, complete: bool, crashed_in_the_middle: bool) -> None:
         seconds = self._clock.monotonic() - self._started
         if not equal:
@@ -205,7 +237,8 @@ class _Demo:
         elif not crashed_in_the_middle:
             self._say(", but the run had read all files before the crash", ("all views equal", "yellow"))
         else:
-            self._say(f": no row lost, none twice; {seconds:.0f} s in total", ("all views equal", "green"))
+            said = f": no row lost, none twice, and Delta, Iceberg and SQL agree; {seconds:.0f} s in total"
+            self._say(said, ("all views equal", "green"))
 
     def _say(self, text: str, head: tuple[str, str] = ("", "")) -> None:
         """Prints a line with its time; a head is a text and its style."""
