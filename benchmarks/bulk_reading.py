@@ -4,7 +4,8 @@
 
 From one S3 server, in turns: a plain loop of one thread (GET, `read_table`); our readers in one thread, to the bytes
 that Spark is handed; pyarrow's dataset with all its threads; and a warm run, paused meanwhile, from `resume` to the
-commit of a view that sums all eight columns, so that all are read, handed over and looked at by Spark.
+commit of a view that sums all eight columns, so that all are read, handed over and looked at by Spark.  Then Spark
+alone, in the same session: the same query over the same rows, which are Arrow in Ray's object store already.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import obstore
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import ray
 from pyarrow.fs import S3FileSystem
+from pyspark.sql import SparkSession
+from raydp.spark.dataset import ray_dataset_to_spark_dataframe
 
 import slackwater as sw
 from actors.formats.options import Parquet
@@ -89,11 +93,32 @@ def dataset_scan(location: Location) -> int:
     return sum(batch.num_rows for batch in ds.dataset(path, filesystem=filesystem, format="parquet").to_batches())
 
 
+def in_object_store(files: Iterable[bytes]) -> list[ray.ObjectRef[bytes]]:
+    """The rows of files as Arrow streams, one for each row group, as RayDP takes them."""
+    references = []
+    for content in files:
+        file = pq.ParquetFile(pa.BufferReader(content))
+        for group in range(file.num_row_groups):
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, SCHEMA) as writer:
+                writer.write_table(file.read_row_group(group, use_threads=False).cast(SCHEMA))
+            references.append(ray.put(sink.getvalue().to_pybytes()))
+    return references
+
+
+def spark_alone(references: list[ray.ObjectRef[bytes]]) -> int:
+    """The query by Spark, with the hand-over of RayDP."""
+    spark = SparkSession.builder.getOrCreate()  # that of the run
+    ray_dataset_to_spark_dataframe(spark, SCHEMA, references).createOrReplaceTempView("events")
+    return int(spark.sql(QUERY).collect()[0]["n"])
+
+
 NAMES = {
     "plain_loop": "plain loop: GET and `read_table`, one thread",
     "our_readers": "our readers, one thread, to the bytes that Spark is handed",
     "dataset_scan": "pyarrow's dataset, all threads",
     "into_a_view": "a run: read, handed over, eight columns summed by Spark, committed",
+    "spark_alone": "of that Spark alone, over the same rows in Ray's object store",
 }
 
 
@@ -114,6 +139,11 @@ def measure(options: argparse.Namespace) -> Result:
                 seconds.setdefault("into_a_view", []).append(seconds_to_commit(run, files))
                 run.pause()
                 assert run.report().rows - before == expected
+                references = in_object_store(large_files(options.files, options.rows, seed=turn + 1))
+                started = time.perf_counter()
+                assert spark_alone(references) == expected
+                seconds.setdefault("spark_alone", []).append(time.perf_counter() - started)
+                del references
     rows = []
     for name, each in seconds.items():
         ratio = statistics.median(plain / other for plain, other in zip(seconds["plain_loop"], each, strict=True))
@@ -121,7 +151,7 @@ def measure(options: argparse.Namespace) -> Result:
         rows.append(Row(NAMES[name], (Number(statistics.median(each), "s"),), ratio, target))
     size = f"{options.files} files, {expected:,} rows, {64 * expected / 1e6:.0f} MB as Arrow"
     table = Table(("seconds",), tuple(rows), "of the plain loop's speed", f"{size}; medians of {TURNS} turns")
-    short = ("plain loop", "our readers", "pyarrow's dataset", "a run, to the commit")
+    short = ("plain loop", "our readers", "pyarrow's dataset", "a run, to the commit", "of that Spark alone")
     bars = {name: statistics.median(each) for name, each in zip(short, seconds.values(), strict=True)}
     return Result((table,), bars=(BarPlot("bulk_reading", f"Bulk reading: {size}", "s", bars),))
 
