@@ -92,6 +92,9 @@ _LEVELS = {
     "paused removals": _Measure(
         "source", "", _of_ledger(lambda led: {n: s.paused_removals for n, s in led.sources.items()})
     ),
+    "violations": _Measure(
+        "view", "", _of_ledger(lambda led: {n: sum(v.violations.values()) for n, v in led.views.items()})
+    ),
     "late rows": _Measure("view", "", _of_ledger(lambda led: {n: v.late_rows for n, v in led.views.items()})),
 }
 _SILENCES = {
@@ -101,6 +104,9 @@ _SILENCES = {
 _FAILURES = {
     "view failed": _Measure(
         "view", "", _of_ledger(lambda led: {n: float(v.error is not None) for n, v in led.views.items()})
+    ),
+    "held": _Measure(
+        "view", "", _of_ledger(lambda led: {n: float(v.held_since is not None) for n, v in led.views.items()})
     ),
     "run failed": _Measure("pipeline", "", _run_failed),
 }

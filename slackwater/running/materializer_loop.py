@@ -425,7 +425,11 @@ class MaterializerLoop:
             each.name: ViewStatus(each.view_class, each.rows, each.behind_s, each.open_groups, each.late_rows)
             for each in shown
         }
-        self.views = declared | failed | maintained
+        expected = {} if self._expectations is None else self._expectations.views
+        self.views = {
+            name: _with_expectations(view, expected.get(name))
+            for name, view in (declared | failed | maintained).items()
+        }
         kept = {} if self._materializer is None else self._materializer.in_memory
         self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
 
@@ -536,6 +540,14 @@ class MaterializerLoop:
 def _this(view: CatalogView) -> str:
     """A view as it is: when it is built anew, it has another epoch of creation."""
     return f"{view.name}@{view.created_epoch}"
+
+
+def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> ViewStatus:
+    """The status with the rows that violate expectations."""
+    if expected is None:
+        return view
+    violations = {name: each.rows for name, each in expected.expectations.items()}
+    return replace(view, violations=violations, held_since=expected.held_since)
 
 
 def _failed(view: CatalogView) -> ViewStatus:

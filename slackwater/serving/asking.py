@@ -14,6 +14,7 @@ from slackwater.serving.served_epoch import ServedEpoch
 from slackwater.serving.served_root import LATEST, ServedRoot
 from slackwater.serving.sql_text import bound
 from state.errors import ViewNotFoundError
+from state.tables.expectations import PUBLISHED
 
 _LONGEST_LOOK_UP = 2_000
 
