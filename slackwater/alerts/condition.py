@@ -92,10 +92,10 @@ _LEVELS = {
     "paused removals": _Measure(
         "source", "", _of_ledger(lambda led: {n: s.paused_removals for n, s in led.sources.items()})
     ),
+    "late rows": _Measure("view", "", _of_ledger(lambda led: {n: v.late_rows for n, v in led.views.items()})),
     "violations": _Measure(
         "view", "", _of_ledger(lambda led: {n: sum(v.violations.values()) for n, v in led.views.items()})
     ),
-    "late rows": _Measure("view", "", _of_ledger(lambda led: {n: v.late_rows for n, v in led.views.items()})),
 }
 _SILENCES = {
     "no file": _Measure("source", "seconds", lambda facts: {n: facts.since(at) for n, at in facts.arrivals.items()}),

@@ -1,4 +1,4 @@
-"""A bad file is held back in whole runs: views follow, and publications, SQL clients and the tag stay where they were."""
+"""A bad file is held back in whole runs: views follow it, and publications, SQL clients and the tag do not."""
 
 from __future__ import annotations
 

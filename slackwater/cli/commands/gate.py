@@ -5,7 +5,6 @@ from __future__ import annotations
 import typer
 
 from slackwater.cli.commands.steering import ask_owner
-from slackwater.cli.display.expectation_list import print_held
 from slackwater.cli.options import Debug, Json, Root, StorageOptions, Timeout, Wide, opened_store
 from slackwater.commands.operations import ReleaseCommand
 from slackwater.terminal.edge import reports_errors
@@ -23,6 +22,8 @@ def held(
 
     Publications, `serve` and the tag `published` stay at the last epoch that fulfilled them.
     """
+    from slackwater.cli.display.expectation_list import print_held
+
     print_held(opened_store(root, option), Output(json, wide))
 
 

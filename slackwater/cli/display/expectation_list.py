@@ -10,7 +10,6 @@ from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
 from state.epoch import epoch_time
 from state.location import Location
-from state.tables.stored_rows import is_view
 
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
@@ -49,7 +48,7 @@ def held_lines(rows: Sequence[Mapping[str, Any]], published: int, root: str) -> 
         published: the last epoch that the gate let pass; 0 for none.
         root: the root, as an argument of a command.
     """
-    held = dict.fromkeys(row["view"] for row in rows if row["is_held"] and is_view(row["view"]))
+    held = dict.fromkeys(row["view"] for row in rows if row["is_held"])
     if not held:
         return []
     views = f"{'view' if len(held) == 1 else 'views'} {', '.join(held)}"
