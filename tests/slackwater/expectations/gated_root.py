@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from slackwater.reading.store import Store
 from state.location import Location
-from state.tables.catalog import Catalog, put_expectations, put_view
+from state.tables.catalog import Catalog, put_expectations, put_source, put_view
 from state.tables.expectations import Expectation, ViewExpectations, gate_of, published_after
-from state.tables.records import CatalogView
+from state.tables.records import CatalogSource, CatalogView
 from tests.slackwater.reading.written_root import RootWriter
 
 POSITIVE = "n is positive"
@@ -25,7 +25,8 @@ class GatedRoot:
 
     def __init__(self, root: Location) -> None:
         self.writer = RootWriter(root, Location("/raw"))
-        put_view(self.writer.delta, CatalogView("v", "append", "SELECT", "plan", ("s",), (), self.writer.epoch))
+        put_view(self.writer.delta, CatalogView("v", "append", "SELECT", "plan", ("flights",), (), self.writer.epoch))
+        put_source(self.writer.delta, CatalogSource("flights", '{"url": "/raw"}', None))
         self.expected = ViewExpectations("v", "hold", {POSITIVE: Expectation("n > 0")})
         self._numbers: list[int] = []
 

@@ -118,11 +118,12 @@ def test_the_tag_of_the_gate_is_not_the_users(root: GatedRoot) -> None:
 
 
 def test_the_files_are_those_that_the_rows_name_or_those_of_the_epochs(root: GatedRoot) -> None:
-    root.writer.source("s")
     root.epoch(1)
     for path in ("bad.csv", "worse.csv"):
-        root.writer.delta.put("seen", path_fingerprint("s", path), 1, source="s", path=path, version=b"12345678")
-    files = {path_fingerprint("s", "bad.csv").hex(): 1, path_fingerprint("s", "worse.csv").hex(): 3}
+        root.writer.delta.put(
+            "seen", path_fingerprint("flights", path), 1, source="flights", path=path, version=b"12345678"
+        )
+    files = {path_fingerprint("flights", "bad.csv").hex(): 1, path_fingerprint("flights", "worse.csv").hex(): 3}
     closed = root.epoch(-1, -2, files=files)
     (held,) = root.store.held()
     assert (held["view"], held["since"], held["expectations"]) == ("v", closed, {POSITIVE: 2})

@@ -19,6 +19,7 @@ from tests.slackwater.observability.exported import Exported
 from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
 from tests.slackwater.reading.written_root import START
 
+LABELS = {"phase", "source", "view", "status", "edge", "table", "expectation"}
 UNITS = {"counter": "_total", "histogram": "_seconds"}
 
 
