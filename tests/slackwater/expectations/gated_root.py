@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from state.tables.records import CatalogSource, CatalogView
 from tests.slackwater.reading.written_root import RootWriter
 
 POSITIVE = "n is positive"
+_SOURCE = json.dumps({"url": "/raw", "format": {"name": "csv"}, "pattern": "**"})
 
 
 class GatedRoot:
@@ -26,7 +28,7 @@ class GatedRoot:
     def __init__(self, root: Location) -> None:
         self.writer = RootWriter(root, Location("/raw"))
         put_view(self.writer.delta, CatalogView("v", "append", "SELECT", "plan", ("flights",), (), self.writer.epoch))
-        put_source(self.writer.delta, CatalogSource("flights", '{"url": "/raw"}', None))
+        put_source(self.writer.delta, CatalogSource("flights", _SOURCE, None))
         self.expected = ViewExpectations("v", "hold", {POSITIVE: Expectation("n > 0")})
         self._numbers: list[int] = []
 

@@ -38,9 +38,7 @@ def test_names_follow_the_conventions_of_prometheus(metric: Metric) -> None:
     assert definition.name.endswith(UNITS.get(definition.kind, "")) and definition.description.endswith(".")
     assert definition.name.endswith("_total") == (definition.kind == "counter")
     assert not re.search(r"_(ms|milliseconds|minutes|kb|mb|kib|mib|percent)(_|$)", definition.name), "base units only"
-    assert {*definition.labels} <= {*["phase", "source", "view", "status", "edge", "table", "expectation"]}, (
-        "of what is declared"
-    )
+    assert {*definition.labels} <= LABELS, "of what is declared"
     assert (definition.kind == "histogram") == bool(definition.boundaries)
     assert list(definition.boundaries) == sorted({*definition.boundaries})
 
