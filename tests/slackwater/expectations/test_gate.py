@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -147,3 +148,25 @@ def test_status_tells_what_violates_and_what_is_held_back(root: GatedRoot) -> No
     (line,) = held_lines(root.store.expectations().to_pylist(), good, "ROOT")
     assert line.startswith(f"view v held back: published is epoch {good}, committed at ")
     assert line.endswith("`slackwater held ROOT` shows the files")
+
+
+def test_the_commands_tell_the_files_and_release_the_rows(root: GatedRoot) -> None:
+    url = root.writer.root.url
+    good = root.epoch(1)
+    assert slackwater("held", url).out == "no view is held back\n"
+    root.writer.finish("bad.csv")
+    closed = root.epoch(-1, -2)
+    told = slackwater("held", url)
+    assert told.code == 0
+    assert f"published is epoch {good}, committed at 2026-01-31" in told.out
+    assert f"view v is held back since epoch {closed}" in told.out
+    assert f"{POSITIVE}\t2" in told.out and "/raw/bad.csv" in told.out
+    document = json.loads(slackwater("held", url, "--json").out)
+    assert (document["published"], document["epoch"]) == (str(good), str(closed))
+    assert [(each["view"], each["expectations"]) for each in document["views"]] == [("v", {POSITIVE: 2})]
+    status = slackwater("status", url)
+    assert "expectations: rows that violate" in status.out and "view v held back" in status.out
+    done = slackwater("release", url)
+    assert (done.code, done.out) == (0, "the rows that violate expectations now are accepted\n")
+    assert slackwater("held", url).out == "no view is held back\n"
+    assert slackwater("release", url).code == 1
