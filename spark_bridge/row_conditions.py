@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 from py4j.protocol import Py4JError
@@ -17,9 +17,11 @@ from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, simple_name
 from spark_bridge.catalyst.compiled_rows import compiled_rows
 from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.session.spark_errors import is_of_query, one_line
+from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.lance_layout import for_lance, with_schema
 
+_ANALYSED, _COMPUTED = "while its expectations were analysed", "over rows that expectations are about"
 _OF_TIME = "CURRENT_LIKE"
 _OF_QUERIES = "PLAN_EXPRESSION"
 
@@ -31,23 +33,24 @@ class RowConditions:
 
     Args:
         spark: the session.
+        jobs: of the session.
         view: the name of the view, for messages.
         schema: the columns of its rows.
         conditions: name → condition.
 
     Raises:
         ViewError: a condition is no SQL, names another column, or is not a condition over one row.
+        SparkLostError: the Spark application is gone.
     """
 
-    def __init__(self, spark: SparkSession, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> None:
-        self._spark, self._catalyst = spark, Catalyst(spark)
+    def __init__(
+        self, spark: SparkSession, jobs: SparkJobs, view: str, schema: pa.Schema, conditions: Mapping[str, str]
+    ) -> None:
+        self._spark, self._jobs, self._view = spark, jobs, view
         self._schema = pa.schema([field.with_nullable(True) for field in schema])
         self._conditions = dict(conditions)
-        if not self._conditions:
-            return
-        self._empty = frame_of_table(spark, self._schema.empty_table())
-        for name, condition in self._conditions.items():
-            self._check(f"view {view!r}: expectation {name!r}", condition)
+        if self._conditions:
+            jobs.run("view", _ANALYSED, {view: self._check_all})
 
     def unfulfilled(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, str]]:
         """Name → True for each row that does not fulfil the condition; and name → the error of those that fail.
@@ -56,8 +59,23 @@ class RowConditions:
             rows: with the columns of the view.
 
         Raises:
-            RunFailedError: as a job of Spark.
+            SparkLostError, StorageFullError, RunFailedError: as `SparkJobs.run`.
         """
+        return self._jobs.run("view", _COMPUTED, {self._view: partial(self._unfulfilled, rows)})[self._view]
+
+    @cached_property
+    def _catalyst(self) -> Catalyst:
+        return Catalyst(self._spark)
+
+    @cached_property
+    def _empty(self) -> DataFrame:
+        return frame_of_table(self._spark, self._schema.empty_table())
+
+    def _check_all(self) -> None:
+        for name, condition in self._conditions.items():
+            self._check(f"view {self._view!r}: expectation {name!r}", condition)
+
+    def _unfulfilled(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, str]]:
         rows = with_schema(for_lance(rows.select(self._schema.names)), self._schema)
         try:
             return self._computed(list(self._conditions), rows), {}

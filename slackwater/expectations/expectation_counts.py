@@ -225,7 +225,8 @@ class _Violations:
         """The fingerprints of the files of rows that violate any; empty if the rows do not name their file."""
         if FILE_FIELD.name not in self._rows.column_names or not self.masks:
             return Counter()
-        return Counter(each.hex() for each in self._of_any()[FILE_FIELD.name].drop_null().to_pylist())
+        files = self._of_any()[FILE_FIELD.name].drop_null().value_counts()
+        return Counter({each["values"].hex(): each["counts"] for each in files.to_pylist()})
 
     def _of_any(self) -> pa.Table:
         masks: Iterable[pa.Array] = iter(self.masks.values())

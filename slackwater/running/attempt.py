@@ -58,6 +58,7 @@ class Attempt:
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
         self._thread: LoopThread | None = None
+        self._materializer: Materializer | None = None
         self.state = RunState(
             version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
             totals=plan.so_far.counts,
@@ -178,7 +179,7 @@ class Attempt:
         self._client.close()
 
     def _make_materializer(self, session: Future[Any]) -> Materializer:
-        return Materializer(
+        self._materializer = Materializer(
             session.result(),
             self._definition.root,
             self._clock,
@@ -191,9 +192,11 @@ class Attempt:
             keys=row_keys(self._definition.sources),
             event_times=event_columns(self._definition.sources),
         )
+        return self._materializer
 
     def _make_conditions(self, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> RowConditions:
-        return RowConditions(self._spark.session.result(), view, schema, conditions)
+        assert self._materializer is not None, "it has written the rows"
+        return self._materializer.conditions(view, schema, conditions)
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
         if self.state.epoch < epoch:

@@ -174,7 +174,8 @@ class ViewPlanner:
             plan = last.plan
         else:
             plan = self._analysed(definition, schemas, views, absent)
-            RowConditions(self._spark, definition.name, plan.schema, definition.expect)  # refuses what is none
+            # It refuses what is no condition.
+            RowConditions(self._spark, self._jobs, definition.name, plan.schema, definition.expect)
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})
 
     def _analysed(

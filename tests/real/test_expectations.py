@@ -11,8 +11,7 @@ import slackwater as sw
 from slackwater.publishing.declaration import Targets
 from slackwater.serving.engine import Engine
 from slackwater.serving.served_root import ServedRoot
-from spark_bridge.analysis.view_definition import OnViolation
-from state.tables.expectations import PUBLISHED
+from state.tables.expectations import PUBLISHED, OnViolation
 from tests.real.event_pipeline import FAST
 from tests.real.events import parquet, write
 from tests.slackwater.cli.command import slackwater

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.row_conditions import RowConditions
+from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 
 SCHEMA = pa.schema(
@@ -33,8 +35,12 @@ ROWS = pa.table(
 )
 
 
+def conditions_over(spark: SparkSession, conditions: Mapping[str, str]) -> RowConditions:
+    return RowConditions(spark, SparkJobs(spark), "v", SCHEMA, conditions)
+
+
 def unfulfilled(local_spark: SparkSession, **conditions: str) -> dict[str, list[bool]]:
-    found, errors = RowConditions(local_spark, "v", SCHEMA, conditions).unfulfilled(ROWS)
+    found, errors = conditions_over(local_spark, conditions).unfulfilled(ROWS)
     assert errors == {}
     return {name: each.to_pylist() for name, each in found.items()}
 
@@ -68,7 +74,7 @@ def test_conditions_that_spark_folds_are_computed_too(local_spark: SparkSession,
 
 def test_an_error_of_one_condition_does_not_hide_the_others(local_spark: SparkSession) -> None:
     conditions = {"positive": "amount > 0", "whole": "assert_true(amount > 100) IS NULL"}
-    found, errors = RowConditions(local_spark, "v", SCHEMA, conditions).unfulfilled(ROWS)
+    found, errors = conditions_over(local_spark, conditions).unfulfilled(ROWS)
     assert found["positive"].to_pylist() == [False, True, True, False]
     assert list(errors) == ["whole"] and "amount" in errors["whole"]
 
@@ -91,6 +97,6 @@ def test_an_error_of_one_condition_does_not_hide_the_others(local_spark: SparkSe
 )
 def test_what_is_no_condition_over_a_row_is_refused(local_spark: SparkSession, condition: str, reason: str) -> None:
     with pytest.raises(ViewError, match=r"view 'v': expectation 'it holds'") as refused:
-        RowConditions(local_spark, "v", SCHEMA, {"it holds": condition})
+        conditions_over(local_spark, {"it holds": condition})
     assert reason in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -59,7 +59,8 @@ def published(commits: EpochCommits, number: int, expectations: Mapping[str, Vie
     epoch = replace(collected(number, VIEW), expectations=expectations)
     (commit,) = of(Commit, commits.begin(epoch, 0.0))
     commits.end(EpochRecord(epoch.epoch, 1, AT, epoch.epoch, EpochCounts(), EpochSeconds(), {}), 0.0)
-    return commit.published
+    at: int | None = commit.published
+    return at
 
 
 def test_the_commit_of_an_epoch_moves_the_tag_of_the_gate() -> None:
