@@ -29,6 +29,7 @@ class CountedView:
 
     def __init__(self, root: Location, rows: pa.Table, *key: str, on_violation: OnViolation = "hold") -> None:
         self.root, self.key, self.epoch = root, key, 0
+        self.columns = ["name", "amount"]
         self.conditions: list[DuckDBConditions] = []
         self.declared: dict[str, ViewDefinition] = {}
         self.expect(EXPECT, on_violation)
@@ -61,7 +62,7 @@ class CountedView:
         return sum(each.rows for each in self.conditions)
 
     def _make(self, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> DuckDBConditions:
-        assert schema.names == ["name", "amount"], "hidden columns are not for conditions"
+        assert schema.names == self.columns, "hidden columns are not for conditions"
         self.conditions.append(DuckDBConditions(view, schema, conditions))
         return self.conditions[-1]
 
@@ -251,3 +252,17 @@ def test_counts_of_random_changes_are_those_of_all_rows(root: Location, seed: in
         if not keyed:
             bad = [row[FILE_FIELD.name].hex() for row in rows if row["amount"] <= 0 or row["name"] is None]
             assert found.files == {each: bad.count(each) for each in bad}
+
+
+def test_rows_with_lists_are_told_apart_too(root: Location) -> None:
+    def tagged(*rows: tuple[int, list[str]]) -> pa.Table:
+        amounts, tags = zip(*rows, strict=True)
+        return pa.table({"amount": pa.array(amounts, pa.int64()), "tags": pa.array(tags, pa.list_(pa.string()))})
+
+    view = CountedView(root, tagged((1, ["a"]), (-1, ["b"])))
+    view.expect({POSITIVE: "amount > 0"})
+    view.columns = ["amount", "tags"]
+    view.epoch_over()
+    view.table.exchange_where(["amount = -1"], tagged((-1, ["c"]), (-1, ["b"])))
+    found = view.epoch_over().expectations[POSITIVE]
+    assert (found.rows, found.came) == (2, 2), "one of them was there before"
