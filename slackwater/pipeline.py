@@ -358,7 +358,10 @@ class Pipeline:
                 window or session of event time once, when the watermark has passed its end; `expire="by_watermark"`
                 lets the rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;
                 `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did; in a view
-                without a join, rows more than 7 days before the watermark do not count, and leave.
+                without a join, rows more than 7 days before the watermark do not count, and leave;
+                `expect={"amount is positive": "amount > 0"}` counts the rows that do not fulfil these conditions of
+                Spark's SQL, and a null does not; `on_violation="hold"` also keeps publications, SQL clients and the tag
+                `published` at the last epoch without such rows, see `Store.held`.
 
         Raises:
             ViewError: the name is taken or not valid, or the parameters of the function are not plain names.

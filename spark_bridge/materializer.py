@@ -36,6 +36,7 @@ from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.hand_over.row_hand_over import RowHandOver
+from spark_bridge.row_conditions import RowConditions
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
@@ -289,6 +290,10 @@ class Materializer:
     def _users(self, name: str) -> list[str]:
         """The declared views that have the rows of a view which is maintained."""
         return [declared_name(each) for each in self._recorded.shared.names(name)]
+
+    def conditions(self, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> RowConditions:
+        """Conditions over the rows of a view; arguments and errors as `RowConditions`."""
+        return RowConditions(self._spark, self._jobs, view, schema, conditions)
 
     def backfill(self) -> bool:
         """Adds a piece of history to one backfill, or begins to compute one: call it between two epochs.

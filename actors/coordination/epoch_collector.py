@@ -12,6 +12,7 @@ from actors.protocol.reports import CollectReport
 from actors.protocol.run_state import EpochInFlight, EpochPhase
 from state.errors import ProtocolError
 from state.tables.delta import Delta
+from state.tables.expectations import ViewExpectations
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 
@@ -24,6 +25,7 @@ class CollectedEpoch:
         views: the views that the materializer has written, with their new versions.
         changed_views: the views of the catalog that begin or change with the epoch.
         dropped: the names of the views that end with it.
+        expectations: view → its expectations if they change with it; None if it has none any more.
         reports: actor → its report.
     """
 
@@ -35,6 +37,7 @@ class CollectedEpoch:
     views: Mapping[str, ViewVersion]
     changed_views: tuple[CatalogView, ...]
     dropped: tuple[str, ...]
+    expectations: Mapping[str, ViewExpectations | None]
     reports: Mapping[str, CollectReport]
 
     @property
@@ -170,5 +173,6 @@ class EpochCollector:
             views=materialized.views or {},
             changed_views=materialized.changed_views,
             dropped=materialized.dropped,
+            expectations=materialized.expectations,
             reports=epoch.reports,
         )

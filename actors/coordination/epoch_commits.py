@@ -14,6 +14,7 @@ from actors.recovery.catalog_changes import CatalogChanges
 from state.errors import ProtocolError
 from state.tables.delta import Delta
 from state.tables.epoch_trace import EpochTrace
+from state.tables.expectations import published_after
 from state.tables.records import CatalogView, EpochRecord, ViewVersion
 
 
@@ -77,6 +78,9 @@ class EpochCommits:
             return []
         left_out = [each for report in epoch.reports.values() for each in report.left_out]
         instructions: list[CoordinateInstruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
+        gate = self._catalog.gate
+        self._catalog.expect(epoch.expectations)
+        published = published_after(gate, self._catalog.gate, last=self._epoch, epoch=epoch.epoch)
         catalog = self._catalog.take_delta(map(self._standing, epoch.changed_views), epoch.dropped)
         epoch = replace(epoch, delta=Delta.merge([epoch.delta, catalog, watermarks]))
         views = epoch.views_after(self._views)
@@ -84,7 +88,9 @@ class EpochCommits:
             self._under_way, self._since_s = epoch, now_s
             corrected = tuple(each for report in epoch.reports.values() for each in report.corrected)
             trace = EpochTrace.of(epoch.times.spans(), self._commit_before).to_json()
-            instructions.append(Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected, trace))
+            instructions.append(
+                Commit(epoch.epoch, epoch.delta, views, epoch.counts, epoch.seconds, corrected, trace, published)
+            )
         return instructions
 
     def end(self, record: EpochRecord, now_s: float) -> EndedCommit:

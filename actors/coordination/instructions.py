@@ -35,6 +35,7 @@ class Commit(Instruction):
     seconds: EpochSeconds
     corrected: tuple[CorrectedFile, ...] = ()
     trace: str | None = None
+    published: int | None = None
 
 
 @dataclass(frozen=True)

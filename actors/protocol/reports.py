@@ -12,6 +12,7 @@ from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block, Correction
 from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
+from state.tables.expectations import ViewExpectations
 from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
 
 CorrectionOutcome = Literal["replaced", "forgotten", "kept"]
@@ -49,6 +50,7 @@ class CollectReport:
         views: the materializer's: name → version of every view as of this epoch.
         changed_views: the materializer's: views of the catalog that begin or change with this epoch.
         dropped: the materializer's: names of views that end with it.
+        expectations: the materializer's: view → its expectations if they change with it; None if it has none any more.
         work_s: the materializer's: seconds that it had the epoch.
         work: the materializer's: its spans in these seconds; `start_s` counts from their begin.
     """
@@ -68,6 +70,7 @@ class CollectReport:
     views: Mapping[str, ViewVersion] | None = None
     changed_views: tuple[CatalogView, ...] = ()
     dropped: tuple[str, ...] = ()
+    expectations: Mapping[str, ViewExpectations | None] = field(default_factory=dict)
     work_s: float = 0.0
     work: tuple[Span, ...] = ()
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from actors.files import FileKey
 from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
+from state.tables.expectations import ViewExpectations
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 
 RunPhase = Literal["starting", "running", "paused", "stopping", "stopped"]
@@ -31,6 +32,7 @@ class Recovered:
         views: name → version, restored under the new term.
         ingested: the sources of which rows were ingested before.
         finished: source → its counts in the ledger and the queue; `waiting`, `reading` and `requests` are 0.
+        expectations: view → its expectations as of the last epoch.
     """
 
     term: int
@@ -41,6 +43,7 @@ class Recovered:
     schemas: Mapping[str, pa.Schema]
     ingested: frozenset[str]
     finished: Mapping[str, SourceProgress]
+    expectations: Mapping[str, ViewExpectations] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -15,13 +15,16 @@ from state.errors import DefinitionChangedError, RootMismatchError
 from state.tables.catalog import (
     Catalog,
     CatalogPipeline,
+    delete_expectations,
     delete_view,
+    put_expectations,
     put_left_out,
     put_pipeline,
     put_source,
     put_view,
 )
 from state.tables.delta import Delta, DeltaBuilder
+from state.tables.expectations import Gate, ViewExpectations, gate_of
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
 from state.tables.stored_rows import declared_name
 
@@ -45,6 +48,7 @@ class CatalogChanges:
             if source.schema is not None
         }
         self.watermarks = dict(committed.watermarks)
+        self.expectations = dict(committed.expectations)
         self._left_out = {(each.source, each.column) for each in committed.left_out}
         self._delta = DeltaBuilder()
         self.is_changed = False
@@ -98,6 +102,20 @@ class CatalogChanges:
         self.views[view.name] = view
         put_view(self._delta, view)
         self.is_changed = True
+
+    def expect(self, changed: Mapping[str, ViewExpectations | None]) -> None:
+        """Changes the expectations of views; None for a view that has none any more."""
+        for view, expectations in changed.items():
+            if expectations is not None:
+                self.expectations[view] = expectations
+                put_expectations(self._delta, expectations)
+            elif self.expectations.pop(view, None) is not None:
+                delete_expectations(self._delta, view)
+
+    @property
+    def gate(self) -> Gate:
+        """The gate of the root, with these changes."""
+        return gate_of(self.expectations.values())
 
     def take_delta(self, views: Iterable[CatalogView], dropped: Iterable[str] = ()) -> Delta:
         """Changes since the last call, with those of the epoch that takes them.

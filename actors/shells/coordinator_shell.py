@@ -138,6 +138,7 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             schemas=recovered.catalog.schemas,
             ingested=recovered.ingested,
             finished=recovered.finished,
+            expectations=dict(recovered.catalog.expectations),
         )
 
     # -- calls of the actors, the materializer and the user -------------------------------------------------------

@@ -65,6 +65,7 @@ class OwnedStore:
                 counts=commit.counts,
                 seconds=commit.seconds,
                 trace=commit.trace,
+                published=commit.published,
             )
         )
         self._committed.set()

@@ -102,6 +102,10 @@ class Metric(Enum):
     )
     VIEW_OPEN_GROUPS = _gauge("view_open_groups", "groups", "Groups of windows that are open.", "view")
     VIEW_LATE_ROWS = _counter("view_late_rows", "rows", "Rows that came too late for the view.", "view")
+    VIEW_VIOLATIONS = _gauge(
+        "view_violations", "rows", "Rows of the view that violate the expectation.", "view", "expectation"
+    )
+    VIEW_HELD = _gauge("view_held", "0 or 1", "1 for a view that is held back by its expectations.", "view")
     JOIN_MEMORY = _gauge("join_memory_bytes", "bytes", "Size of the rows of hidden views in the memory of the run.")
     VIEW_FAILED = _gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
     VIEW_CAUGHT_UP = _gauge(

@@ -23,8 +23,9 @@ class Alert:
     Args:
         when: the condition: `lag > 5 minutes` (seconds since the oldest unfinished file of a source was listed),
             `watermark lag > 1 hour`, `view lag > 10 minutes` (of a recomputed view), `quarantined files > 0`,
-            `bad records > 100`, `paused removals > 0`, `late rows > 0`, `no file for 2 hours`,
-            `no commit for 10 minutes`, `view failed` or `run failed`.
+            `bad records > 100`, `paused removals > 0`, `late rows > 0`, `violations > 0` (rows of a
+            view that violate expectations), `no file for 2 hours`, `no commit for 10 minutes`, `view failed`, `held`
+            (a view is held back by `on_violation="hold"`) or `run failed`.
         to: the receiver: `"log"`; the URL of a webhook, which gets a POST with JSON; or a command as a list of its
             arguments, which gets the JSON at its standard input.  A receiver that fails is tried again for an hour.
         name: the name in notices; two alerts of a pipeline have different ones.  The condition, unless it is given.

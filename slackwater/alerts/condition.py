@@ -93,6 +93,9 @@ _LEVELS = {
         "source", "", _of_ledger(lambda led: {n: s.paused_removals for n, s in led.sources.items()})
     ),
     "late rows": _Measure("view", "", _of_ledger(lambda led: {n: v.late_rows for n, v in led.views.items()})),
+    "violations": _Measure(
+        "view", "", _of_ledger(lambda led: {n: sum(v.violations.values()) for n, v in led.views.items()})
+    ),
 }
 _SILENCES = {
     "no file": _Measure("source", "seconds", lambda facts: {n: facts.since(at) for n, at in facts.arrivals.items()}),
@@ -101,6 +104,9 @@ _SILENCES = {
 _FAILURES = {
     "view failed": _Measure(
         "view", "", _of_ledger(lambda led: {n: float(v.error is not None) for n, v in led.views.items()})
+    ),
+    "held": _Measure(
+        "view", "", _of_ledger(lambda led: {n: float(v.held_since is not None) for n, v in led.views.items()})
     ),
     "run failed": _Measure("pipeline", "", _run_failed),
 }

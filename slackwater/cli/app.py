@@ -13,6 +13,7 @@ from slackwater.cli.command_groups import GroupedCommands
 from slackwater.cli.commands.alerts import alerting
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
+from slackwater.cli.commands.gate import gate
 from slackwater.cli.commands.init import init_app
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.publishing import publishing
@@ -51,6 +52,7 @@ app.add_typer(alerting)
 app.add_typer(reading)
 app.add_typer(publishing)
 app.add_typer(steering)
+app.add_typer(gate)
 app.add_typer(upkeep)
 app.add_typer(branching)
 app.add_typer(diagnosis)

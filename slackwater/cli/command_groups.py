@@ -8,10 +8,10 @@ from typer.core import TyperGroup
 
 _GROUPS = {
     "Run": ("init", "run", "demo", "doctor", "explain"),
-    "Look": ("status", "ui", "views", "epochs", "files", "why", "trace", "quarantine", "alerts"),
+    "Look": ("status", "ui", "views", "epochs", "files", "why", "trace", "quarantine", "held", "alerts"),
     "Read": ("show", "sql", "serve", "watch", "publish", "verify"),
     "Steer a run": ("pause", "resume", "stop", "throttle", "rescale"),
-    "Correct": ("retry", "reingest", "forget", "allow-removals", "replace-table"),
+    "Correct": ("retry", "reingest", "forget", "release", "allow-removals", "replace-table"),
     "Keep": ("tag", "vacuum", "branch", "branches", "diff", "merge", "drop-branch"),
 }
 _OTHERS = "Others"

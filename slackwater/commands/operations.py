@@ -40,6 +40,8 @@ class RunOperations(Protocol):
 
     def retry_view(self, name: str) -> None: ...
 
+    def release(self) -> None: ...
+
     def allow_removals(self, source: str | None) -> int: ...
 
     def reingest(self, file: str, source: str | None) -> int: ...
@@ -155,6 +157,21 @@ class RetryViewCommand(RootOperation, kind="retry_view"):
 
         forgive_view(store, root.clock, self.view)
         return Answer(True, f"the next run builds view {self.view} anew")
+
+
+@dataclass(frozen=True)
+class ReleaseCommand(RootOperation, kind="release"):
+    """Opens the gate: the rows that violate expectations now are accepted."""
+
+    def on_run(self, run: RunOperations) -> Answer:
+        run.release()
+        return Answer(True, "the next epoch accepts the rows that violate expectations now")
+
+    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+        from slackwater.commands.release import release
+
+        release(store, root.clock)
+        return Answer(True, "the rows that violate expectations now are accepted")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -81,6 +81,10 @@ class RunMetrics:
                 self._exporter.set_to(Metric.VIEW_OPEN_GROUPS, view.open_groups, view=name)
             if view.late_rows is not None:
                 self._count(Metric.VIEW_LATE_ROWS, view.late_rows, view=name)
+            for expectation, rows in view.violations.items():
+                self._exporter.set_to(Metric.VIEW_VIOLATIONS, rows, view=name, expectation=expectation)
+            if view.violations:
+                self._exporter.set_to(Metric.VIEW_HELD, view.held_since is not None, view=name)
         self._exporter.set_to(Metric.JOIN_MEMORY, sum(each.bytes for each in status.in_memory.values()))
         for name in self._views:  # also those that are gone, whose failure is over
             known = status.views.get(name)

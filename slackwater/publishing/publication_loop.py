@@ -160,21 +160,24 @@ class PublicationLoop:
 
     def _publish(self, is_last: bool) -> None:
         store = self._store or self._opened()
-        latest = store.latest_epoch()
-        view, snapshot = self._publication.view, store.snapshot(latest)
+        published = store.published_epoch()
+        latest = max(published, store.latest_epoch())
+        view, snapshot = self._publication.view, store.snapshot(published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
-        if view in snapshot.views:
+        if snapshot is not None and view in snapshot.views:
             version = snapshot.reader(view).version
             is_due = self._clock.monotonic() >= self._named_s + _NAMED_EVERY_S
             if version != self._version or is_last or is_due:
-                published = self._commit(store, latest)
+                done = self._commit(store, published)
                 self._version = version
-                commits = reached.commits + (published.since != latest)
-                reached = replace(reached, commits=commits, rows=reached.rows + published.rows)
-            self._report = replace(reached, epoch=latest)
+                commits = reached.commits + (done.since != published)
+                reached = replace(reached, commits=commits, rows=reached.rows + done.rows)
+            self._report = replace(reached, epoch=published)
             self._keep_up(is_last)
         else:  # it has no schema yet, or its backfill is not complete
             self._report = reached
+        if published < latest:  # the gate is closed
+            self._note_lag()
         self._done = latest
 
     def _commit(self, store: Store, epoch: int) -> Publication:

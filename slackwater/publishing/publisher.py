@@ -39,7 +39,7 @@ class Publisher:
 
     def publish(self, epoch: int | str | None = None) -> Publication:
         """See `Store.publish`."""
-        snapshot = self.store.snapshot(epoch)
+        snapshot = self.store.published_snapshot() if epoch is None else self.store.snapshot(epoch)
         reader = snapshot.reader(self.view)
         wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch)
         table = opened_table(self.target, self.clock)

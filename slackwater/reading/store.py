@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +18,7 @@ from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.branch_table import branch_table
 from slackwater.reading.tables.epoch_table import epoch_table
+from slackwater.reading.tables.expectation_table import expectation_table, held_views, published_epoch
 from slackwater.reading.tables.file_search import count_files, find_files
 from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table
 from slackwater.reading.tables.hidden_view_table import hidden_view_table
@@ -28,7 +29,7 @@ from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
 from slackwater.status.view_costs import ViewCost, view_costs
 from state.clock import Clock, SystemClock
-from state.errors import EpochExpiredError, UsageError
+from state.errors import EpochExpiredError, EpochNotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Owner, read_owner
@@ -114,6 +115,48 @@ class Store:
     def latest_epoch(self) -> int:
         """The last committed epoch; 0 before the first.  This is the cheapest call."""
         return self._latest().head.epoch
+
+    def published_epoch(self) -> int:
+        """The last epoch in which all views with `on_violation="hold"` fulfil their expectations; 0 before the first.
+
+        It is the latest one if there is no such view.  Publications and `slackwater serve` show this epoch.
+        """
+        state = self._latest()
+        return published_epoch(state, _catalog(state))
+
+    def published_snapshot(self) -> Snapshot:
+        """The root as of `published_epoch`.
+
+        Raises:
+            EpochNotFoundError: there is none.
+        """
+        epoch = self.published_epoch()
+        if not epoch and self.latest_epoch():
+            raise EpochNotFoundError(
+                f"{self._root}: no epoch has fulfilled the expectations of its views yet; `slackwater held` shows the "
+                "rows that violate them, and `slackwater release` accepts these rows"
+            )
+        return self.snapshot(epoch or None)
+
+    def expectations(self) -> pa.Table:
+        """One row per expectation of a view, with the rows that violate it.
+
+        `rows` counts those that violate it now, `accepted` those among them that a release has accepted, and `came`
+        all rows that have begun to violate it.  `is_held` is true if they close the gate, since the epoch `held_since`
+        of their view.  `error` says why an expectation cannot be computed, which closes the gate as well.
+        """
+        return expectation_table(_catalog(self._latest()))
+
+    def held(self) -> list[dict[str, Any]]:
+        """The views that close the gate: `view`, `since` (an epoch), `expectations`, `errors`, `files`.
+
+        `expectations` are the names of the violated ones, with the number of rows; `errors` those that cannot be
+        computed.  `files` are the URLs of at most 20 files that brought these rows, most rows first.  Only rows of an
+        append view of materialized sources name their file, and `rows_name_files` is true then.  Otherwise `files` are
+        those that were finished in the epochs that brought such rows.
+        """
+        state = self._latest()
+        return held_views(state, _catalog(state))
 
     def tags(self) -> dict[str, int]:
         """The epoch of each tag."""

@@ -16,6 +16,7 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import event_columns, replacing, row_keys
 from slackwater.backfill.backfill_input import view_history
+from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
 from slackwater.running.spark_application import SparkApplication
@@ -24,6 +25,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.history import History
 from spark_bridge.materializer import Materializer
+from spark_bridge.row_conditions import RowConditions
 from state.clock import Clock
 
 
@@ -56,6 +58,7 @@ class Attempt:
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
         self._thread: LoopThread | None = None
+        self._materializer: Materializer | None = None
         self.state = RunState(
             version=0, phase="starting", term=0, epoch=plan.so_far.epoch, epochs=plan.so_far.epochs,
             totals=plan.so_far.counts,
@@ -97,6 +100,11 @@ class Attempt:
         assert self._loop is not None
         return self._loop.retry_view(name)
 
+    def release(self) -> Future[None]:
+        """See `MaterializerLoop.release`; the attempt runs."""
+        assert self._loop is not None
+        return self._loop.release()
+
     def readers(self, name: str) -> tuple[str, ...]:
         """See `MaterializerLoop.readers`; the attempt runs."""
         assert self._loop is not None
@@ -117,6 +125,9 @@ class Attempt:
             spark_is_up=self._spark.session.done,
             make_materializer=partial(self._make_materializer, self._spark.session),
             clock=self._clock,
+            expectations=ExpectationCounts(
+                self._definition.root, recovered.expectations, recovered.views, self._make_conditions
+            ),
             urls={source.name: source.location.url for source in self._definition.sources},
         )
         self._thread = LoopThread("materializer", self._loop.turn, POLL_S)
@@ -168,7 +179,7 @@ class Attempt:
         self._client.close()
 
     def _make_materializer(self, session: Future[Any]) -> Materializer:
-        return Materializer(
+        self._materializer = Materializer(
             session.result(),
             self._definition.root,
             self._clock,
@@ -181,6 +192,11 @@ class Attempt:
             keys=row_keys(self._definition.sources),
             event_times=event_columns(self._definition.sources),
         )
+        return self._materializer
+
+    def _make_conditions(self, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> RowConditions:
+        assert self._materializer is not None, "it has written the rows"
+        return self._materializer.conditions(view, schema, conditions)
 
     def _open_history(self, plan: ViewPlan, epoch: int, progress: str | None) -> History | None:
         if self.state.epoch < epoch:

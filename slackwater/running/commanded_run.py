@@ -31,7 +31,7 @@ class CommandedRun:
         self._requests, self._failure = requests, failure
         self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
         self.forget, self.reingest, self.read_table = corrections.forget, corrections.reingest, corrections.read_table
-        self.retry_view = declared.retry
+        self.retry_view, self.release = declared.retry, declared.release
 
     def change_flow(self, command: FlowCommand) -> Answer:
         """Puts a mutation on the next barrier; returns when it is in force, or will be with the next attempt."""

@@ -53,6 +53,10 @@ class DeclaredViews:
         """Builds a failed view anew, in this attempt or the next ones.  Errors as `Run.retry_view`."""
         self._change(lambda attempt: attempt.retry_view(name), lambda _: None)
 
+    def release(self) -> None:
+        """Lets the next epoch accept the rows that violate expectations.  Errors as `Run.release`."""
+        self._change(lambda attempt: attempt.release(), lambda _: None)
+
     def _change(
         self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]
     ) -> None:

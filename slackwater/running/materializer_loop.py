@@ -17,7 +17,9 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
+from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
+from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.late_rows import late_delta
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
@@ -26,6 +28,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
+from state.tables.expectations import ViewExpectations, gate_of
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, hidden, is_view
 
@@ -40,6 +43,7 @@ _RECORD_EVERY_S = 1.0
 """Rows of a backfill that no epoch records are written again after a crash."""
 _LOOK_EVERY_S = 0.5
 _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
+_COUNTED = "expectations of views"
 
 
 class EpochClient(Protocol):
@@ -138,6 +142,7 @@ class MaterializerLoop:
         clock: times the records of progress.
         record_every_s: seconds between two epochs that record progress of a backfill without new rows.
         urls: source → its URL, to which the paths of its files are relative.
+        expectations: counts the rows that violate the expectations of views; None for views without any.
     """
 
     def __init__(
@@ -155,8 +160,9 @@ class MaterializerLoop:
         clock: Clock,
         record_every_s: float = _RECORD_EVERY_S,
         urls: Mapping[str, str] = MappingProxyType({}),
+        expectations: ExpectationCounts | None = None,
     ) -> None:
-        self._urls = urls
+        self._urls, self._expectations = urls, expectations
         self._client, self._clock, self._record_every_s = client, clock, record_every_s
         self._definitions = {definition.name: definition for definition in definitions}
         self._recovered, self._schemas, self._has_files = recovered, schemas, has_files
@@ -229,6 +235,10 @@ class MaterializerLoop:
     def retry_view(self, name: str) -> Future[None]:
         """Builds a failed view anew; done when the view is analysed."""
         return self._change(partial(self._retry, name))
+
+    def release(self) -> Future[None]:
+        """Lets the next epoch accept the rows that violate expectations; done when the loop knows it."""
+        return self._change(self._release)
 
     def readers(self, name: str) -> tuple[str, ...]:
         """The declared views that read a view, also by way of others; a view comes after those that it reads."""
@@ -328,6 +338,12 @@ class MaterializerLoop:
         self._retried.update(before)
         self._tell()
 
+    def _release(self) -> None:
+        if self._expectations is None or gate_of(self._expectations.views.values()) != "closed":
+            raise CommandRefusedError(NOTHING_HELD)
+        self._expectations.release()
+        self._tell(record=True)
+
     def _build_anew(self, name: str) -> None:
         """Builds a view, and those that read it, from all rows; they stand until then."""
         before, names = self._anew, (name, *self.readers(name))
@@ -379,7 +395,10 @@ class MaterializerLoop:
     @property
     def _has_news(self) -> bool:
         """Whether the next epoch changes views, even without rows."""
-        return self._materializer is not None and self._materializer.has_news(self._watermarks)
+        if self._materializer is None:
+            return False
+        has_expectations = self._expectations is not None and self._expectations.has_news(self._definitions)
+        return has_expectations or self._materializer.has_news(self._watermarks)
 
     @property
     def _is_record_due(self) -> bool:
@@ -406,7 +425,11 @@ class MaterializerLoop:
             each.name: ViewStatus(each.view_class, each.rows, each.behind_s, each.open_groups, each.late_rows)
             for each in shown
         }
-        self.views = declared | failed | maintained
+        expected = {} if self._expectations is None else self._expectations.views
+        self.views = {
+            name: _with_expectations(view, expected.get(name))
+            for name, view in (declared | failed | maintained).items()
+        }
         kept = {} if self._materializer is None else self._materializer.in_memory
         self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
 
@@ -460,6 +483,7 @@ class MaterializerLoop:
         began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections, epoch.barrier.watermarks)
         known, self._known = self._known, done.catalog(self._known)
+        expectations = self._counted(epoch.epoch, done.views, times)
         self._anew.difference_update(done.stopped)
         self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
         return CollectReport(
@@ -469,9 +493,21 @@ class MaterializerLoop:
             views=done.views,
             changed_views=tuple(view for name, view in self._known.items() if view != known.get(name)),
             dropped=done.dropped,
+            expectations=expectations,
             work_s=times.seconds,
             work=(*times.spans, *(replace(span, start_s=began_s + span.start_s) for span in done.work)),
         )
+
+    def _counted(
+        self, epoch: int, views: Mapping[str, ViewVersion], times: WorkTimes
+    ) -> Mapping[str, ViewExpectations | None]:
+        """The expectations that change with an epoch."""
+        declared = {name: each for name, each in self._definitions.items() if each.expect}
+        if self._expectations is None or not (declared or self._expectations.views):
+            return {}
+        keys = {name: view.key for name, view in self._known.items()}
+        with times.timed(_COUNTED):
+            return self._expectations.after_epoch(epoch, declared, views, keys)
 
     def _passes(self, epoch: EpochBlocks) -> bool:
         """Whether the epoch changes no view: the initial one, and one without rows before Spark or a schema."""
@@ -504,6 +540,14 @@ class MaterializerLoop:
 def _this(view: CatalogView) -> str:
     """A view as it is: when it is built anew, it has another epoch of creation."""
     return f"{view.name}@{view.created_epoch}"
+
+
+def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> ViewStatus:
+    """The status with the rows that violate expectations."""
+    if expected is None:
+        return view
+    violations = {name: each.rows for name, each in expected.expectations.items()}
+    return replace(view, violations=violations, held_since=expected.held_since)
 
 
 def _failed(view: CatalogView) -> ViewStatus:

@@ -173,6 +173,17 @@ class Run:
         """
         self._control.declared.retry(name)
 
+    def release(self) -> None:
+        """Opens the gate: the rows that violate expectations of views with `on_violation="hold"` now are accepted.
+
+        Rows that come later, and violate, close it again.  Returns when the next epoch is asked for, which opens it; a
+        run that recovers before this epoch has to be asked again.
+
+        Raises:
+            CommandRefusedError: no view is held back, or the run ends.
+        """
+        self._control.declared.release()
+
     def allow_removals(self, source: str | None = None) -> int:
         """Lets missing files leave the views whose removal is paused; see `max_removed_share` of `Pipeline.source`.
 

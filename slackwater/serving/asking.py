@@ -11,9 +11,10 @@ from slackwater.serving.engine import Interruption
 from slackwater.serving.look_up import key_value, look_up_of
 from slackwater.serving.portal import RowSource, TableRows
 from slackwater.serving.served_epoch import ServedEpoch
-from slackwater.serving.served_root import ServedRoot
+from slackwater.serving.served_root import LATEST, ServedRoot
 from slackwater.serving.sql_text import bound
 from state.errors import ViewNotFoundError
+from state.tables.expectations import PUBLISHED
 
 _LONGEST_LOOK_UP = 2_000
 
@@ -97,9 +98,9 @@ class Asking:
     def _hold(self, epoch: str) -> ServedEpoch:
         if self._pinned is not None:
             return self._pinned.hold()
-        if epoch == "latest":
+        if epoch in (PUBLISHED, LATEST):
             self._unfix()
-            return self._root.hold()
+            return self._root.hold(epoch)
         if self._fixed is None or self._fixed_as != epoch:
             self._unfix()
             self._fixed, self._fixed_as = self._root.hold(epoch), epoch

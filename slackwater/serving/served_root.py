@@ -8,6 +8,7 @@ from slackwater.reading.store import Store
 from slackwater.serving.catalog_database import CatalogDatabase
 from slackwater.serving.engine import Engine
 from slackwater.serving.served_epoch import ServedEpoch
+from state.tables.expectations import PUBLISHED
 
 LATEST = "latest"
 
@@ -15,12 +16,14 @@ LATEST = "latest"
 class ServedRoot:
     """The epochs of a root.
 
+    Sessions see the last epoch that the gate let pass, which is the latest one while the gate is open.
+
     Args:
         store: the store of the root.
         engine: DuckDB.
 
     Raises:
-        EpochNotFoundError: no epoch was committed yet.
+        EpochNotFoundError: no epoch was committed yet, or the gate has let none pass.
         StorageError: the root cannot be read.
     """
 
@@ -28,7 +31,9 @@ class ServedRoot:
         self._store, self._engine = store, engine
         self._lock = threading.Lock()
         self._refreshing = threading.Lock()
-        self._latest = ServedEpoch(engine, store.snapshot())
+        self._looked = store.latest_epoch()
+        self._published = ServedEpoch(engine, store.published_snapshot())
+        self._latest: ServedEpoch | None = None
         self._catalog: tuple[object, CatalogDatabase] | None = None
 
     @property
@@ -36,37 +41,55 @@ class ServedRoot:
         return self._store.root
 
     def refresh(self) -> None:
-        """Looks for a later epoch, and serves it from now on.
+        """Looks for a later epoch, and serves it from now on, if the gate lets it pass.
 
         Raises:
             StorageError: the root cannot be read; the present epoch stays.
         """
         with self._refreshing:
-            if self._store.latest_epoch() == self._latest.epoch:
+            looked = self._store.latest_epoch()
+            if looked == self._looked:
                 return
-            fresh = ServedEpoch(self._engine, self._store.snapshot(), self._latest)
+            published = self._store.published_epoch()
+            old = []
             with self._lock:
-                old, self._latest = self._latest, fresh
-            old.release()
+                self._looked = looked
+                if self._latest is not None:
+                    old.append(self._latest)
+                    self._latest = None
+            if published and published != self._published.epoch:
+                fresh = ServedEpoch(self._engine, self._store.snapshot(published), self._published)
+                with self._lock:
+                    old.append(self._published)
+                    self._published = fresh
+            for each in old:
+                each.release()
 
-    def hold(self, epoch: str = LATEST) -> ServedEpoch:
+    def hold(self, epoch: str = PUBLISHED) -> ServedEpoch:
         """An epoch; the caller releases it.
 
         Args:
-            epoch: `latest`, a number, a tag, or an ISO time.
+            epoch: `published`, `latest`, a number, another tag, or an ISO time.
 
         Raises:
             EpochNotFoundError, UsageError: as `Store.snapshot`.
         """
         with self._lock:
-            if epoch == LATEST:
+            if epoch == PUBLISHED or (epoch == LATEST and self._looked == self._published.epoch):
+                return self._published.hold()
+            if epoch == LATEST and self._latest is not None:
                 return self._latest.hold()
-            latest = self._latest
-        snapshot = self._store.snapshot(epoch)
+            published, looked = self._published, self._looked
+        snapshot = self._store.snapshot(looked if epoch == LATEST else epoch)
         with self._lock:
-            if snapshot.epoch == self._latest.epoch:
-                return self._latest.hold()
-        return ServedEpoch(self._engine, snapshot, latest)
+            if snapshot.epoch == self._published.epoch:
+                return self._published.hold()
+            if epoch != LATEST:
+                return ServedEpoch(self._engine, snapshot, published)
+            if self._latest is None and snapshot.epoch == self._looked:
+                self._latest = ServedEpoch(self._engine, snapshot, published)
+            latest = self._latest
+        return latest.hold() if latest is not None else ServedEpoch(self._engine, snapshot, published)
 
     def catalog(self, epoch: ServedEpoch) -> CatalogDatabase:
         """The face of the schemas of an epoch for tools; made anew when a schema has changed."""
@@ -79,7 +102,9 @@ class ServedRoot:
 
     def close(self) -> None:
         """Ends DuckDB."""
-        self._latest.release()
+        self._published.release()
+        if self._latest is not None:
+            self._latest.release()
         if self._catalog is not None:
             self._catalog[1].close()
         self._engine.close()

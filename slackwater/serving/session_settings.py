@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from slackwater.serving.sql_error import SqlError
+from state.tables.expectations import PUBLISHED
 
 EPOCH = "slackwater.epoch"
 SERVER_VERSION = "16.0"
@@ -63,7 +64,7 @@ class SessionSettings:
         self.database = startup.get("database") or self.user
         self._first = {
             **_FIXED,
-            EPOCH: "latest",
+            EPOCH: PUBLISHED,
             "application_name": startup.get("application_name", ""),
             "session_authorization": self.user,
             "extra_float_digits": "1",
@@ -74,7 +75,7 @@ class SessionSettings:
 
     @property
     def epoch(self) -> str:
-        """The epoch of the next statement or transaction: `latest`, or a fixed one."""
+        """The epoch of the next statement or transaction: `published`, `latest`, or a fixed one."""
         return self._values[EPOCH]
 
     def get(self, name: str) -> str:

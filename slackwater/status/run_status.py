@@ -113,6 +113,8 @@ class ViewStatus:
         open_groups: for a view with `emit="on_close"`: the groups whose window is open, which it does not show.
         late_rows: for such a view, or one with `expire="by_watermark"`: the rows that came too late for it, since it
             was created.
+        violations: expectation → the rows of the view that violate it.
+        held_since: the epoch since which the view is held back; None if it is not.
         stands_at: for a view that has failed: the last epoch whose rows it has; None if it has none.
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """
@@ -124,6 +126,8 @@ class ViewStatus:
     late_rows: int | None = None
     stands_at: int | None = None
     error: str | None = None
+    violations: Mapping[str, int] = field(default_factory=dict)
+    held_since: int | None = None
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,7 @@ class RootDocuments:
         latest = self._store.latest_epoch()
         views = self._store.views().to_pylist()
         costs = self._store.view_costs(_COSTS_OF_EPOCHS)
+        expectations = self._store.expectations().to_pylist()
         for view in views:
             cost = costs.get(view["name"])
             view["cost"] = None if cost is None else asdict(cost)
@@ -151,6 +152,7 @@ class RootDocuments:
             behind = None if reflects is None else (epoch_time(latest) - epoch_time(reflects)).total_seconds()
             view["behind_s"] = behind
             view["error"] = redact(view["error"])
+            view["expectations"] = [row for row in expectations if row["view"] == view["name"]]
         return _plain(
             {
                 "epoch": latest or None,

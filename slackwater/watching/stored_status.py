@@ -30,6 +30,11 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
     Raises:
         StorageError: the root cannot be read.
     """
+    violations: dict[str, dict[str, int]] = {}
+    held: dict[str, int | None] = {}
+    for row in store.expectations().to_pylist():
+        violations.setdefault(row["view"], {})[row["expectation"]] = row["rows"]
+        held[row["view"]] = row["held_since"]
     epochs = store.epochs(limit=_RECENT_EPOCHS).to_pylist()
     files = store.count_files()
     return RunStatus(
@@ -41,7 +46,12 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
             )
             for row in store.sources().to_pylist()
         },
-        views={row["name"]: _view(row) for row in store.views().to_pylist()},
+        views={
+            row["name"]: replace(
+                _view(row), violations=violations.get(row["name"], {}), held_since=held.get(row["name"])
+            )
+            for row in store.views().to_pylist()
+        },
         backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.backfills().to_pylist()},
         spark="",
         recent=tuple(_committed(row) for row in epochs),

@@ -5,13 +5,14 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from actors.sources.event_time import Duration, duration_text, microseconds
 from state.errors import SettingsError, ViewError
+from state.tables.expectations import ON_VIOLATION, OnViolation
 
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -53,6 +54,8 @@ class ViewOptions(TypedDict, total=False):
     emit: Emit | None
     expire: Expire | None
     ttl: Duration | None
+    expect: Mapping[str, str]
+    on_violation: OnViolation
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class ViewDefinition:
         ttl: a duration: rows of a join are partners only if their event times are at most so far apart, and leave as
             with `expire`.  Without a join, rows whose event time is further before the watermark do not count, and
             leave.
+        expect: name → condition of Spark's SQL over a row of the view, which each row is expected to fulfil.
+        on_violation: `"count"` counts the rows that do not, `"hold"` also closes the gate while there are some.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -93,6 +98,8 @@ class ViewDefinition:
     emit: Emit | None = None
     expire: Expire | None = None
     ttl: Duration | None = None
+    expect: Mapping[str, str] = field(default_factory=dict)
+    on_violation: OnViolation = "count"
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -114,6 +121,7 @@ class ViewDefinition:
             raise ViewError(f'view {self.name!r}: ttl={self.ttl!r}: give a duration above 0, such as "7 days"')
         if not self.refresh_interval_s >= 0:
             raise ViewError(f"view {self.name!r}: refresh_interval_s={self.refresh_interval_s} is below 0")
+        self._check_expectations()
         if self.function is not None:
             self._check_parameters(self.function)
 
@@ -173,6 +181,23 @@ class ViewDefinition:
     def parameters(self) -> tuple[str, ...]:
         """The sources and views that the function's parameters name; empty for a query, which the analysis reads."""
         return () if self.function is None else tuple(inspect.signature(self.function).parameters)
+
+    def _check_expectations(self) -> None:
+        if self.on_violation not in ON_VIOLATION:
+            raise ViewError(f"view {self.name!r}: on_violation={self.on_violation!r} is neither 'count' nor 'hold'")
+        if not isinstance(self.expect, Mapping) or not all(isinstance(each, str) for each in self.expect.values()):
+            raise ViewError(
+                f"view {self.name!r}: expect={self.expect!r} is no dict of conditions; write "
+                'expect={"amount is positive": "amount > 0"}'
+            )
+        for name, condition in self.expect.items():
+            if not isinstance(name, str) or not name.strip() or not condition.strip():
+                raise ViewError(f"view {self.name!r}: expectation {name!r} lacks a name or a condition")
+        if self.on_violation != "count" and not self.expect:
+            raise ViewError(
+                f"view {self.name!r}: on_violation={self.on_violation!r} needs expectations; add "
+                'expect={"amount is positive": "amount > 0"}'
+            )
 
     def _check_parameters(self, function: Callable[..., Any]) -> None:
         parameters = inspect.signature(function).parameters.values()

@@ -21,6 +21,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.current_rows import RowKeys
+from spark_bridge.row_conditions import RowConditions
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.records import CatalogView
@@ -173,6 +174,8 @@ class ViewPlanner:
             plan = last.plan
         else:
             plan = self._analysed(definition, schemas, views, absent)
+            # It refuses what is no condition.
+            RowConditions(self._spark, self._jobs, definition.name, plan.schema, definition.expect)
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})
 
     def _analysed(

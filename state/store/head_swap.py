@@ -27,6 +27,7 @@ from state.errors import (
 )
 from state.store.store import StagedFold
 from state.tables.delta import Delta
+from state.tables.expectations import PUBLISHED
 from state.tables.keys import encode_key
 from state.tables.record_rows import epoch_delta, read_epochs
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, Head, ViewVersion
@@ -164,6 +165,7 @@ class HeadSwapStore(ABC):
         counts: EpochCounts,
         seconds: EpochSeconds,
         trace: str | None = None,
+        published: int | None = None,
     ) -> EpochRecord:
         self._check_writable()
         if epoch <= self._head.epoch:
@@ -181,7 +183,7 @@ class HeadSwapStore(ABC):
         for staged in delta.staged:
             if staged.epoch != epoch:
                 raise ProtocolError(f"{staged.rows} rows were staged for epoch {staged.epoch}, not for {epoch}")
-        head = replace(self._head, epoch=epoch, views=record.views)
+        head = replace(self._head, epoch=epoch, views=record.views, tags=self._tags_with(published))
         self._commit(self._stage(Delta.merge([delta, epoch_delta(record)]), head))
         return record
 
@@ -243,6 +245,13 @@ class HeadSwapStore(ABC):
         if fold.term != self._head.term:
             raise ProtocolError(f"a fold of term {fold.term} is not valid in term {self._head.term}: stage another")
         self._commit(self._stage_fold_swap(fold, self._head))
+
+    def _tags_with(self, published: int | None) -> Mapping[str, int]:
+        """All tags, with the tag `published` at this epoch: 0 for none, None for the present one."""
+        if published is None:
+            return self._head.tags
+        others = {name: at for name, at in self._head.tags.items() if name != PUBLISHED}
+        return {**others, PUBLISHED: published} if published else others
 
     def _check_writable(self) -> None:
         if self._read_only:

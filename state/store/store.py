@@ -52,6 +52,7 @@ class StateStore(Protocol):
         counts: EpochCounts,
         seconds: EpochSeconds,
         trace: str | None = None,
+        published: int | None = None,
     ) -> EpochRecord:
         """Makes one epoch visible: its delta, its record and the versions of all views, or nothing.
 
@@ -62,6 +63,7 @@ class StateStore(Protocol):
             counts: the counts of the epoch.
             seconds: the durations of its phases.
             trace: the spans of its phases, see `EpochRecord`.
+            published: the epoch of the tag `published` from now on; 0 deletes the tag, None keeps it.
 
         Raises:
             FencedError: another process has taken over; the message tells whether the epoch was written, if that is

@@ -10,12 +10,13 @@ from typing import Any, Literal, TypeAlias, get_args
 import pyarrow as pa
 
 from state.tables.delta import DeltaBuilder
+from state.tables.expectations import Gate, ViewExpectations, gate_of
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, SourceWatermark
 from state.tables.stored_rows import declared_name
 
 _VNODE = 0
-_Kind: TypeAlias = Literal["pipeline", "source", "view", "column", "watermark"]
+_Kind: TypeAlias = Literal["pipeline", "source", "view", "column", "watermark", "expectations"]
 _KINDS: tuple[_Kind, ...] = get_args(_Kind)
 
 
@@ -42,6 +43,7 @@ class Catalog:
         views: the views by name, in the order of their creation.
         left_out: the columns that files have and their sources do not, each once.
         watermarks: the watermarks of the sources with an event time, by source.
+        expectations: the expectations of views, by view.
     """
 
     pipeline: CatalogPipeline | None = None
@@ -49,6 +51,7 @@ class Catalog:
     views: Mapping[str, CatalogView] = field(default_factory=dict)
     left_out: tuple[LeftOutColumn, ...] = ()
     watermarks: Mapping[str, SourceWatermark] = field(default_factory=dict)
+    expectations: Mapping[str, ViewExpectations] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: pa.Table) -> Catalog:
@@ -68,7 +71,13 @@ class Catalog:
             {view.name: view for view in sorted(views, key=lambda view: (view.created_epoch, view.name))},
             tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
             {row["name"]: SourceWatermark(row["name"], **json.loads(row["definition"])) for row in kinds["watermark"]},
+            {row["name"]: ViewExpectations.of_json(row["name"], row["definition"]) for row in kinds["expectations"]},
         )
+
+    @property
+    def gate(self) -> Gate:
+        """The gate of the root."""
+        return gate_of(self.expectations.values())
 
     def readers(self, names: Collection[str]) -> set[str]:
         """The declared views that read one of these, by themselves or by their hidden views."""
@@ -119,6 +128,16 @@ def put_watermark(delta: DeltaBuilder, watermark: SourceWatermark) -> None:
     """Writes the row of the watermark of a source."""
     definition = json.dumps({"at": watermark.at, "high": watermark.high})
     _put(delta, "watermark", watermark.source, watermark.source, definition=definition)
+
+
+def put_expectations(delta: DeltaBuilder, expectations: ViewExpectations) -> None:
+    """Writes the row of the expectations of a view."""
+    _put(delta, "expectations", expectations.view, expectations.view, definition=expectations.to_json())
+
+
+def delete_expectations(delta: DeltaBuilder, view: str) -> None:
+    """Deletes the row of the expectations of a view."""
+    delta.delete("catalog", encode_key("expectations", view), _VNODE)
 
 
 def put_view(delta: DeltaBuilder, view: CatalogView) -> None:

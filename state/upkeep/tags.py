@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
+from state.tables.expectations import PUBLISHED
 from state.tables.keys import encode_key
 from state.upkeep.branches import is_branch_tag, require_free, user_tags
 
@@ -38,7 +39,8 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
         epoch: a retained epoch.
 
     Raises:
-        UsageError: the name is not a valid tag name, the branch exists, or there are too many tags.
+        UsageError: the name is not a valid tag name, or that of the gate, the branch exists, or there are too
+            many tags.
         EpochNotFoundError: the epoch is not, or no longer, retained.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
@@ -47,6 +49,7 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
         require_free(tags, name)
     else:
         check_tag_name(name)
+        _require_users(store, name)
     if tags.get(name) == epoch:
         return
     if store.get("epoch", encode_key(epoch)) is None:
@@ -61,10 +64,23 @@ def delete_tag(store: StateStore, name: str) -> None:
 
     Raises:
         NotFoundError: the tag does not exist.
+        UsageError: it is that of the gate.
         FencedError, CommitRefusedError, CommitUnknownError: as `StateStore.commit`.
     """
+    _require_users(store, name)
     tags = dict(store.head.tags)
     if name not in tags:
         raise NotFoundError(f"there is no tag {name!r}; the tags are: {', '.join(user_tags(tags)) or 'none'}")
     del tags[name]
     store.amend(tags=tags)
+
+
+def _require_users(store: StateStore, name: str) -> None:
+    """Refuses the tag of the gate, while a view holds results back."""
+    from state.tables.catalog import Catalog  # late: commands import this module, and need no Arrow
+
+    if name == PUBLISHED and Catalog.of(store.scan("catalog")).gate != "none":
+        raise UsageError(
+            f'the tag {PUBLISHED!r} follows the views with on_violation="hold": take another name, or `slackwater '
+            "release` to move it"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.branch_mutants import BRANCH_MUTANTS
+from tests.mutants.gate_mutants import GATE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
@@ -831,6 +832,7 @@ MUTANTS = (
         (("columns = {*columns, source.event_time.column}", "pass"),),
         shown_by="tests/actors/reading/test_event_times.py::test_the_time_is_read_when_no_view_uses_it",
     ),
+    *GATE_MUTANTS,
     *OUTER_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from slackwater.cli.display.expectation_list import COLUMNS as EXPECTATION_COLUMNS
+from slackwater.cli.display.expectation_list import SHORT as EXPECTATION_SHORT
+from slackwater.cli.display.expectation_list import held_lines
 from slackwater.cli.display.publication_list import COLUMNS as PUBLICATION_COLUMNS
 from slackwater.cli.display.publication_list import publication_lines, publication_rows
 from slackwater.cli.display.view_block import utc
@@ -55,6 +58,7 @@ def print_status(store: Store, output: Output) -> None:
     views = view_rows(store, [row["name"] for row in backfills])
     root = shell_root(Location(store.root))
     publications = publication_rows(owner, epochs.to_pylist(), now)
+    expectations, published = store.expectations().to_pylist(), store.published_epoch()
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
@@ -68,6 +72,8 @@ def print_status(store: Store, output: Output) -> None:
                 "left_out": left_out,
                 "views": views,
                 "backfills": backfills,
+                "expectations": expectations,
+                "published": published or None,
                 "publications": publications,
                 "hidden_views": hidden_views,
                 "quarantined": quarantined,
@@ -105,6 +111,10 @@ def print_status(store: Store, output: Output) -> None:
     for view in views:
         if view["error"] is not None:
             _print_failure(view, at, root, output)
+    if expectations:
+        output.rows(expectations, EXPECTATION_COLUMNS, title="expectations: rows that violate", short=EXPECTATION_SHORT)
+        for line in held_lines(expectations, published, root):
+            output.text(line)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")
     if publications:

@@ -90,6 +90,8 @@ def _views(status: RunStatus) -> dict[str, _View]:
                 lag = Text(f"{human_count(view.open_groups)} open")
             if view.late_rows:
                 lag.append(f", {human_count(view.late_rows)} late")
+            if view.held_since is not None:
+                lag.append(", held", style=_BAD)
         rows, is_closing = (None, False) if view is None else (view.rows, view.open_groups is not None)
         views[name] = _View("" if view is None else view.view_class, rows, lag, is_closing)
     return views

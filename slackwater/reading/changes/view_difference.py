@@ -73,13 +73,27 @@ def differing_rows(left: ViewReader, right: ViewReader, columns: list[str]) -> t
         EpochExpiredError: one of the versions is no longer retained.
         StorageError: a root cannot be read.
     """
-    with left.errors(), right.errors():
-        rows = _candidates(left, right, columns)
+    return surplus(*candidates(left, right, columns))
+
+
+def surplus(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows of each table that the other one lacks, as bags; both have the same columns."""
     try:
-        return _surplus_by_groups(*rows)
+        return _surplus_by_groups(left, right)
     except pa.ArrowNotImplementedError:  # a nested type
-        only_right, only_left = _without_common_rows(rows[1], rows[0])
+        only_right, only_left = _without_common_rows(right, left)
         return only_left, only_right
+
+
+def candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
+    """The candidates of each version: the rows that the two may not share.
+
+    Raises:
+        EpochExpiredError: one of the versions is no longer retained.
+        StorageError: a root cannot be read.
+    """
+    with before.errors(), after.errors():
+        return _candidates(before, after, columns)
 
 
 def _candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:

@@ -30,6 +30,14 @@ function windows(view, live) {
   return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ...late];
 }
 
+/** The expectations of a view, with the rows that violate them, as facts. */
+function expectations(view) {
+  const rows = (each) => `${plural(each.rows, "row")} violate${each.accepted ? `, ${count(each.accepted)} accepted` : ""}${each.error === null ? "" : `: ${each.error}`}`;
+  return view.expectations.map((each) => [`expected: ${each.expectation}`, rows(each)]);
+}
+
+const isHeld = (view) => view.expectations.some((each) => each.is_held);
+
 /** The rows that views keep for their joins, windows and groups within. */
 function kept(hidden) {
   if (!hidden.length) return "";
@@ -120,9 +128,9 @@ export class Views {
   card(view, epoch, isRebuilt) {
     const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
     const lag = this.lag(view, isRebuilt);
-    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...windows(view, this.live[view.name]), ...costs(view)];
+    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...windows(view, this.live[view.name]), ...expectations(view), ...costs(view)];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
-      el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
+      el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), isHeld(view) ? badge("held") : "", el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),
       el("pre", { tabindex: "0", "aria-label": `Definition of ${view.name}` }, view.definition),
       view.path ? el("p", { class: "small" }, "Any Lance reader opens ", el("code", {}, view.path), " at its tag ", el("code", {}, "committed")) : "",

@@ -34,7 +34,10 @@ LEDGER = RunStatus(
         "late": SourceStatus(quarantined=2, rows_bad=100, paused_removals=1),
         "early": SourceStatus(rows_bad=99),
     },
-    views={"whole": ViewStatus("full", error="overflow"), "closed": ViewStatus("aggregate", late_rows=3)},
+    views={
+        "whole": ViewStatus("full", error="overflow"),
+        "closed": ViewStatus("aggregate", late_rows=3, violations={"few": 1, "named": 4}, held_since=7),
+    },
     recent=(COMMITTED,),
 )
 FACTS = Facts(RUN, LEDGER, {"late": START, "early": NOW}, NOW)
@@ -53,6 +56,8 @@ FACTS = Facts(RUN, LEDGER, {"late": START, "early": NOW}, NOW)
         ("bad records > 1,000", {}),
         ("paused removals > 0", {"late": 1}),
         ("late rows > 2", {"closed": 3}),
+        ("violations > 4", {"closed": 5}),
+        ("held", {"closed": 1}),
         ("no file for 2 h", {"late": 10_800}),
         ("no commit for 2 hours", {"": 10_800}),
         ("no commit for 4 hours", {}),

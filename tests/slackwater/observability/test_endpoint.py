@@ -33,6 +33,8 @@ NOT_OF_THIS_RUN = {
     Metric.WATERMARK,
     Metric.VIEW_OPEN_GROUPS,
     Metric.VIEW_LATE_ROWS,
+    Metric.VIEW_VIOLATIONS,
+    Metric.VIEW_HELD,
     Metric.VIEW_CAUGHT_UP,
     Metric.PUBLICATION_EPOCHS,
     Metric.PUBLICATION_LAG,

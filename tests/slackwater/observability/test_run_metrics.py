@@ -19,6 +19,7 @@ from tests.slackwater.observability.exported import Exported
 from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
 from tests.slackwater.reading.written_root import START
 
+LABELS = {"phase", "source", "view", "status", "edge", "table", "expectation"}
 UNITS = {"counter": "_total", "histogram": "_seconds"}
 
 
@@ -37,7 +38,7 @@ def test_names_follow_the_conventions_of_prometheus(metric: Metric) -> None:
     assert definition.name.endswith(UNITS.get(definition.kind, "")) and definition.description.endswith(".")
     assert definition.name.endswith("_total") == (definition.kind == "counter")
     assert not re.search(r"_(ms|milliseconds|minutes|kb|mb|kib|mib|percent)(_|$)", definition.name), "base units only"
-    assert {*definition.labels} <= {"phase", "source", "view", "status", "edge", "table"}, "of what is declared"
+    assert {*definition.labels} <= LABELS, "of what is declared"
     assert (definition.kind == "histogram") == bool(definition.boundaries)
     assert list(definition.boundaries) == sorted({*definition.boundaries})
 
@@ -101,6 +102,13 @@ def test_the_lag_of_each_published_table_is_known() -> None:
     assert values[Metric.PUBLICATION_EPOCHS] == {current: 0, behind: 3}
     assert values[Metric.PUBLICATION_LAG] == {current: 0.0, behind: 12.5}
     assert values[Metric.PUBLICATION_FAILED] == {current: False, behind: True}
+
+
+def test_rows_that_violate_expectations_are_shown() -> None:
+    held = replace(STATUS.views["by_carrier"], violations={"few": 2, "named": 0}, held_since=7)
+    values = published(replace(STATUS, views={"by_carrier": held, "top": STATUS.views["top"]})).values
+    assert values[Metric.VIEW_VIOLATIONS] == {("by_carrier", "few"): 2, ("by_carrier", "named"): 0}
+    assert values[Metric.VIEW_HELD] == {("by_carrier",): True}, "a view without expectations has no gate"
 
 
 def test_the_rows_of_all_hidden_views_in_memory_count() -> None:

@@ -72,7 +72,7 @@ class RootWriter:
         self.records: list[EpochRecord] = []
         self.epoch = next_epoch(self.clock, 0)
 
-    def commit(self, files: int = 0, rows: int = 0) -> None:
+    def commit(self, files: int = 0, rows: int = 0, published: int | None = None) -> None:
         record = self.store.commit(
             epoch=self.epoch,
             delta=self.delta.build(),
@@ -80,6 +80,7 @@ class RootWriter:
             counts=EpochCounts(files, rows, rows * 10, files),
             seconds=SECONDS,
             trace=EpochTrace.of(SPANS, self._commit_before()).to_json(),
+            published=published,
         )
         self.records.append(record)
         self.clock.advance(1)

@@ -15,6 +15,7 @@ from actors.protocol.barrier import Barrier, BarrierKind, Stop
 from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
+from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
@@ -26,7 +27,9 @@ from spark_bridge.views.view import ShownView
 from state.clock import ManualClock
 from state.epoch import EpochPair
 from state.errors import RunFailedError, ViewError, ViewNotFoundError
+from state.location import Location
 from state.tables.epoch_trace import Span
+from state.tables.expectations import Expectation, ViewExpectations
 from state.tables.records import CatalogView, ViewVersion
 
 SCHEMA = pa.schema([("x", pa.int64())])
@@ -104,6 +107,13 @@ class ScriptedMaterializer:
         return {"s": ("x",)}
 
 
+HELD = ViewExpectations("v", "hold", {"positive": Expectation("x > 0", rows=2)}, held_since=1)
+
+
+def no_conditions(view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> Conditions:
+    raise AssertionError(f"rows of view {view} are read")
+
+
 class Looped:
     """A loop with everything around it, and its calls in their order."""
 
@@ -115,8 +125,15 @@ class Looped:
         known: tuple[CatalogView, ...] = (),
         dropped: Mapping[str, int] = MappingProxyType({}),
         retried: frozenset[str] = frozenset(),
+        expected: tuple[ViewExpectations, ...] = (),
     ) -> None:
         self.retried = {*retried}
+        counts = ExpectationCounts(
+            Location("/nowhere"),
+            {each.view: each for each in expected},
+            {each.view: ViewVersion(each.view, each.view, 1) for each in expected},
+            no_conditions,
+        )
         self.clock = ManualClock()
         self.calls: list[str] = []
         self.epochs: list[EpochBlocks] = []
@@ -137,6 +154,7 @@ class Looped:
             spark_is_up=lambda: self.spark_is_up,
             make_materializer=lambda: self.materializer,
             clock=self.clock,
+            expectations=counts,
         )
 
     def next_epoch(self, timeout_s: float) -> EpochBlocks | None:
@@ -471,3 +489,32 @@ def test_a_retry_that_cannot_be_declared_changes_nothing() -> None:
     looped.materializer.error = None
     assert looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s"))) is None
     assert looped.materializer.known["v"] == FAILED and looped.retried == set()
+
+
+def test_expectations_that_are_not_declared_any_more_end_with_an_epoch_that_is_asked_for() -> None:
+    looped = Looped(known=(CREATED,), expected=(HELD,))
+    looped.turns()
+    looped.clock.advance(1.0)
+    looped.turns()
+    assert looped.told[-1] == (True, False), "no rows may ever come"
+    looped.epochs = [epoch(2)]
+    looped.turns()
+    assert [report.expectations for report in looped.reports] == [{"v": None}]
+    told = len(looped.told)
+    looped.clock.advance(1.0)
+    looped.turns()
+    assert looped.told[told:] == []
+
+
+def test_a_view_that_is_held_back_is_in_the_status_and_is_released_by_an_epoch_that_is_asked_for() -> None:
+    looped = Looped(known=(CREATED,), expected=(HELD,))
+    looped.turns()
+    assert (looped.loop.views["v"].violations, looped.loop.views["v"].held_since) == ({"positive": 2}, 1)
+    assert looped.done(looped.loop.release()) is None
+    assert looped.told[-1] == (True, False)
+
+
+def test_nothing_is_released_where_no_view_is_held_back() -> None:
+    looped = Looped()
+    looped.turns()
+    assert "no view is held back" in str(looped.done(looped.loop.release()))

@@ -561,3 +561,17 @@ def test_slices_have_the_rows_that_fit_in_the_order_of_keys(
 
     assert found(equals="done") == [*"abcd"] and found(equals="quarantined") == [*"ef"] and found(equals="x") == []
     assert found(encode_key("s", "c"), equals="done") == [*"cd"]
+
+
+def test_the_tag_of_the_gate_moves_with_the_commit_of_an_epoch(place: Place, store: HeadSwapStore) -> None:
+    def published(epoch: int, at: int | None) -> dict[str, int]:
+        store.commit(epoch=epoch, delta=Delta(), views={}, counts=COUNTS, seconds=SECONDS, published=at)
+        return dict(place.open(read_only=True).head.tags)
+
+    assert published(1, None) == {}
+    store.amend(tags={"mine": 1})
+    assert published(2, 2) == {"mine": 1, "published": 2}
+    assert published(3, None) == {"mine": 1, "published": 2}
+    assert published(4, 4) == {"mine": 1, "published": 4}
+    assert published(5, 0) == {"mine": 1}
+    assert published(6, 0) == {"mine": 1}

@@ -86,6 +86,11 @@ class SimulatedAttempt(Life):
         assert self.materializer is not None
         return self.materializer.retry_view(name)
 
+    def release(self) -> Future[None]:
+        """See `MaterializerLoop.release`; the attempt runs."""
+        assert self.materializer is not None
+        return self.materializer.release()
+
     def close(self) -> None:
         """Ends the attempt, and the changes that wait for it."""
         self.end()

@@ -117,6 +117,10 @@ class SimulatedMaterializer(Life):
         """See `MaterializerLoop.retry_view`."""
         return self._changed(self._loop.retry_view(name))
 
+    def release(self) -> Future[None]:
+        """See `MaterializerLoop.release`."""
+        return self._changed(self._loop.release())
+
     def close(self) -> None:
         """Ends the loop."""
         self._loop.close()

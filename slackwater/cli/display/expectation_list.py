@@ -1,0 +1,72 @@
+"""The expectations of views: `slackwater held`, and a part of `slackwater status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.display.view_block import utc
+from slackwater.status.text import counted, shell_root
+from slackwater.terminal.output import Output
+from state.epoch import epoch_time
+from state.location import Location
+
+if TYPE_CHECKING:
+    from slackwater.reading.store import Store
+
+COLUMNS = ("view", "expectation", "rows", "accepted", "came", "is_held", "held_since", "error")
+SHORT = ("view", "expectation", "rows", "is_held")
+
+
+def print_held(store: Store, output: Output) -> None:
+    """Prints the views that close the gate."""
+    views, published = store.held(), store.published_epoch()
+    if output.json:
+        output.document({"published": published or None, "epoch": store.latest_epoch() or None, "views": views})
+        return
+    if not views:
+        output.text("no view is held back")
+        return
+    root = shell_root(Location(store.root))
+    output.text(gate_line(published))
+    for view in views:
+        output.text(f"view {view['view']} is held back since epoch {view['since']} ({utc(epoch_time(view['since']))})")
+        rows = [
+            {"expectation": name, "rows": number, "error": view["errors"].get(name)}
+            for name, number in view["expectations"].items()
+        ]
+        output.rows(rows, ("expectation", "rows", "error"))
+        _print_files(view, root, output)
+    output.text(f"the rows are right as they are: slackwater release {root}")
+
+
+def held_lines(rows: Sequence[Mapping[str, Any]], published: int, root: str) -> list[str]:
+    """Lines on the views that are held back, with the next step.
+
+    Args:
+        rows: of `Store.expectations`.
+        published: the last epoch that the gate let pass; 0 for none.
+        root: the root, as an argument of a command.
+    """
+    held = dict.fromkeys(row["view"] for row in rows if row["is_held"])
+    if not held:
+        return []
+    views = f"{'view' if len(held) == 1 else 'views'} {', '.join(held)}"
+    return [f"{views} held back: {gate_line(published)}; `slackwater held {root}` shows the files"]
+
+
+def gate_line(published: int) -> str:
+    """What publications and SQL clients see while the gate is closed."""
+    if not published:
+        return "no epoch is published yet"
+    return f"published is epoch {published}, committed at {utc(epoch_time(published))}"
+
+
+def _print_files(view: Mapping[str, Any], root: str, output: Output) -> None:
+    files: list[str] = view["files"]
+    if not files:
+        output.text("its rows do not name their files, and no file was finished in the epochs that brought them")
+        return
+    brought = "brought these rows" if view["rows_name_files"] else "finished in the epochs that brought these rows"
+    output.rows([{"file": each} for each in files], ("file",), title=f"{counted(len(files), 'file')} {brought}")
+    output.text(f"take the rows of one out: slackwater forget {root} {files[0]}")

@@ -1,0 +1,11 @@
+"""Expectations of views: the rows that violate them, counted with each epoch, and the gate that they close.
+
+    two versions of a view ──► candidates ──► RowConditions of Spark ──► ViewExpectations, in the commit of the epoch
+
+Invariants:
+
+* The counts are those of all rows of the view at the epoch; the cost depends on the rows that its change wrote.
+* The epoch, the counts and the tag `published` are one commit.
+
+Face: `expectation_counts.ExpectationCounts`.
+"""

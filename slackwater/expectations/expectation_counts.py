@@ -1,0 +1,246 @@
+"""Counts of the rows that violate the expectations of views, epoch after epoch, at the cost of the changed rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slackwater.reading.changes.view_difference import candidates, surplus
+from slackwater.reading.view_reader import ViewReader
+from state.errors import EpochExpiredError
+from state.location import Location
+from state.tables.expectations import Expectation, OnViolation, ViewExpectations
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import FILE_FIELD
+
+
+class Conditions(Protocol):
+    """Conditions over rows, see `spark_bridge.row_conditions.RowConditions`."""
+
+    def unfulfilled(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, str]]: ...
+
+
+class Declared(Protocol):
+    """The expectations in the declaration of a view, see `spark_bridge.analysis.view_definition.ViewDefinition`."""
+
+    @property
+    def expect(self) -> Mapping[str, str]: ...
+
+    @property
+    def on_violation(self) -> OnViolation: ...
+
+
+MakeConditions = Callable[[str, pa.Schema, Mapping[str, str]], Conditions]
+"""Makes the conditions over a view: (its name, the columns of its rows, name → condition) -> conditions."""
+
+
+class ExpectationCounts:
+    """The expectations of all views of an attempt.
+
+    Args:
+        root: the root of the pipeline.
+        known: the expectations as of the last commit.
+        versions: the views as of the last commit.
+        make_conditions: makes the conditions over a view.
+    """
+
+    def __init__(
+        self,
+        root: Location,
+        known: Mapping[str, ViewExpectations],
+        versions: Mapping[str, ViewVersion],
+        make_conditions: MakeConditions,
+    ) -> None:
+        self._root, self._known, self._make = root, dict(known), make_conditions
+        self._versions: Mapping[str, ViewVersion] = dict(versions)
+        self._conditions: dict[str, tuple[Mapping[str, str], str, Conditions]] = {}
+        self._is_released = False
+
+    @property
+    def views(self) -> Mapping[str, ViewExpectations]:
+        """View → its expectations, as of the last epoch that was counted."""
+        return self._known
+
+    def release(self) -> None:
+        """The next epoch accepts the rows that violate now."""
+        self._is_released = True
+
+    def has_news(self, declared: Mapping[str, Declared]) -> bool:
+        """Whether the next epoch has other expectations, even if no row changes."""
+        wanted = {
+            name: (dict(each.expect), each.on_violation)
+            for name, each in declared.items()
+            if each.expect and name in self._versions
+        }
+        known = {name: (each.conditions, each.on_violation) for name, each in self._known.items()}
+        return self._is_released or wanted != known
+
+    def after_epoch(
+        self,
+        epoch: int,
+        declared: Mapping[str, Declared],
+        versions: Mapping[str, ViewVersion],
+        keys: Mapping[str, Sequence[str]],
+    ) -> dict[str, ViewExpectations | None]:
+        """Counts the rows that an epoch has changed.
+
+        Args:
+            epoch: the epoch.
+            declared: the declaration of each view.
+            versions: all views as of the epoch.
+            keys: view → the columns that identify a row; empty without groups.
+
+        Returns:
+            View → its expectations, where they have changed; None for a view that has none any more.
+
+        Raises:
+            StorageError: a view cannot be read.
+        """
+        before = self._known
+        if self._is_released:
+            self._known = {name: each.released(epoch) for name, each in self._known.items()}
+            self._is_released = False
+        self._known = {
+            name: self._view(epoch, name, each, versions[name], keys.get(name, ()))
+            for name, each in declared.items()
+            if each.expect and name in versions
+        }
+        self._versions = dict(versions)
+        gone = {name: None for name in before if name not in self._known}
+        return gone | {name: each for name, each in self._known.items() if before.get(name) != each}
+
+    def _view(
+        self, epoch: int, name: str, declared: Declared, version: ViewVersion, key: Sequence[str]
+    ) -> ViewExpectations:
+        known, earlier = self._known.get(name), self._versions.get(name)
+        is_known = known is not None and known.conditions == dict(declared.expect)
+        is_computed = is_known and known is not None and not any(each.error for each in known.expectations.values())
+        if known is not None and is_known and earlier is not None and _is_same(earlier, version):
+            return replace(known, on_violation=declared.on_violation).settled(epoch)
+        after = ViewReader(self._root, version)
+        conditions = self._conditions_of(name, declared.expect, after.schema)
+        rows = _ViewRows(after, conditions, key)
+        base = known or ViewExpectations(name, declared.on_violation, {})
+        base = replace(base, on_violation=declared.on_violation)
+        if is_computed and earlier is not None and earlier.path == version.path:
+            try:
+                return rows.changed(epoch, base, ViewReader(self._root, earlier))
+            except EpochExpiredError:
+                pass  # all rows are counted instead
+        return rows.whole(epoch, base, declared.expect)
+
+    def _conditions_of(self, name: str, expect: Mapping[str, str], schema: pa.Schema) -> Conditions:
+        """The conditions over a view, made anew when they or its columns have changed."""
+        wanted, columns = dict(expect), schema.to_string()
+        made = self._conditions.get(name)
+        if made is None or made[:2] != (wanted, columns):
+            made = self._conditions[name] = wanted, columns, self._make(name, schema, wanted)
+        return made[2]
+
+
+class _ViewRows:
+    """The rows of a view at one version."""
+
+    def __init__(self, reader: ViewReader, conditions: Conditions, key: Sequence[str]) -> None:
+        self._reader, self._conditions = reader, conditions
+        self._names = reader.schema.names
+        self._ident = list(key) or self._names
+        has_file = FILE_FIELD.name in reader.stored_schema.names
+        self._columns = [*self._names, *([FILE_FIELD.name] if has_file else [])]
+
+    def whole(self, epoch: int, before: ViewExpectations, expect: Mapping[str, str]) -> ViewExpectations:
+        """Counts all rows."""
+        counts, files, errors = Counter[str](), Counter[str](), dict[str, str]()
+        for rows in self._parts():
+            found = _Violations(self._conditions, rows)
+            counts.update({name: found.count(name) for name in found.masks})
+            files.update(found.files())
+            errors |= found.errors
+        expectations = {}
+        for name, condition in expect.items():
+            known = before.expectations.get(name)
+            known = known if known is not None and known.condition == condition else Expectation(condition)
+            rows_now = counts[name]
+            expectations[name] = replace(
+                known,
+                rows=rows_now,
+                accepted=min(known.accepted, rows_now),
+                came=known.came + max(0, rows_now - known.rows),
+                error=errors.get(name),
+            )
+        after = replace(before, expectations=expectations, files=dict(files))
+        return after.settled(epoch, _came_in(epoch, before, after))
+
+    def changed(self, epoch: int, before: ViewExpectations, earlier: ViewReader) -> ViewExpectations:
+        """Counts the rows that this version does not share with an earlier one."""
+        gone, new = (_Violations(self._conditions, rows) for rows in candidates(earlier, self._reader, self._columns))
+        errors = gone.errors | new.errors
+        expectations = {}
+        for name, known in before.expectations.items():
+            if name in errors:
+                expectations[name] = replace(known, error=errors[name])
+                continue
+            _, begun = surplus(gone.of(name, self._ident), new.of(name, self._ident))
+            rows = known.rows + new.count(name) - gone.count(name)
+            expectations[name] = replace(
+                known,
+                rows=rows,
+                accepted=max(0, min(known.accepted, rows - begun.num_rows)),
+                came=known.came + begun.num_rows,
+            )
+        files = Counter(before.files)
+        files.update(new.files())
+        files.subtract(gone.files())
+        left = {file: number for file, number in files.items() if number > 0}
+        after = replace(before, expectations=expectations, files=left)
+        return after.settled(epoch, _came_in(epoch, before, after))
+
+    def _parts(self) -> Iterator[pa.Table]:
+        with self._reader.errors():
+            for batch in self._reader.dataset.to_batches(columns=self._columns):
+                yield pa.Table.from_batches([batch])
+
+
+class _Violations:
+    """The rows of a table that violate expectations."""
+
+    def __init__(self, conditions: Conditions, rows: pa.Table) -> None:
+        self._rows = rows
+        self.masks, self.errors = conditions.unfulfilled(rows)
+
+    def count(self, name: str) -> int:
+        """The number of rows that violate one."""
+        return pc.sum(self.masks[name], min_count=0).as_py() or 0
+
+    def of(self, name: str, columns: Sequence[str]) -> pa.Table:
+        """The rows that violate one."""
+        return self._rows.select(columns).filter(self.masks[name])
+
+    def files(self) -> Counter[str]:
+        """The fingerprints of the files of rows that violate any; empty if the rows do not name their file."""
+        if FILE_FIELD.name not in self._rows.column_names or not self.masks:
+            return Counter()
+        files = self._of_any()[FILE_FIELD.name].drop_null().value_counts()
+        return Counter({each["values"].hex(): each["counts"] for each in files.to_pylist()})
+
+    def _of_any(self) -> pa.Table:
+        masks: Iterable[pa.Array] = iter(self.masks.values())
+        found = next(iter(masks))
+        for each in masks:
+            found = pc.or_(found, each)
+        return self._rows.filter(found)
+
+
+def _is_same(one: ViewVersion, other: ViewVersion) -> bool:
+    return (one.path, one.version) == (other.path, other.version)
+
+
+def _came_in(epoch: int, before: ViewExpectations, after: ViewExpectations) -> int | None:
+    """The epoch if rows have begun to violate in it."""
+    earlier = {name: each.came for name, each in before.expectations.items()}
+    return epoch if any(each.came > earlier.get(name, 0) for name, each in after.expectations.items()) else None

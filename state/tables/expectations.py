@@ -1,0 +1,141 @@
+"""Expectations of views, and the gate: the last epoch in which every view that holds results back fulfils its own.
+
+They are rows of the catalog, in the commit of the epoch whose rows they count.  The same commit moves the tag
+`published`, so that no crash comes between an epoch and its gate.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+OnViolation: TypeAlias = Literal["count", "hold"]
+"""The reaction to rows that violate an expectation: they are counted, or the gate closes."""
+
+ON_VIOLATION: tuple[OnViolation, ...] = get_args(OnViolation)
+
+PUBLISHED = "published"
+"""The tag of the last epoch that the gate let pass."""
+
+_MOST = 100
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """An expectation of one view, with its counts.
+
+    Args:
+        condition: a condition of SQL over a row.
+        rows: the rows of the view that violate it now.
+        accepted: those among them that a release has accepted.
+        came: the rows that began to violate it, ever.
+        error: why it cannot be computed over the present rows; None if it can.
+    """
+
+    condition: str
+    rows: int = 0
+    accepted: int = 0
+    came: int = 0
+    error: str | None = None
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether rows violate it that no release has accepted, or it cannot be computed."""
+        return self.rows > self.accepted or self.error is not None
+
+
+@dataclass(frozen=True)
+class ViewExpectations:
+    """The expectations of one view as of an epoch.
+
+    Args:
+        view: the name of the view.
+        on_violation: the reaction.
+        expectations: name → expectation.
+        held_since: the epoch since which the view holds the gate; None while it does not.
+        epochs: the epochs in which rows began to violate, at most a hundred, the last ones; as of `held_since`.
+        files: the fingerprints of the paths whose rows violate, as hexadecimal text → rows; at most a hundred.  Empty
+            if the rows of the view do not name their file.
+    """
+
+    view: str
+    on_violation: OnViolation
+    expectations: Mapping[str, Expectation]
+    held_since: int | None = None
+    epochs: tuple[int, ...] = ()
+    files: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """Name → condition."""
+        return {name: each.condition for name, each in self.expectations.items()}
+
+    @property
+    def is_violated(self) -> bool:
+        """Whether one of them is violated."""
+        return any(each.is_violated for each in self.expectations.values())
+
+    @property
+    def holds_back(self) -> bool:
+        """Whether the view closes the gate."""
+        return self.on_violation == "hold" and self.is_violated
+
+    def settled(self, epoch: int, came_in: int | None = None) -> ViewExpectations:
+        """The same, with the epochs that follow from its counts.
+
+        Args:
+            epoch: the epoch.
+            came_in: this epoch if rows began to violate in it.
+        """
+        if not self.is_violated:
+            return replace(self, held_since=None, epochs=(), files={})
+        epochs = self.epochs if came_in is None else (*self.epochs, came_in)[-_MOST:]
+        files = dict(sorted(self.files.items(), key=lambda each: -each[1])[:_MOST])
+        since = (self.held_since or epoch) if self.holds_back else None
+        return replace(self, held_since=since, epochs=epochs, files=files)
+
+    def released(self, epoch: int) -> ViewExpectations:
+        """The same after a release: the rows that violate now are accepted, but no expectation that has an error."""
+        accepted = {name: replace(each, accepted=each.rows) for name, each in self.expectations.items()}
+        return replace(self, expectations=accepted).settled(epoch)
+
+    def to_json(self) -> str:
+        """The content of its row in the catalog."""
+        return json.dumps({name: value for name, value in asdict(self).items() if name != "view"})
+
+    @classmethod
+    def of_json(cls, view: str, text: str) -> ViewExpectations:
+        """Reads `to_json`."""
+        document: dict[str, Any] = json.loads(text)
+        expectations = {name: Expectation(**each) for name, each in document["expectations"].items()}
+        return cls(view, **{**document, "expectations": expectations, "epochs": tuple(document["epochs"])})
+
+
+Gate: TypeAlias = Literal["none", "open", "closed"]
+"""The gate of a root: `none` if no view of it holds results back."""
+
+
+def gate_of(expectations: Iterable[ViewExpectations]) -> Gate:
+    """The state of the gate by the expectations of all views."""
+    holding = [each for each in expectations if each.on_violation == "hold"]
+    if not holding:
+        return "none"
+    return "closed" if any(each.holds_back for each in holding) else "open"
+
+
+def published_after(before: Gate, after: Gate, *, last: int, epoch: int) -> int | None:
+    """The epoch that the tag `published` names with a commit; 0 if it is deleted, None if it stays.
+
+    Args:
+        before: the gate as of the last commit.
+        after: the gate as of this one.
+        last: the last committed epoch.
+        epoch: the epoch of this commit.
+    """
+    if after == "open":
+        return epoch
+    if after == "closed":
+        return None if before == "closed" else last
+    return None if before == "none" else 0

@@ -1,0 +1,71 @@
+"""Deliberate faults in expectations, and in the gate that they close."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_COUNTS = "slackwater/expectations/expectation_counts.py"
+_COUNTED = "tests/slackwater/expectations/test_expectation_counts.py"
+_GATE = "tests/slackwater/expectations/test_gate.py"
+
+GATE_MUTANTS = (
+    Mutant(
+        "the tag of the gate moves to the epoch that closes it",
+        "state/tables/expectations.py",
+        (('return None if before == "closed" else last', 'return None if before == "closed" else epoch'),),
+        shown_by="tests/state/tables/test_expectations.py",
+    ),
+    Mutant(
+        "the tag of the gate moves while it is closed",
+        "state/tables/expectations.py",
+        (('return None if before == "closed" else last', "return last"),),
+        shown_by="tests/actors/coordination/test_epoch_commits.py",
+    ),
+    Mutant(
+        "rows that leave still violate",
+        _COUNTS,
+        (("known.rows + new.count(name) - gone.count(name)", "known.rows + new.count(name)"),),
+        shown_by=f"{_COUNTED}::test_groups_that_change_are_counted_as_they_are_now",
+    ),
+    Mutant(
+        "a release accepts rows that come later, as others leave",
+        _COUNTS,
+        (("min(known.accepted, rows - begun.num_rows)", "min(known.accepted, rows)"),),
+        shown_by=f"{_COUNTED}::test_a_release_accepts_what_violates_now_and_nothing_that_comes_later",
+    ),
+    Mutant(
+        "an expectation that cannot be computed holds nothing back",
+        "state/tables/expectations.py",
+        (("self.rows > self.accepted or self.error is not None", "self.rows > self.accepted"),),
+        shown_by=f"{_COUNTED}::test_an_expectation_that_fails_over_a_row_holds_until_it_can_be_computed",
+    ),
+    Mutant(
+        "a condition that is null is fulfilled",
+        "spark_bridge/row_conditions.py",
+        (("F.expr(self._conditions[name]), F.lit(False)", "F.expr(self._conditions[name]), F.lit(True)"),),
+        shown_by="tests/spark_bridge/test_row_conditions.py",
+    ),
+    Mutant(
+        "a publication does not mind the gate",
+        "slackwater/publishing/publication_loop.py",
+        (("published = store.published_epoch()", "published = store.latest_epoch()"),),
+        shown_by=f"{_GATE}::test_a_publication_stays_where_it_is_and_goes_on_when_the_gate_opens[parquet]",
+    ),
+    Mutant(
+        "SQL clients see the epoch that is held back",
+        "slackwater/serving/served_root.py",
+        (("published = self._store.published_epoch()", "published = self._store.latest_epoch()"),),
+        shown_by=f"{_GATE}::test_sql_clients_see_the_last_epoch_that_passed_unless_they_ask",
+    ),
+    Mutant(
+        "a release opens the gate without its tag",
+        "slackwater/commands/release.py",
+        (
+            (
+                "gate_of(after), last=last, epoch=epoch)",
+                "gate_of(catalog.expectations.values()), last=last, epoch=epoch)",
+            ),
+        ),
+        shown_by=f"{_GATE}::test_a_release_is_an_epoch_that_opens_the_gate_until_more_rows_violate",
+    ),
+)

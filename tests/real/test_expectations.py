@@ -1,0 +1,148 @@
+"""A bad file is held back in whole runs: views follow it, and publications, SQL clients and the tag do not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.publishing.declaration import Targets
+from slackwater.serving.engine import Engine
+from slackwater.serving.served_root import ServedRoot
+from state.tables.expectations import PUBLISHED, OnViolation
+from tests.real.event_pipeline import FAST
+from tests.real.events import parquet, write
+from tests.slackwater.cli.command import slackwater
+from tests.slackwater.publishing.published import contents, is_published, require_equal
+from tests.waiting import eventually
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
+
+POSITIVE = "amount is positive"
+
+
+def declared(place: Path, publish: Targets = (), on_violation: OnViolation = "hold") -> sw.Pipeline:
+    (place / "in").mkdir(parents=True, exist_ok=True)
+    pipeline = sw.Pipeline("payments", place / "root")
+    pipeline.source(
+        "payments", place / "in", format="parquet", schema="user bigint, amount double", discovery=FAST,
+        materialize=True,
+    )  # fmt: skip
+    pipeline.view(
+        "paid",
+        "SELECT user, amount FROM payments",
+        expect={POSITIVE: "amount > 0", "user is known": "user IS NOT NULL"},
+        on_violation=on_violation,
+    )
+    pipeline.view(
+        "totals",
+        "SELECT user, sum(amount) AS total FROM payments GROUP BY user",
+        publish=publish,
+        expect={"total is small": "total < 1000"},
+    )
+    return pipeline
+
+
+def payments(place: Path, name: str, *amounts: float) -> str:
+    rows = [{"user": number % 3, "amount": amount} for number, amount in enumerate(amounts)]
+    write(place / "in", name, parquet(rows))
+    return (place / "in" / name).as_uri()
+
+
+def rows_now(store: sw.Store) -> dict[str, int]:
+    return {row["expectation"]: row["rows"] for row in store.expectations().to_pylist()}
+
+
+def served_epoch(store: sw.Store) -> int:
+    root = ServedRoot(store, Engine(1 << 30))
+    held = root.hold()
+    held.release()
+    root.close()
+    return held.epoch
+
+
+def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: Path) -> None:
+    table, root = tmp_path / "tables", str(tmp_path / "root")
+    payments(tmp_path, "1.parquet", 10.0, 20.0, 30.0)
+    with declared(tmp_path, sw.ParquetFiles(str(table / "v"), interval_s=0)).start() as run:
+        assert run.wait(until="caught_up", timeout_s=120)
+        store = sw.open(root)
+        good = store.latest_epoch()
+        assert (store.published_epoch(), store.tags()[PUBLISHED], store.held()) == (good, good, [])
+        bad = payments(tmp_path, "2.parquet", 40.0, -1.0, -2.0)
+        assert run.wait(until="caught_up", timeout_s=60)
+        since = store.latest_epoch()
+        assert rows_now(store) == {POSITIVE: 2, "user is known": 0, "total is small": 0}
+        assert store.held() == [
+            {
+                "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "files": [bad],
+                "rows_name_files": True,
+            }
+        ]  # fmt: skip
+        payments(tmp_path, "3.parquet", 2_000.0)
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert store.latest_epoch() > since, "the flow goes on"
+        assert rows_now(store) == {POSITIVE: 2, "user is known": 0, "total is small": 1}
+        assert store.snapshot().view("paid").count_rows() == 7
+        assert (store.published_epoch(), store.tags()[PUBLISHED], served_epoch(store)) == (good, good, good)
+        eventually(lambda: run.status().publications[0].behind_epochs >= 2)
+        eventually(lambda: is_published(table, "parquet"))
+        assert contents(table, "parquet")[0] == good
+        status = run.status().views["paid"]
+        assert (status.violations[POSITIVE], status.held_since) == (2, since)
+
+        assert run.forget(bad) == 1
+        eventually(lambda: store.published_epoch() == store.latest_epoch())
+        assert (rows_now(store)[POSITIVE], store.held()) == (0, [])
+        eventually(lambda: contents(table, "parquet")[0] > good)
+        assert require_equal(store, table, "parquet", "totals") == store.latest_epoch() == served_epoch(store)
+
+        payments(tmp_path, "4.parquet", -3.0)
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert store.held()
+        answer = slackwater("release", root)
+        assert (answer.code, answer.err) == (0, "")
+        eventually(lambda: store.published_epoch() == store.latest_epoch())
+        assert rows_now(store)[POSITIVE] == 1
+        assert slackwater("release", root).code == 1, "nothing is held back"
+        last = store.latest_epoch()
+
+    assert require_equal(store, table, "parquet", "totals") >= last
+    payments(tmp_path, "5.parquet", -4.0, -5.0)
+    declared(tmp_path, sw.ParquetFiles(str(table / "v"), interval_s=0)).run(until="caught_up")
+    held = json.loads(slackwater("held", root, "--json").out)
+    assert [each["expectations"] for each in held["views"]] == [{POSITIVE: 2}]
+    assert contents(table, "parquet")[0] == int(held["published"]) < store.latest_epoch()
+    shown = slackwater("held", root)
+    assert "5.parquet" in shown.out and "slackwater release" in shown.out
+    assert "held back" in slackwater("status", root).out
+    assert slackwater("release", root).code == 0
+    assert store.published_epoch() == store.latest_epoch() == served_epoch(store)
+
+
+def test_expectations_of_a_stored_view_are_counted_without_new_files(tmp_path: Path) -> None:
+    payments(tmp_path, "1.parquet", 10.0, -20.0)
+    plain = declared(tmp_path)
+    plain._views.clear()
+    plain.view("paid", "SELECT user, amount FROM payments")
+    plain.run(until="caught_up")
+    store = sw.open(tmp_path / "root")
+    path, before = store.views()["path"].to_pylist(), store.latest_epoch()
+    assert store.expectations().num_rows == 0
+    plain._views.clear()
+    plain.view("paid", "SELECT user, amount FROM payments", expect={POSITIVE: "amount > 0"}, on_violation="hold")
+    plain.run(until="caught_up")
+    assert store.views()["path"].to_pylist() == path, "the view is the same"
+    assert rows_now(store) == {POSITIVE: 1}
+    assert (store.published_epoch(), served_epoch(store)) == (before, before)
+
+
+def test_an_expectation_that_is_none_is_refused_before_rows_are_read(tmp_path: Path) -> None:
+    payments(tmp_path, "1.parquet", 10.0)
+    pipeline = declared(tmp_path)
+    pipeline.view("more", "SELECT user FROM payments", expect={POSITIVE: "amount > 0"})
+    with pytest.raises(sw.ViewError, match=r"view 'more': expectation 'amount is positive': .*amount.*; write a cond"):
+        pipeline.run(until="caught_up")
+    assert sw.open(tmp_path / "root").count_files().num_rows == 0
