@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from actors.formats.options import Csv, Debezium, Json, Parquet, Text
+from actors.formats.avro.avro_reader import AvroReader
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.reader import CustomFormat, FileReader
 from actors.formats.text.csv import CsvReader
@@ -17,13 +18,14 @@ from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
 
-BuiltIn = Parquet | Csv | Json | Debezium | Text
+BuiltIn = Parquet | Csv | Json | Debezium | Avro | Text
 Format = BuiltIn | CustomFormat
 FORMATS: dict[str, type[BuiltIn]] = {
     "parquet": Parquet,
     "csv": Csv,
     "json": Json,
     "debezium": Debezium,
+    "avro": Avro,
     "text": Text,
 }
 _ALIASES = {"jsonl": "json", "ndjson": "json"}
@@ -32,6 +34,7 @@ _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Csv: CsvReader,
     Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
     Debezium: lambda _, limits, timestamps: DebeziumReader(limits, timestamps),
+    Avro: lambda _, limits, timestamps: AvroReader(limits, timestamps),
     Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"
