@@ -8,6 +8,7 @@ from typing import Any
 
 from actors.formats.avro.avro_reader import AvroReader
 from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
+from actors.formats.orc.orc_reader import OrcReader
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.reader import CustomFormat, FileReader
 from actors.formats.text.csv import CsvReader
@@ -18,7 +19,7 @@ from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
 
-BuiltIn = Parquet | Csv | Json | Debezium | Avro | Text
+BuiltIn = Parquet | Csv | Json | Debezium | Avro | Orc | Text
 Format = BuiltIn | CustomFormat
 FORMATS: dict[str, type[BuiltIn]] = {
     "parquet": Parquet,
@@ -26,6 +27,7 @@ FORMATS: dict[str, type[BuiltIn]] = {
     "json": Json,
     "debezium": Debezium,
     "avro": Avro,
+    "orc": Orc,
     "text": Text,
 }
 _ALIASES = {"jsonl": "json", "ndjson": "json"}
@@ -35,6 +37,7 @@ _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
     Debezium: lambda _, limits, timestamps: DebeziumReader(limits, timestamps),
     Avro: lambda _, limits, timestamps: AvroReader(limits, timestamps),
+    Orc: lambda _, limits, timestamps: OrcReader(limits, timestamps),
     Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"

@@ -17,6 +17,7 @@ from actors.formats.avro.container import AvroContainer, Block
 from actors.formats.compressed import Bytes
 from actors.formats.conformed import conformed
 from actors.formats.limits import CpuTime, Expansion, row_bytes
+from actors.formats.pieces import pieces
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
 from actors.schemas.chosen_columns import only_columns, without_columns
@@ -64,29 +65,10 @@ class AvroReader:
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(plan.schema, schema.names))
         reading = _Reading(container, plan, wanted, self._limits, self._timestamps, piece_bytes, cpu)
-        for rows in _pieces(reading.rows(offset, Expansion(file.size, self._limits)), piece_bytes):
+        for rows in pieces(reading.rows(offset, Expansion(file.size, self._limits)), piece_bytes):
             cpu.pause()
             yield replace(rows, others=others) if others else rows
             cpu.resume()
-
-
-def _pieces(parts: Iterator[Rows], piece_bytes: int) -> Iterator[Rows]:
-    """Yields the rows, several blocks together if they are small."""
-    together: list[Rows] = []
-    nbytes = 0
-    try:
-        for part in parts:
-            together.append(part)
-            nbytes += part.nbytes
-            if nbytes >= piece_bytes:
-                yield from Rows.joined(together).cut(piece_bytes)
-                together, nbytes = [], 0
-    except UnreadableFile:
-        if together:
-            yield from Rows.joined(together).cut(piece_bytes)
-        raise
-    if together:
-        yield from Rows.joined(together).cut(piece_bytes)
 
 
 class _Reading:

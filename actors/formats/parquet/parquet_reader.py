@@ -15,7 +15,7 @@ from actors.file_errors import UnreadableFile, one_line
 from actors.formats.conformed import conformed
 from actors.formats.limits import Expansion
 from actors.formats.parquet.bounds import ParquetBounds
-from actors.formats.parquet.windows import ParquetWindows
+from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
@@ -163,7 +163,7 @@ class _Reading:
         for groups in self._stretches(0):
             ranges = self._bounds.ranges(groups)
             if self._is_too_large(groups):
-                gets += ParquetWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
+                gets += ChunkWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
             else:
                 gap_bytes, span_bytes = settings.max_gap_bytes, settings.max_span_bytes
                 gets += len(range_plan(ranges, max_gap_bytes=gap_bytes, max_span_bytes=span_bytes))
@@ -192,7 +192,7 @@ class _Reading:
         if self._is_too_large(groups):
             held_bytes = self._file.settings.max_held_bytes
             watch = self._bounds.watch(groups[0])
-            windows = ParquetWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
+            windows = ChunkWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
             stream, buffer_bytes = windows.stream(), min(windows.window_bytes, MIB)
         else:
             stream, buffer_bytes = content.stream(), 0

@@ -16,10 +16,11 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.orc
 import pyarrow.parquet as pq
 
 from actors.files import FileVersion
-from actors.formats.options import Avro, Csv, Debezium, Json, Parquet
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet
 from actors.formats.registry import Format
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
@@ -182,6 +183,24 @@ def _recoded(content: bytes, codec: str) -> bytes:
     return sink.getvalue()
 
 
+ORC_CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
+
+
+def write_orc(table: pa.Table, rows: int | None = None, codec: str = "zlib", **options: Any) -> bytes:
+    """One ORC file; with `rows`, in stripes of so many."""
+    sink = pa.BufferOutputStream()
+    if rows is not None:
+        # The writer looks at the size of a stripe after each of its batches.
+        options |= {"stripe_size": 1, "batch_size": rows}
+    with pyarrow.orc.ORCWriter(sink, compression=codec, **options) as writer:
+        writer.write(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _orc_by(codec: str) -> Callable[[pa.Table], bytes]:
+    return lambda table: write_orc(table, 19, codec)
+
+
 def _avro_by(codec: str, block_bytes: int) -> Callable[[pa.Table], bytes]:
     return lambda table: write_avro(table.to_pylist(), block_bytes=block_bytes, codec=codec)
 
@@ -205,6 +224,8 @@ KINDS = [
     FileKind("json", Json(), write_json),
     FileKind("debezium", Debezium(), write_debezium),
     FileKind("avro", Avro(), lambda table: write_avro(table.to_pylist())),
+    FileKind("orc", Orc(), write_orc),
+    *(FileKind(f"orc-{codec}", Orc(), _orc_by(codec)) for codec in ORC_CODECS),
     *(FileKind(f"avro-{codec}", Avro(), _avro_by(codec, 200)) for codec in AVRO_CODECS),
     *(FileKind(f"json-{name}", Json(), _compressed(write_json, compress)) for name, compress in COMPRESSIONS.items()),
 ]
