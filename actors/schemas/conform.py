@@ -166,19 +166,19 @@ def _converted(chunk: pa.Array, field: pa.Field, first_row: int, timestamps: Tim
 
 def _checked(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
     result = array if array.type == wanted else _convert(array, wanted, timestamps)
-    if _is_checked(wanted):
-        _validate(result)
-    return result
+    return _validated(result) if _is_checked(wanted) else result
 
 
-def _validate(array: pa.Array) -> None:
-    """Checks the values of an array; of a slice of nested values, Arrow checks those of its neighbours too."""
+def _validated(array: pa.Array) -> pa.Array:
+    """An array of checked values; of a slice of nested values, without those of its neighbours."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:
         if not kinds.is_nested(array.type):
             raise
-        array.take(pa.array(np.arange(len(array)))).validate(full=True)
+        array = array.take(pa.array(np.arange(len(array))))
+        array.validate(full=True)
+    return array
 
 
 def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> int:

@@ -27,7 +27,7 @@ from actors.settings import MIB, ReadLimits
 
 # The errors of fastavro about bytes that are no records.
 _NO_RECORD = (EOFError, IndexError, KeyError, OverflowError, TypeError, ValueError, struct.error)
-_NO_COLUMN = (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError)
+_NO_COLUMN = (pa.ArrowException, OverflowError)
 _PYTHON_FOR_PIECE = 16
 
 

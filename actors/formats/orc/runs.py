@@ -32,12 +32,13 @@ class Lengths:
         return min(self.total, rows * self.longest)
 
 
-def lengths(stream: Bytes, *, is_second: bool) -> Lengths:
+def lengths(stream: Bytes, *, is_second: bool, is_signed: bool = False) -> Lengths:
     """The bounds of the lengths in a stream.
 
     Args:
         stream: the decompressed stream.
         is_second: True for the second version of the encoding.
+        is_signed: True for numbers that may be negative; the bounds are those of their size, or of twice it.
 
     Raises:
         UnreadableFile: the stream ends within a run.
@@ -47,7 +48,7 @@ def lengths(stream: Bytes, *, is_second: bool) -> Lengths:
     read = _second if is_second else _first
     try:
         while at < len(content):
-            count, bound, at = read(content, at)
+            count, bound, at = read(content, at, is_signed)
             total += count * bound
             longest = max(longest, bound)
     except IndexError:
@@ -57,12 +58,13 @@ def lengths(stream: Bytes, *, is_second: bool) -> Lengths:
     return Lengths(total, longest)
 
 
-def _first(content: memoryview, at: int) -> tuple[int, int, int]:
+def _first(content: memoryview, at: int, is_signed: bool) -> tuple[int, int, int]:
     """A run of the first version: how many numbers, none of them above what, and the position behind it."""
     control = content[at]
     if control < 128:
         count = control + 3
         step = content[at + 1] - (content[at + 1] & 0x80) * 2
+        step = abs(step) if is_signed else step
         base, at = varint(content, at + 2)
         return count, base + max(0, step) * count, at
     count, bound = 256 - control, 0
@@ -73,7 +75,7 @@ def _first(content: memoryview, at: int) -> tuple[int, int, int]:
     return count, bound, at
 
 
-def _second(content: memoryview, at: int) -> tuple[int, int, int]:
+def _second(content: memoryview, at: int, is_signed: bool) -> tuple[int, int, int]:
     """A run of the second version; see `_first`."""
     head = content[at]
     kind = head >> 6
@@ -87,6 +89,7 @@ def _second(content: memoryview, at: int) -> tuple[int, int, int]:
         base, at = varint(content, at)
         step, at = varint(content, at)
         step = (step >> 1) ^ -(step & 1)
+        step = abs(step) if is_signed else step
         if not code:
             return count, base + max(0, step) * count, at
         width = _WIDTHS[code]

@@ -13,11 +13,13 @@ from actors.formats.orc.wire import fields
 from actors.objects.ranges import Range
 from actors.settings import ReadLimits
 
-_LENGTH, _DICTIONARY = 2, 3
+_LENGTH, _SCALE = 2, 5
 _DICTIONARIES, _SECOND = (1, 3), (2, 3)
 _VALUE_BYTES = 32  # of a number in ORC's batch and in Arrow's
 _TEXT_BYTES = 24  # of the place of a text in both
 _ENTRY_BYTES = 8
+# The decoder multiplies by ten as often as a scale says.  The bound of honest scales is twice 38, and that doubled.
+_MOST_SCALE = 1_000
 
 
 class Stripe:
@@ -75,7 +77,10 @@ class Stripe:
         Raises:
             UnreadableFile: one row may take more memory than `max_batch_bytes`.
         """
-        found = {number: self._lengths(number, stream) for number in columns if self._has_lengths(number)}
+        found = {number: self._lengths(number, _LENGTH, stream) for number in columns if self._has_lengths(number)}
+        for number in columns:
+            if self._tail.types[number].is_decimal and self._lengths(number, _SCALE, stream).longest > _MOST_SCALE:
+                raise UnreadableFile("damaged ORC file: a column of decimals has scales without sense")
         num_rows = max(1, self.info.num_rows)
         all_bytes = self._bytes(0, num_rows, frozenset(columns), found)
         if all_bytes <= 2 * piece_bytes:
@@ -94,11 +99,12 @@ class Stripe:
         kind = self._tail.types[number]
         return kind.is_text or kind.is_repeated
 
-    def _lengths(self, number: int, stream: pa.NativeFile) -> Lengths:
-        if (number, _LENGTH) not in self._streams:
+    def _lengths(self, number: int, part: int, stream: pa.NativeFile) -> Lengths:
+        """The bounds of the numbers in one of the streams of a column."""
+        if (number, part) not in self._streams:
             return Lengths()
         encoding = self._encoding(number)
-        start, end = self._streams[number, _LENGTH]
+        start, end = self._streams[number, part]
         try:
             stream.seek(start)
             stored = stream.read(end - start)
@@ -107,7 +113,7 @@ class Stripe:
         except (pa.ArrowException, OSError) as error:
             reason = one_line(error)
         else:
-            return lengths(self._tail.plain(stored, self._limits.max_batch_bytes), is_second=encoding in _SECOND)
+            return lengths(self._tail.plain(stored, self._limits.max_batch_bytes), is_second=encoding in _SECOND, is_signed=part == _SCALE)
         raise UnreadableFile(reason)
 
     def _encoding(self, number: int) -> int:

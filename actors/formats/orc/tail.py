@@ -17,7 +17,10 @@ _CODECS = {0: "null", 1: "deflate", 2: "snappy", 4: "lz4", 5: "zstandard"}
 _MOST_CHUNK_BYTES = 1 << 23
 _CHUNK_HEAD_BYTES = 3
 _STATISTICS = 7
-_STRUCT, _LIST, _MAP, _UNION = 12, 10, 11, 13
+_LIST, _MAP, _STRUCT, _DECIMAL = 10, 11, 12, 14
+_TEXTS = (7, 8, 16, 17)
+_NUM_KINDS = 19
+_MOST_PRECISION = 38
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,12 @@ class OrcType:
     @property
     def is_text(self) -> bool:
         """True for text and bytes."""
-        return self.kind in (7, 8, 16, 17)
+        return self.kind in _TEXTS
+
+    @property
+    def is_decimal(self) -> bool:
+        """True for decimals."""
+        return self.kind == _DECIMAL
 
 
 @dataclass(frozen=True)
@@ -214,11 +222,27 @@ class OrcTail:
 
 def _type(message: memoryview) -> OrcType:
     kind, children, names = 0, [], []
+    precision = scale = 0
     for each in fields(message):
         if each.number == 1:
             kind = each.integer
         elif each.number == 2:
             children += packed(each)
         elif each.number == 3:
-            names.append(bytes(each.message).decode("utf-8", "replace"))
+            names.append(_name(each.message))
+        elif each.number == 5:
+            precision = each.integer
+        elif each.number == 6:
+            scale = each.integer
+    # Arrow ends the process when it is asked for such a decimal.
+    if kind >= _NUM_KINDS or (kind == _DECIMAL and max(precision, scale) > _MOST_PRECISION):
+        raise UnreadableFile(f"damaged ORC file: its schema has a column of kind {kind} ({precision}, {scale})")
     return OrcType(kind, children, names)
+
+
+def _name(content: memoryview) -> str:
+    try:
+        return bytes(content).decode()
+    except UnicodeDecodeError as error:
+        reason = f"a name in its schema is not UTF-8: {error}"
+    raise UnreadableFile(reason)
