@@ -1,4 +1,4 @@
-"""Bounds of the lengths in a stream of runs, without decoding the numbers: ORC's first and second run length encoding.
+"""Bounds of the lengths in a stream of runs, mostly without decoding the numbers: ORC's first and second run length encoding.
 
 A few bytes can claim lists of billions of elements, and Arrow makes room before it looks for them.
 https://orc.apache.org/specification/ORCv1/#run-length-encoding
@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from actors.file_errors import UnreadableFile
 from actors.formats.compressed import Bytes
 from actors.formats.orc.wire import varint
 
+_SMALL_WIDTH = 8
 _WIDTHS = (*range(1, 25), 26, 28, 30, 32, 40, 48, 56, 64)
 
 
@@ -48,9 +51,9 @@ def lengths(stream: Bytes, *, is_second: bool, is_signed: bool = False) -> Lengt
     read = _second if is_second else _first
     try:
         while at < len(content):
-            count, bound, at = read(content, at, is_signed)
-            total += count * bound
-            longest = max(longest, bound)
+            run_total, run_longest, at = read(content, at, is_signed)
+            total += run_total
+            longest = max(longest, run_longest)
     except IndexError:
         at = len(content) + 1
     if at > len(content):
@@ -59,20 +62,20 @@ def lengths(stream: Bytes, *, is_second: bool, is_signed: bool = False) -> Lengt
 
 
 def _first(content: memoryview, at: int, is_signed: bool) -> tuple[int, int, int]:
-    """A run of the first version: how many numbers, none of them above what, and the position behind it."""
+    """A run of the first version: no less than its sum, than its largest number, and the position behind it."""
     control = content[at]
     if control < 128:
         count = control + 3
-        step = content[at + 1] - (content[at + 1] & 0x80) * 2
-        step = abs(step) if is_signed else step
+        step = _stride(content[at + 1] - (content[at + 1] & 0x80) * 2, is_signed)
         base, at = varint(content, at + 2)
-        return count, base + max(0, step) * count, at
-    count, bound = 256 - control, 0
+        longest = base + step * count
+        return count * longest, longest, at
+    total = longest = 0
     at += 1
-    for _ in range(count):
+    for _ in range(256 - control):
         number, at = varint(content, at)
-        bound = max(bound, number)
-    return count, bound, at
+        total, longest = total + number, max(longest, number)
+    return total, longest, at
 
 
 def _second(content: memoryview, at: int, is_signed: bool) -> tuple[int, int, int]:
@@ -81,30 +84,46 @@ def _second(content: memoryview, at: int, is_signed: bool) -> tuple[int, int, in
     kind = head >> 6
     if kind == 0:
         nbytes = (head >> 3 & 7) + 1
-        return (head & 7) + 3, int.from_bytes(content[at + 1 : at + 1 + nbytes]), at + 1 + nbytes
+        value = int.from_bytes(content[at + 1 : at + 1 + nbytes])
+        return ((head & 7) + 3) * value, value, at + 1 + nbytes
     code = head >> 1 & 31
     count = ((head & 1) << 8 | content[at + 1]) + 1
     at += 2
+    if kind == 1:
+        return _packed(content, at, count, _WIDTHS[code])
     if kind == 3:
         base, at = varint(content, at)
         step, at = varint(content, at)
-        step = (step >> 1) ^ -(step & 1)
-        step = abs(step) if is_signed else step
-        if not code:
-            return count, base + max(0, step) * count, at
-        width = _WIDTHS[code]
-        most = base + max(0, step) + (count * ((1 << width) - 1) if step >= 0 else 0)
-        return count, most, at + _bytes(width * max(0, count - 2))
-    width = _WIDTHS[code]
-    if kind == 1:
-        return count, (1 << width) - 1, at + _bytes(width * count)
+        longest = base + _stride((step >> 1) ^ -(step & 1), is_signed) * (1 if code else count)
+        if code:
+            rises, _, at = _packed(content, at, max(0, count - 2), _WIDTHS[code])
+            # The first step tells whether the numbers rise or fall.
+            longest += rises if is_signed or not step & 1 else 0
+        return count * longest, longest, at
     base_bytes, patch_width = (content[at] >> 5) + 1, _WIDTHS[content[at] & 31]
     gap_width, num_patches = (content[at + 1] >> 5) + 1, content[at + 1] & 31
     at += 2
     base = int.from_bytes(content[at : at + base_bytes])
+    total, longest, at = _packed(content, at + base_bytes, count, _WIDTHS[code])
+    patched = base + (1 << _WIDTHS[code] + patch_width)
     patch = next(each for each in _WIDTHS if each >= min(64, gap_width + patch_width))
-    end = at + base_bytes + _bytes(width * count) + _bytes(patch * num_patches)
-    return count, base + (1 << (width + patch_width)) - 1, end
+    end = at + _bytes(patch * num_patches)
+    return total + count * base + num_patches * patched, max(longest + base, patched), end
+
+
+def _stride(step: int, is_signed: bool) -> int:
+    return abs(step) if is_signed else max(0, step)
+
+
+def _packed(content: memoryview, at: int, count: int, width: int) -> tuple[int, int, int]:
+    """Numbers of the same width; see `_first`."""
+    end = at + _bytes(width * count)
+    if width <= _SMALL_WIDTH or not count or end > len(content):
+        most = (1 << width) - 1
+        return count * most, most, end
+    bits = np.unpackbits(np.frombuffer(content[at:end], np.uint8), count=width * count).reshape(count, width)
+    numbers = bits @ np.ldexp(1.0, np.arange(width - 1, -1, -1))
+    return int(numbers.sum()), int(numbers.max()), end
 
 
 def _bytes(bits: int) -> int:

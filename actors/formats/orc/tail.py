@@ -17,6 +17,7 @@ _CODECS = {0: "null", 1: "deflate", 2: "snappy", 4: "lz4", 5: "zstandard"}
 _MOST_CHUNK_BYTES = 1 << 23
 _CHUNK_HEAD_BYTES = 3
 _STATISTICS = 7
+_GUESSED_BYTES = 16 * 1024
 _LIST, _MAP, _STRUCT, _DECIMAL = 10, 11, 12, 14
 _TEXTS = (7, 8, 16, 17)
 _NUM_KINDS = 19
@@ -159,7 +160,8 @@ class OrcTail:
         postscript = b"".join(
             changed.get(each.number, bytes(each.raw)) for each in fields(self._postscript)
         )
-        return footer + postscript + bytes([len(postscript)])
+        # Arrow asks for the last bytes before it knows how many it needs.
+        return bytes(_GUESSED_BYTES) + footer + postscript + bytes([len(postscript)])
 
     def _read_postscript(self, last: memoryview) -> memoryview:
         nbytes = last[-1]
