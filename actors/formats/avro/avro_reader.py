@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,7 @@ _PYTHON_FOR_PIECE = 16
 class AvroReader:
     """Reads Avro files; see `FileReader`.
 
-    The anchor of a row is its block.  Blocks are read one after the other, and all columns of their records are decoded.
+    The anchor of a row is its block.  Blocks are read one after the other, and all fields of their records are decoded.
 
     Args:
         limits: the limits of one file.
@@ -152,7 +152,8 @@ class _Reading:
                     yield records
             if left and (is_last or not used):
                 if not is_last:
-                    reason = f"one record may take more than {self._limits.max_batch_bytes} bytes of memory (ReadLimits.max_batch_bytes)"
+                    most = self._limits.max_batch_bytes
+                    reason = f"one record may take more than {most} bytes of memory (ReadLimits.max_batch_bytes)"
                 raise _damaged(block, reason)
             start += used
         if start < len(data):

@@ -10,7 +10,7 @@ A name that is used again is written out again, so a schema of a few lines may h
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -279,9 +279,7 @@ class _Planner:
         pair = self._struct(["key", "value"], [_PLAIN["string"], value])
         pairs = self._list(pair)
         kind = pa.map_(pa.string(), value.kind)
-        return AvroType(
-            pairs.encoded, pairs.decoded, kind, made.maps(kind, value.make), 1, _LIST_BYTES, pairs.unfolds
-        )
+        return AvroType(pairs.encoded, pairs.decoded, kind, made.maps(kind, value.make), 1, _LIST_BYTES, pairs.unfolds)
 
     def _enum(self, schema: Mapping[str, Any]) -> AvroType:
         symbols = schema.get("symbols")
@@ -294,7 +292,8 @@ class _Planner:
         if not isinstance(size, int) or not 0 < size <= self._limits.max_batch_bytes:
             raise UnreadableFile(f"its schema has the fixed {_shown(schema.get('name'))} of {_shown(size)} bytes")
         encoded = {"type": "fixed", "name": self._name(), "size": size}
-        kind, make = pa.binary(), made.unchanged
+        kind: pa.DataType = pa.binary()
+        make: Make = made.unchanged
         if schema.get("logicalType") == "decimal" and (found := _decimal(schema)) is not None:
             kind, make = found
         return AvroType(encoded, pa.binary(), kind, make, size, 40 + size)

@@ -123,7 +123,9 @@ class AvroContainer:
                 return _parsed_header(head)
             except _EndsEarly:
                 if nbytes == self._file.size:
-                    raise UnreadableFile("not an Avro file: its header is damaged, or the file ends within it") from None
+                    raise UnreadableFile(
+                        "not an Avro file: its header is damaged, or the file ends within it"
+                    ) from None
             if nbytes > self._limits.max_record_bytes:
                 raise UnreadableFile(
                     f"its header has more than {self._limits.max_record_bytes} bytes (ReadLimits.max_record_bytes)"

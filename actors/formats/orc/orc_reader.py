@@ -120,9 +120,7 @@ class _Reading:
                     yield table.slice(skipped), start + skipped
                 start += table.num_rows
             if start - first_row != info.num_rows:
-                raise UnreadableFile(
-                    f"{_place(info)}: it claims {info.num_rows} rows and has {start - first_row}"
-                )
+                raise UnreadableFile(f"{_place(info)}: it claims {info.num_rows} rows and has {start - first_row}")
             content = ahead
 
     def _fetch(self, info: StripeInfo) -> Fetched:
@@ -158,9 +156,7 @@ class _Reading:
 
     def _batches(self, stream: pa.NativeFile, rows: int) -> Iterator[pa.RecordBatch]:
         fragment = ds.OrcFileFormat().make_fragment(stream)
-        return iter(
-            fragment.to_batches(columns=self._columns, batch_size=rows, batch_readahead=1, use_threads=False)
-        )
+        return iter(fragment.to_batches(columns=self._columns, batch_size=rows, batch_readahead=1, use_threads=False))
 
 
 def _schema(tail: OrcTail) -> pa.Schema:

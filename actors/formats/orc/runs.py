@@ -1,4 +1,4 @@
-"""Bounds of the lengths in a stream of runs, mostly without decoding the numbers: ORC's first and second run length encoding.
+"""Bounds of the lengths in a stream of runs, ORC's first and second run length encoding, mostly without decoding it.
 
 A few bytes can claim lists of billions of elements, and Arrow makes room before it looks for them.
 https://orc.apache.org/specification/ORCv1/#run-length-encoding

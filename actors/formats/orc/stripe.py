@@ -113,7 +113,11 @@ class Stripe:
         except (pa.ArrowException, OSError) as error:
             reason = one_line(error)
         else:
-            return lengths(self._tail.plain(stored, self._limits.max_batch_bytes), is_second=encoding in _SECOND, is_signed=part == _SCALE)
+            return lengths(
+                self._tail.plain(stored, self._limits.max_batch_bytes),
+                is_second=encoding in _SECOND,
+                is_signed=part == _SCALE,
+            )
         raise UnreadableFile(reason)
 
     def _encoding(self, number: int) -> int:

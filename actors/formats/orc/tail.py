@@ -157,9 +157,7 @@ class OrcTail:
             parts = [footer[at : at + self._block_bytes] for at in range(0, len(footer), self._block_bytes)]
             footer = b"".join((len(part) << 1 | 1).to_bytes(_CHUNK_HEAD_BYTES, "little") + part for part in parts)
         changed = {1: written(1, len(footer)), 5: b"", 7: b""}
-        postscript = b"".join(
-            changed.get(each.number, bytes(each.raw)) for each in fields(self._postscript)
-        )
+        postscript = b"".join(changed.get(each.number, bytes(each.raw)) for each in fields(self._postscript))
         # Arrow asks for the last bytes before it knows how many it needs.
         return bytes(_GUESSED_BYTES) + footer + postscript + bytes([len(postscript)])
 
@@ -189,8 +187,8 @@ class OrcTail:
 
     def _stripe(self, message: memoryview) -> StripeInfo:
         found = {each.number: each.integer for each in fields(message)}
-        sizes = (found.get(number, 0) for number in range(1, 6))
-        stripe = StripeInfo(*sizes, bytes(message))
+        start, index_bytes, data_bytes, footer_bytes, num_rows = (found.get(number, 0) for number in range(1, 6))
+        stripe = StripeInfo(start, index_bytes, data_bytes, footer_bytes, num_rows, bytes(message))
         if stripe.end > self.start or stripe.footer_bytes > self._limits.max_record_bytes:
             raise UnreadableFile(f"damaged ORC file: a stripe lies outside of its {self.nbytes} bytes")
         if stripe.num_rows >= 1 << 62:

@@ -79,7 +79,7 @@ def test_every_type_of_avro_becomes_a_column(tmp_path: Path) -> None:
         ("either", ["null", "string", "long"]),
     )
     at = datetime(2020, 1, 2, 3, 4, 5, 6_000, UTC)
-    row = {
+    row: dict[str, Any] = {
         "number": -7,
         "ok": True,
         "small": 0.5,
@@ -101,7 +101,14 @@ def test_every_type_of_avro_becomes_a_column(tmp_path: Path) -> None:
         "wide": 2**40,
         "either": 5,
     }
-    other = row | {"there": {"x": 2.5}, "wide": None, "either": "text", "price": Decimal("0.00"), "exact": Decimal("-1.000"), "color": "red"}
+    other = row | {
+        "there": {"x": 2.5},
+        "wide": None,
+        "either": "text",
+        "price": Decimal("0.00"),
+        "exact": Decimal("-1.000"),
+        "color": "red",
+    }
     file = open_written(tmp_path, write_avro([row, other], schema))
     inferred = AvroReader().infer_schema(file)
     assert {field.name: str(field.type) for field in inferred} == {
@@ -127,8 +134,11 @@ def test_every_type_of_avro_becomes_a_column(tmp_path: Path) -> None:
         "either": "struct<member0: string, member1: int64>",
     }
     rows = _read(tmp_path, write_avro([row, other], schema))
-    of_maps = [{"counts": [("x", [1, 2]), ("", [])]}] * 2
-    of_unions = [{"either": {"member0": None, "member1": 5}}, {"either": {"member0": "text", "member1": None}}]
+    of_maps: list[dict[str, Any]] = [{"counts": [("x", [1, 2]), ("", [])]}] * 2
+    of_unions: list[dict[str, Any]] = [
+        {"either": {"member0": None, "member1": 5}},
+        {"either": {"member0": "text", "member1": None}},
+    ]
     assert rows == [
         each | counts | either for each, counts, either in zip([row, other], of_maps, of_unions, strict=True)
     ]
@@ -248,7 +258,9 @@ def test_a_name_is_found_in_its_namespace(tmp_path: Path) -> None:
     inner = {"type": "record", "name": "p", "namespace": "a.b", "fields": [{"name": "x", "type": "int"}]}
     schema = _schema(("one", inner), ("two", "a.b.p")) | {"namespace": "a.b"}
     schema["fields"].append({"name": "three", "type": "p"})
-    assert _read(tmp_path, _container(schema, (1, b"\x02\x04\x06"))) == [{"one": {"x": 1}, "two": {"x": 2}, "three": {"x": 3}}]
+    assert _read(tmp_path, _container(schema, (1, b"\x02\x04\x06"))) == [
+        {"one": {"x": 1}, "two": {"x": 2}, "three": {"x": 3}}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +274,10 @@ def test_a_name_is_found_in_its_namespace(tmp_path: Path) -> None:
         (_container(_schema(("a", "long")), (2**60, b"\x02\x02")), "it claims 1152921504606846976 records in 2 bytes"),
         (_container(_schema(("a", "long")), (1, b"\x02\x02")), "1 of its bytes are behind its records"),
         (_container(_schema(("a", "long")), (-1, b"\x02")), "it claims -1 records"),
-        (_container(_schema(("a", "long")), (1, b"\x02"))[:-20] + b"\x02\xfe\xff\xff\xff\x0f\x02", "the file ends within"),
+        (
+            _container(_schema(("a", "long")), (1, b"\x02"))[:-20] + b"\x02\xfe\xff\xff\xff\x0f\x02",
+            "the file ends within",
+        ),
         (_container(_schema(("a", "string")), (1, b"\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01a")), "the block at byte"),
         (_container(_schema(("a", ["null", "long"])), (1, b"\x08\x02")), "the block at byte"),
         (_container(_schema(("a", "int")), (1, b"\xfe\xff\xff\xff\xff\x1f")), "the block at byte"),
@@ -273,7 +288,11 @@ def test_a_name_is_found_in_its_namespace(tmp_path: Path) -> None:
 )
 def test_damage_is_named_with_its_place(content: bytes, reason: str, tmp_path: Path) -> None:
     with pytest.raises(UnreadableFile, match=reason):
-        list(AvroReader().read(open_written(tmp_path, content), pa.schema([("a", pa.string())]) if b'"string"' in content else _INT))
+        list(
+            AvroReader().read(
+                open_written(tmp_path, content), pa.schema([("a", pa.string())]) if b'"string"' in content else _INT
+            )
+        )
 
 
 @pytest.mark.parametrize("codec", [codec for codec in AVRO_CODECS if codec != "null"])
@@ -281,13 +300,17 @@ def test_a_block_that_decompresses_to_more_than_the_limit_is_refused(codec: str,
     content = write_avro([{"a": "x" * 3 * MIB}], _schema(("a", "string")), codec=codec)
     assert len(content) < MIB
     with pytest.raises(UnreadableFile, match=r"becomes more than 1048576 bytes .ReadLimits.max_batch_bytes"):
-        list(AvroReader(ReadLimits(max_batch_bytes=MIB)).read(open_written(tmp_path, content), pa.schema([("a", pa.string())])))
+        list(
+            AvroReader(ReadLimits(max_batch_bytes=MIB)).read(
+                open_written(tmp_path, content), pa.schema([("a", pa.string())])
+            )
+        )
 
 
 def test_many_blocks_that_become_too_much_are_refused(tmp_path: Path) -> None:
     content = write_avro(({"a": "x" * MIB} for _ in range(300)), _schema(("a", "string")), codec="bzip2")
     limits = ReadLimits(max_expansion=100)
-    with pytest.raises(UnreadableFile, match="ReadLimits.max_expansion"):
+    with pytest.raises(UnreadableFile, match=r"ReadLimits.max_expansion"):
         for piece in AvroReader(limits).read(open_written(tmp_path, content), pa.schema([("a", pa.string())])):
             assert piece.table.nbytes < 20 * MIB
 

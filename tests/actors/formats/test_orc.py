@@ -221,7 +221,10 @@ _STRIPE = written(1, 3) + written(2, 0) + written(3, 0)
         (_ROOT + b"".join(_type(10, number) for number in range(2, 72)) + _type(4), "more than 64 levels"),
         (_ROOT + _type(4) + written(3, _STRIPE + written(4, 1 << 40) + written(5, 1)), "a stripe lies outside"),
         (_ROOT + _type(4) + written(3, written(1, 1 << 60) + written(5, 1)), "a stripe lies outside"),
-        (_ROOT + _type(4) + written(3, _STRIPE + written(4, 0) + written(5, 1 << 63)), "claims 9223372036854775808 rows"),
+        (
+            _ROOT + _type(4) + written(3, _STRIPE + written(4, 0) + written(5, 1 << 63)),
+            "claims 9223372036854775808 rows",
+        ),
         (_ROOT + _type(4) + written(3, _STRIPE + written(4, 0) + written(5, 1 << 61)), "damaged ORC file|max_"),
     ],
 )
@@ -240,7 +243,10 @@ def test_a_footer_without_sense_is_refused(footer: bytes, reason: str, tmp_path:
         (b"", "the file is empty"),
         (b"ORC", "its end is not that of one"),
         (b"\xff" * 100, "its end is not that of one"),
-        (b"ORC" + written(1, 1 << 60) + written(2, 0) + written(8000, b"ORC") + b"\x14", "its end is not|its footer has"),
+        (
+            b"ORC" + written(1, 1 << 60) + written(2, 0) + written(8000, b"ORC") + b"\x14",
+            "its end is not|its footer has",
+        ),
     ],
 )
 def test_what_is_no_orc_file_is_refused(content: bytes, reason: str, tmp_path: Path) -> None:

@@ -36,7 +36,9 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
     assert pieces[0].table.to_pylist() == table.to_pylist()
 
 
-@pytest.mark.parametrize("kind", few(KINDS, "parquet", "csv", "json", "avro-null", "orc-zstd"), ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", few(KINDS, "parquet", "csv", "json", "avro-null", "orc-zstd"), ids=lambda kind: kind.name
+)
 @pytest.mark.parametrize("piece_bytes", few([200, 400, 8_000_000], 400))
 def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path: Path) -> None:
     table = flights(40)

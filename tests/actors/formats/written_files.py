@@ -167,14 +167,14 @@ def write_avro(
 
 def _recoded(content: bytes, codec: str) -> bytes:
     """The same Avro file with its blocks compressed by another codec."""
-    blocks = fastavro.block_reader(io.BytesIO(content))
+    blocks: Any = fastavro.block_reader(io.BytesIO(content))
     sink = io.BytesIO()
-    header = {"magic": b"Obj\x01", "meta": {}, "sync": b"sixteen letters."}
-    header["meta"] = {"avro.codec": codec.encode(), "avro.schema": json.dumps(blocks.writer_schema).encode()}
+    metadata = {"avro.codec": codec.encode(), "avro.schema": json.dumps(blocks.writer_schema).encode()}
+    header = {"magic": b"Obj\x01", "meta": metadata, "sync": b"sixteen letters."}
     fastavro.schemaless_writer(sink, fastavro.read.HEADER_SCHEMA, header)
     for block in blocks:
         plain = block.bytes_.getvalue()
-        data: bytes = pa.compress(plain, {"zstandard": "zstd"}.get(codec, codec), asbytes=True)
+        data: bytes = pa.compress(plain, "zstd" if codec == "zstandard" else codec, asbytes=True)
         if codec == "snappy":
             data += zlib.crc32(plain).to_bytes(4)
         fastavro.schemaless_writer(sink, "long", block.num_records)
