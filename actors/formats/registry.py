@@ -41,6 +41,8 @@ _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"
+# Packages may have had them before they were built in, and roots may name those.
+_OF_PACKAGES_FIRST = ("avro", "orc")
 
 
 def format_type(name: str) -> Any:
@@ -50,12 +52,14 @@ def format_type(name: str) -> Any:
         SettingsError: no format has this name.
     """
     name = _ALIASES.get(name, name)
-    if name in FORMATS:
+    if name in FORMATS and name not in _OF_PACKAGES_FIRST:
         return FORMATS[name]
     others = {each.name: each for each in entry_points(group=_ENTRY_POINTS)}
-    if name not in others:
+    if name in others:
+        return others[name].load()
+    if name not in FORMATS:
         raise SettingsError(f"format {name!r} is not known; the known formats are {', '.join([*FORMATS, *others])}")
-    return others[name].load()
+    return FORMATS[name]
 
 
 def is_built_in(format: Format) -> bool:

@@ -177,6 +177,27 @@ def test_a_list_of_many_elements_is_refused(tmp_path: Path) -> None:
         list(OrcReader(_SMALL).read(file, pa.schema([("a", pa.list_(pa.int64()))])))
 
 
+def test_lengths_that_are_not_true_are_refused_before_room_is_made_for_them(tmp_path: Path) -> None:
+    content = write_orc(pa.table({"a": ["x" * (1 << 24)] * 5}), None, "uncompressed", dictionary_key_size_threshold=0.0)
+    # A run of five equal lengths, of four bytes each.
+    claimed = content.replace(b"\x1a\x01\x00\x00\x00", b"\x1a\x40\x00\x00\x00")
+    assert claimed != content
+    with pytest.raises(UnreadableFile, match=r"a row may take 2147\d+ bytes .*ReadLimits.max_batch_bytes"):
+        list(OrcReader().read(open_written(tmp_path, claimed), _TEXT))
+
+
+def test_scales_that_would_take_minutes_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"a": pa.array([Decimal("1.25")] * 50, pa.decimal128(10, 2))})
+    content = write_orc(table, None, "uncompressed")
+    # A run of fifty equal scales: twice 2, and no step; then a step of -64.
+    scales = b"\xc0\x31\x04\x00"
+    assert content.count(scales) == 1
+    with pytest.raises(UnreadableFile, match="scales without sense"):
+        file = open_written(tmp_path, content.replace(scales, b"\xc0\x31\x04\x7f"))
+        list(OrcReader().read(file, table.schema))
+    assert rows_of(OrcReader().read(open_written(tmp_path, content), table.schema)) == table.to_pylist()
+
+
 def test_many_nulls_come_in_pieces_and_end_at_the_limit(tmp_path: Path) -> None:
     file = open_written(tmp_path, write_orc(pa.table({"a": pa.nulls(50_000_000, pa.int64())}), None, "zstd"))
     rows = 0
