@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -105,9 +106,13 @@ class AvroContainer:
             raise self._damaged(block.start, "it does not end with the marker of the file")
         end = block.data_bytes - (_CHECKSUM_BYTES if self._codec == "snappy" else 0)
         try:
-            return decompressed(self._codec, stored[: max(0, end)], self._limits.max_batch_bytes)
+            data = decompressed(self._codec, stored[: max(0, end)], self._limits.max_batch_bytes)
         except UnreadableFile as error:
             reason = error.reason
+        else:
+            if end == block.data_bytes or zlib.crc32(data).to_bytes(_CHECKSUM_BYTES) == stored[end : block.data_bytes]:
+                return data
+            reason = "its checksum does not fit"
         raise self._damaged(block.start, reason)
 
     def _damaged(self, position: int, reason: str) -> UnreadableFile:

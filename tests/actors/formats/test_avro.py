@@ -284,6 +284,10 @@ def test_a_name_is_found_in_its_namespace(tmp_path: Path) -> None:
         (_container(_schema(("a", "long")), (1, b"\x02"), sync=b"fifteen letters"), "the file ends within"),
         (_container(_schema(("a", "long")), (1, b"garbage"), codec="deflate"), "cannot be decompressed by deflate"),
         (_container(_schema(("a", "long")), (1, b""), codec="snappy"), "the block at byte"),
+        (
+            _container(_schema(("a", "long")), (1, b"\x01\x00\x02" + b"sums"), codec="snappy"),
+            "its checksum does not fit",
+        ),
     ],
 )
 def test_damage_is_named_with_its_place(content: bytes, reason: str, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from actors.file_errors import UnreadableFile
 from actors.formats.orc.orc_reader import OrcReader
 from actors.formats.orc.runs import Lengths, lengths
+from actors.formats.orc.stripe import Stripe
 from actors.formats.orc.tail import OrcTail
 from actors.formats.orc.wire import written
 from actors.rows import Offset
@@ -284,24 +285,15 @@ def test_a_codec_that_is_not_known_is_named(number: int, tmp_path: Path) -> None
         OrcReader().infer_schema(open_written(tmp_path, content))
 
 
-def _bounds(values: list[int], **options: Any) -> Lengths:
+def _bounds(directory: Path, values: list[int], **options: Any) -> Lengths:
     """The bounds of the lengths of lists, as Arrow writes them."""
     lists = pa.array([[True] * value for value in values], pa.list_(pa.bool_()))
-    sink = write_orc(pa.table({"a": lists}), None, "uncompressed", **options)
-    tail = _tail_of(sink)
+    content = write_orc(pa.table({"a": lists}), None, "uncompressed", **options)
+    tail = OrcTail(open_written(directory, content), ReadLimits())
     (stripe,) = tail.stripes
-    from actors.formats.orc.stripe import Stripe
-
-    found = Stripe(tail, stripe, sink[slice(*stripe.footer)], ReadLimits())
+    found = Stripe(tail, stripe, content[slice(*stripe.footer)], ReadLimits())
     start, end = found._streams[1, 2]
-    return lengths(sink[start:end], is_second=found._encoding(1) in (2, 3))
-
-
-def _tail_of(content: bytes) -> OrcTail:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as directory:
-        return OrcTail(open_written(Path(directory), content), ReadLimits())
+    return lengths(content[start:end], is_second=found._encoding(1) in (2, 3))
 
 
 @pytest.mark.parametrize("version", ["0.11", "0.12"])
@@ -317,8 +309,8 @@ def _tail_of(content: bytes) -> OrcTail:
         [value * value % 1_009 for value in range(1_500)],
     ],
 )
-def test_bounds_of_lengths_hold_and_are_near(values: list[int], version: str) -> None:
-    found = _bounds(values, file_version=version)
+def test_bounds_of_lengths_hold_and_are_near(values: list[int], version: str, tmp_path: Path) -> None:
+    found = _bounds(tmp_path, values, file_version=version)
     assert found.total >= sum(values) and found.longest >= max(values)
     assert found.total <= 300 * sum(values) and found.longest <= 300 * max(values)
 
