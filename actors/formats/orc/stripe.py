@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile, one_line
-from actors.formats.orc.runs import Lengths, lengths
+from actors.formats.orc.runs import Lengths, lengths, signed_range
 from actors.formats.orc.tail import OrcTail, StripeInfo
 from actors.formats.orc.wire import fields
 from actors.objects.ranges import Range
@@ -18,7 +18,7 @@ _DICTIONARIES, _SECOND = (1, 3), (2, 3)
 _VALUE_BYTES = 32  # of a number in ORC's batch and in Arrow's
 _TEXT_BYTES = 24  # of the place of a text in both
 _ENTRY_BYTES = 8
-# The decoder multiplies by ten as often as a scale says.  The bound of honest scales is twice 38, and that doubled.
+# The decoder multiplies by ten as often as a scale says; one that is negative counts as four billion.
 _MOST_SCALE = 1_000
 
 
@@ -77,10 +77,10 @@ class Stripe:
         Raises:
             UnreadableFile: one row may take more memory than `max_batch_bytes`.
         """
-        found = {number: self._lengths(number, _LENGTH, stream) for number in columns if self._has_lengths(number)}
         for number in columns:
-            if self._tail.types[number].is_decimal and self._lengths(number, _SCALE, stream).longest > _MOST_SCALE:
-                raise UnreadableFile("damaged ORC file: a column of decimals has scales without sense")
+            if self._tail.types[number].is_decimal:
+                self._check_scales(number, stream)
+        found = {number: self._lengths(number, stream) for number in columns if self._has_lengths(number)}
         num_rows = max(1, self.info.num_rows)
         all_bytes = self._bytes(0, num_rows, frozenset(columns), found)
         if all_bytes <= 2 * piece_bytes:
@@ -99,12 +99,17 @@ class Stripe:
         kind = self._tail.types[number]
         return kind.is_text or kind.is_repeated
 
-    def _lengths(self, number: int, part: int, stream: pa.NativeFile) -> Lengths:
-        """The bounds of the numbers in one of the streams of a column."""
-        if (number, part) not in self._streams:
-            return Lengths()
-        encoding = self._encoding(number)
-        start, end = self._streams[number, part]
+    def _check_scales(self, number: int, stream: pa.NativeFile) -> None:
+        low, high = signed_range(self._plain(number, _SCALE, stream), is_second=self._encoding(number) in _SECOND)
+        if low < 0 or high > _MOST_SCALE:
+            raise UnreadableFile("damaged ORC file: a column of decimals has scales without sense")
+
+    def _lengths(self, number: int, stream: pa.NativeFile) -> Lengths:
+        return lengths(self._plain(number, _LENGTH, stream), is_second=self._encoding(number) in _SECOND)
+
+    def _plain(self, number: int, part: int, stream: pa.NativeFile) -> bytes | memoryview:
+        """One of the streams of a column, decompressed; empty if it has none."""
+        start, end = self._streams.get((number, part), (0, 0))
         try:
             stream.seek(start)
             stored = stream.read(end - start)
@@ -113,11 +118,7 @@ class Stripe:
         except (pa.ArrowException, OSError) as error:
             reason = one_line(error)
         else:
-            return lengths(
-                self._tail.plain(stored, self._limits.max_batch_bytes),
-                is_second=encoding in _SECOND,
-                is_signed=part == _SCALE,
-            )
+            return self._tail.plain(stored, self._limits.max_batch_bytes)
         raise UnreadableFile(reason)
 
     def _encoding(self, number: int) -> int:

@@ -190,12 +190,13 @@ def test_lengths_that_are_not_true_are_refused_before_room_is_made_for_them(tmp_
 def test_scales_that_would_take_minutes_are_refused(tmp_path: Path) -> None:
     table = pa.table({"a": pa.array([Decimal("1.25")] * 50, pa.decimal128(10, 2))})
     content = write_orc(table, None, "uncompressed")
-    # A run of fifty equal scales: twice 2, and no step; then a step of -64.
+    # A run of fifty equal scales: twice 2, and no step; then a step of -64, and a scale of -1.
     scales = b"\xc0\x31\x04\x00"
     assert content.count(scales) == 1
-    with pytest.raises(UnreadableFile, match="scales without sense"):
-        file = open_written(tmp_path, content.replace(scales, b"\xc0\x31\x04\x7f"))
-        list(OrcReader().read(file, table.schema))
+    for hostile in (b"\xc0\x31\x04\x7f", b"\xc0\x31\x01\x00"):
+        file = open_written(tmp_path, content.replace(scales, hostile))
+        with pytest.raises(UnreadableFile, match="scales without sense"):
+            list(OrcReader().read(file, table.schema))
     assert rows_of(OrcReader().read(open_written(tmp_path, content), table.schema)) == table.to_pylist()
 
 
