@@ -49,7 +49,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from actors.formats.options import Csv, Debezium, Json, Parquet, Text
+    from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
     from actors.settings import (
         BarrierSettings,
         CacheSettings,
@@ -132,6 +132,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "ActorResources": "actors.sources.placement",
     "Alert": "slackwater.alerts.alert",
+    "Avro": "actors.formats.options",
     "BarrierSettings": "actors.settings",
     "CacheSettings": "actors.settings",
     "Csv": "actors.formats.options",
@@ -145,6 +146,7 @@ _MODULES = {
     "Listing": "actors.sources.discovery",
     "Merged": "slackwater.branching.merge_steps",
     "Notifications": "actors.sources.discovery",
+    "Orc": "actors.formats.options",
     "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.formats.options",
     "ParquetFiles": "slackwater.publishing.targets",
@@ -187,6 +189,7 @@ __all__ = [
     "AccessDeniedError",
     "ActorResources",
     "Alert",
+    "Avro",
     "BadInputError",
     "BarrierSettings",
     "BucketNotFoundError",
@@ -214,6 +217,7 @@ __all__ = [
     "NotFoundError",
     "NotIncrementalError",
     "Notifications",
+    "Orc",
     "OwnedError",
     "Page",
     "Parquet",

@@ -1,16 +1,17 @@
 """The interface of a custom file format: the names that its reader needs.
 
     @dataclass(frozen=True, kw_only=True)
-    class Avro:
-        name: str = field(default="avro", init=False)
+    class AccessLog:
+        name: str = field(default="access_log", init=False)
 
         def reader(self, limits: ReadLimits) -> FileReader:
-            return AvroReader(limits)
+            return AccessLogReader(limits)
 
 Pass a `CustomFormat` to `Pipeline.source(format=...)` as an object; or by its name, if its package declares the entry
-point `avro = "its_module:Avro"` in the group `slackwater.formats`.  Its `FileReader` yields `Rows` from an `Offset` on;
-`conform` converts a table to the schema of the source.  Raise `UnreadableFile` for a file, and yield a `BadRecord` for
-a single record that cannot be read.  `ObjectFile` has the content: `stream()` for all of it, `fetch(ranges)` for parts.
+point `access_log = "its_module:AccessLog"` in the group `slackwater.formats`.  Its `FileReader` yields `Rows` from an
+`Offset` on; `conform` converts a table to the schema of the source.  Raise `UnreadableFile` for a file, and yield a
+`BadRecord` for a single record that cannot be read.  `ObjectFile` has the content: `stream()` for all of it,
+`fetch(ranges)` for parts.
 """
 
 from actors.file_errors import EmptyFile, UnreadableFile

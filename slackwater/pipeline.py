@@ -147,9 +147,9 @@ class Pipeline:
         Args:
             name: the name of the source in views.
             url: a local path, `file://`, `s3://`, `gs://`, `az://` or `http(s)://`.
-            format: `"parquet"`, `"csv"`, `"json"` (one object per line; also `"jsonl"` or `"ndjson"`), `"debezium"`
-                (one change per line, see `Debezium`), `"text"` (one row per line), or an object with options:
-                `Csv(delimiter=";")`.
+            format: `"parquet"`, `"avro"`, `"orc"`, `"csv"`, `"json"` (one object per line; also `"jsonl"` or
+                `"ndjson"`), `"debezium"` (one change per line, see `Debezium`), `"text"` (one row per line), or an
+                object with options: `Csv(delimiter=";")`.
             pattern: a glob for names below the URL; names that start with `_` or `.` match only if it names them.
             schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
             discovery: the way to find new files: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that

@@ -3,8 +3,8 @@
     ObjectFile ──► FileReader.infer_schema ──► safe schema        (only for a source without a declared schema)
         │
         └────────► FileReader.read(schema, offset) ──► pieces: Rows of about `piece_bytes`
-                      parquet: row groups           │
-                      csv, json, text: blocks       └── conform: columns, order and types of the schema
+                      parquet, orc: row groups      │
+                      avro, text: blocks            └── conform: columns, order and types of the schema
 
 Invariants:
 
@@ -16,5 +16,5 @@ Invariants:
 * `ReadLimits` bound the memory and the CPU time that a file can take, whatever its bytes are.
 
 Face: `options` (the options of a format), `reader` (the protocols), `registry` (names and readers), `limits`.
-`parquet/` and `text/` are the insides of the readers; `salvage` finds the bad records of a block.
+`avro/`, `orc/`, `parquet/` and `text/` are the insides of the readers; `salvage` finds the bad records of a block.
 """

@@ -17,6 +17,20 @@ class Parquet:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Avro:
+    """Avro files, with any codec of the specification."""
+
+    name: str = field(default="avro", init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Orc:
+    """ORC files."""
+
+    name: str = field(default="orc", init=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Csv:
     """CSV files.
 

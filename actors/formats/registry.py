@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from typing import Any
 
-from actors.formats.options import Csv, Debezium, Json, Parquet, Text
+from actors.formats.avro.avro_reader import AvroReader
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
+from actors.formats.orc.orc_reader import OrcReader
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.formats.reader import CustomFormat, FileReader
 from actors.formats.text.csv import CsvReader
@@ -17,13 +19,15 @@ from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
 
-BuiltIn = Parquet | Csv | Json | Debezium | Text
+BuiltIn = Parquet | Csv | Json | Debezium | Avro | Orc | Text
 Format = BuiltIn | CustomFormat
 FORMATS: dict[str, type[BuiltIn]] = {
     "parquet": Parquet,
     "csv": Csv,
     "json": Json,
     "debezium": Debezium,
+    "avro": Avro,
+    "orc": Orc,
     "text": Text,
 }
 _ALIASES = {"jsonl": "json", "ndjson": "json"}
@@ -32,9 +36,13 @@ _READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
     Csv: CsvReader,
     Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
     Debezium: lambda _, limits, timestamps: DebeziumReader(limits, timestamps),
+    Avro: lambda _, limits, timestamps: AvroReader(limits, timestamps),
+    Orc: lambda _, limits, timestamps: OrcReader(limits, timestamps),
     Text: lambda format, limits, _: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"
+# Packages may have had them before they were built in, and roots may name those.
+_OF_PACKAGES_FIRST = ("avro", "orc")
 
 
 def format_type(name: str) -> Any:
@@ -44,12 +52,14 @@ def format_type(name: str) -> Any:
         SettingsError: no format has this name.
     """
     name = _ALIASES.get(name, name)
-    if name in FORMATS:
+    if name in FORMATS and name not in _OF_PACKAGES_FIRST:
         return FORMATS[name]
     others = {each.name: each for each in entry_points(group=_ENTRY_POINTS)}
-    if name not in others:
+    if name in others:
+        return others[name].load()
+    if name not in FORMATS:
         raise SettingsError(f"format {name!r} is not known; the known formats are {', '.join([*FORMATS, *others])}")
-    return others[name].load()
+    return FORMATS[name]
 
 
 def is_built_in(format: Format) -> bool:

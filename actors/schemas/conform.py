@@ -71,10 +71,10 @@ def conform(
 
 
 def _is_valid(table: pa.Table) -> bool:
-    """True if all texts of a table are UTF-8."""
+    """True if all texts of a table are UTF-8, and no decimal has more digits than its type."""
     try:
         for index, kind in enumerate(table.schema.types):
-            if _has_text(kind):
+            if _is_checked(kind):
                 table.column(index).validate(full=True)
     except pa.ArrowInvalid:
         return False
@@ -166,9 +166,19 @@ def _converted(chunk: pa.Array, field: pa.Field, first_row: int, timestamps: Tim
 
 def _checked(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
     result = array if array.type == wanted else _convert(array, wanted, timestamps)
-    if _has_text(wanted):
-        result.validate(full=True)
-    return result
+    return _validated(result) if _is_checked(wanted) else result
+
+
+def _validated(array: pa.Array) -> pa.Array:
+    """An array of checked values; of a slice of nested values, without those of its neighbours."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        if not kinds.is_nested(array.type):
+            raise
+        array = array.take(pa.array(np.arange(len(array))))
+        array.validate(full=True)
+    return array
 
 
 def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> int:
@@ -185,10 +195,11 @@ def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> 
 
 
 @lru_cache(maxsize=1_000)
-def _has_text(kind: pa.DataType) -> bool:
-    if kind == pa.string():
+def _is_checked(kind: pa.DataType) -> bool:
+    """True for a type that a reader may fill with other values: text, and decimals."""
+    if kind == pa.string() or kinds.is_decimal(kind):
         return True
-    return any(_has_text(kind.field(index).type) for index in range(kind.num_fields))
+    return any(_is_checked(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def _convert(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile, one_line
+from actors.formats.conformed import conformed
 from actors.formats.limits import Expansion
 from actors.formats.parquet.bounds import ParquetBounds
-from actors.formats.parquet.windows import ParquetWindows
-from actors.formats.salvage import row_as_json, salvaged
+from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
 from actors.schemas.chosen_columns import only_columns, without_columns
-from actors.schemas.conform import Timestamps, conform, require_common_column, require_fitting_columns
+from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
 
@@ -61,7 +61,7 @@ class ParquetReader:
         expansion = Expansion(file.size, self.limits)
         num_bad = 0
         for table, first_row in reading.tables(offset.row, piece_bytes):
-            rows = _conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
+            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
             rows = replace(rows, others=others) if others else rows
             num_bad += len(rows.bad)
             expansion.add(rows.nbytes)
@@ -163,7 +163,7 @@ class _Reading:
         for groups in self._stretches(0):
             ranges = self._bounds.ranges(groups)
             if self._is_too_large(groups):
-                gets += ParquetWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
+                gets += ChunkWindows(self._file, ranges, settings.max_held_bytes, _unwatched).num_windows
             else:
                 gap_bytes, span_bytes = settings.max_gap_bytes, settings.max_span_bytes
                 gets += len(range_plan(ranges, max_gap_bytes=gap_bytes, max_span_bytes=span_bytes))
@@ -192,7 +192,7 @@ class _Reading:
         if self._is_too_large(groups):
             held_bytes = self._file.settings.max_held_bytes
             watch = self._bounds.watch(groups[0])
-            windows = ParquetWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
+            windows = ChunkWindows(self._file, self._bounds.ranges(groups), held_bytes, watch)
             stream, buffer_bytes = windows.stream(), min(windows.window_bytes, MIB)
         else:
             stream, buffer_bytes = content.stream(), 0
@@ -234,34 +234,6 @@ def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: i
         total += nbytes(group)
     if together:
         yield together
-
-
-def _conformed(
-    table: pa.Table, schema: pa.Schema, first_row: int, timestamps: Timestamps, bad_before: int, limits: ReadLimits
-) -> Rows:
-    try:
-        return Rows(conform(table, schema, timestamps=timestamps), first_row)
-    except UnreadableFile as error:
-        if error.row is None:
-            raise
-    records = _TableRecords(table, schema, timestamps)
-    return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
-
-
-class _TableRecords:
-    """The `Records` of a decoded table."""
-
-    def __init__(self, table: pa.Table, schema: pa.Schema, timestamps: Timestamps) -> None:
-        self._table, self._schema, self._timestamps = table, schema, timestamps
-
-    def __len__(self) -> int:
-        return int(self._table.num_rows)
-
-    def parse(self, start: int, end: int) -> pa.Table:
-        return conform(self._table.slice(start, end - start), self._schema, timestamps=self._timestamps)
-
-    def raw(self, index: int) -> bytes:
-        return row_as_json(self._table, index)
 
 
 def _ask(call: Callable[[], Any], place: str) -> Any:

@@ -55,8 +55,14 @@ def test_a_source_has_it_by_its_name_when_a_package_declares_it(
     package = tmp_path / "fixed_width-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fixed-width\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text(f"[slackwater.formats]\nfixed = {__name__}:FixedWidth\n")
+    declared = f"[slackwater.formats]\nfixed = {__name__}:FixedWidth\navro = {__name__}:FixedWidth\n"
+    (package / "entry_points.txt").write_text(declared)
+    assert pipeline.sources == {}
+    pipeline.source("built_in", tmp_path, format="avro")
+    assert pipeline.sources["built_in"].format == sw.Avro()
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    pipeline.source("of_a_package", tmp_path, format="avro")
+    assert pipeline.sources["of_a_package"].format == FixedWidth()
     pipeline.source("s", tmp_path, format="fixed")
     definition = pipeline.sources["s"]
     assert definition.format == FixedWidth()

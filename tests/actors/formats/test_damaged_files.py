@@ -17,7 +17,7 @@ from tests.cases import few
 
 _ROWS = 60
 # What a few KiB may become; a damaged length asks for gigabytes.
-SHORT = ("parquet", "parquet-zstd", "csv")
+SHORT = ("parquet", "parquet-zstd", "csv", "avro-null", "avro-deflate", "orc-uncompressed", "orc-zstd")
 _LIMITS = ReadLimits(max_batch_bytes=1 << 20, max_record_bytes=1 << 20, max_columns=100)
 
 

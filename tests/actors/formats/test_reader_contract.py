@@ -10,7 +10,7 @@ import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion
-from actors.formats.options import Parquet
+from actors.formats.options import Avro, Orc, Parquet
 from actors.formats.registry import reader_for
 from actors.objects.object_store import ObjectStore
 from actors.rows import Offset, Rows
@@ -21,7 +21,7 @@ from state.location import Location
 from tests.actors.formats.written_files import KINDS, FileKind, bad_of, flights, open_written, rows_of, table_of
 from tests.cases import few
 
-_PLAIN = ("parquet", "csv", "csv-bare", "json", "debezium")
+_PLAIN = ("parquet", "csv", "csv-bare", "json", "debezium", "avro", "orc")
 _every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 _a_few_kinds = pytest.mark.parametrize("kind", few(KINDS, *_PLAIN, "csv-gzip"), ids=lambda kind: kind.name)
 
@@ -36,7 +36,9 @@ def test_a_small_file_is_one_piece_with_exactly_its_rows(kind: FileKind, tmp_pat
     assert pieces[0].table.to_pylist() == table.to_pylist()
 
 
-@pytest.mark.parametrize("kind", few(KINDS, "parquet", "csv", "json"), ids=lambda kind: kind.name)
+@pytest.mark.parametrize(
+    "kind", few(KINDS, "parquet", "csv", "json", "avro-null", "orc-zstd"), ids=lambda kind: kind.name
+)
 @pytest.mark.parametrize("piece_bytes", few([200, 400, 8_000_000], 400))
 def test_reading_resumes_at_every_row(kind: FileKind, piece_bytes: int, tmp_path: Path) -> None:
     table = flights(40)
@@ -115,7 +117,7 @@ def test_columns_are_taken_by_name(kind: FileKind, tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["parquet", "csv", "csv-gzip"])
+@pytest.mark.parametrize("name", ["parquet", "csv", "csv-gzip", "avro", "orc"])
 def test_a_file_with_none_of_the_columns_is_unreadable_and_not_all_null(name: str, tmp_path: Path) -> None:
     kind = next(kind for kind in KINDS if kind.name == name)
     file = open_written(tmp_path, kind.write(flights(40)))
@@ -133,7 +135,7 @@ def test_a_value_that_does_not_fit_is_never_a_row(kind: FileKind, tmp_path: Path
     try:
         pieces = list(reader_for(kind.format).read(file, wanted))
     except UnreadableFile as error:
-        assert isinstance(kind.format, Parquet) and "carrier" in str(error) and "\n" not in str(error)
+        assert isinstance(kind.format, (Parquet, Avro, Orc)) and "carrier" in str(error) and "\n" not in str(error)
         return
     assert [row["carrier"] for row in rows_of(pieces)] == [None] * 6
     assert [bad.row for bad in bad_of(pieces)] == [row for row in range(40) if row % 7 != 3]

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.orc
 import pyarrow.parquet as pq
 
 from actors.files import FileVersion
-from actors.formats.options import Csv, Debezium, Json, Parquet
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet
 from actors.formats.registry import Format
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
@@ -135,6 +139,72 @@ def write_debezium(table: pa.Table) -> bytes:
     return "\n".join(forms[n % 3].replace("ROW", row) for n, row in enumerate(rows)).encode()
 
 
+AVRO_CODECS = ("null", "deflate", "snappy", "zstandard", "bzip2", "xz")
+_FLIGHT = {
+    "type": "record",
+    "name": "flight",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {"name": "carrier", "type": ["null", "string"]},
+        {"name": "delay", "type": ["double", "null"]},
+        {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}},
+    ],
+}
+
+
+def write_avro(
+    rows: Iterable[Mapping[str, Any]],
+    schema: Mapping[str, Any] = _FLIGHT,
+    block_bytes: int = 16_000,
+    codec: str = "null",
+) -> bytes:
+    """One Avro file; with `snappy` and `zstandard` by Arrow, whose codecs fastavro does not have."""
+    sink = io.BytesIO()
+    own = codec if codec in ("null", "deflate", "bzip2", "xz") else "null"
+    fastavro.writer(sink, dict(schema), rows, codec=own, sync_interval=block_bytes, sync_marker=b"sixteen letters.")
+    return sink.getvalue() if own == codec else _recoded(sink.getvalue(), codec)
+
+
+def _recoded(content: bytes, codec: str) -> bytes:
+    """The same Avro file with its blocks compressed by another codec."""
+    blocks: Any = fastavro.block_reader(io.BytesIO(content))
+    sink = io.BytesIO()
+    metadata = {"avro.codec": codec.encode(), "avro.schema": json.dumps(blocks.writer_schema).encode()}
+    header = {"magic": b"Obj\x01", "meta": metadata, "sync": b"sixteen letters."}
+    fastavro.schemaless_writer(sink, fastavro.read.HEADER_SCHEMA, header)
+    for block in blocks:
+        plain = block.bytes_.getvalue()
+        data: bytes = pa.compress(plain, "zstd" if codec == "zstandard" else codec, asbytes=True)
+        if codec == "snappy":
+            data += zlib.crc32(plain).to_bytes(4)
+        fastavro.schemaless_writer(sink, "long", block.num_records)
+        fastavro.schemaless_writer(sink, "bytes", data)
+        sink.write(b"sixteen letters.")
+    return sink.getvalue()
+
+
+ORC_CODECS = ("uncompressed", "zlib", "snappy", "lz4", "zstd")
+
+
+def write_orc(table: pa.Table, rows: int | None = None, codec: str = "zlib", **options: Any) -> bytes:
+    """One ORC file; with `rows`, in stripes of so many."""
+    sink = pa.BufferOutputStream()
+    if rows is not None:
+        # The writer looks at the size of a stripe after each of its batches.
+        options |= {"stripe_size": 1, "batch_size": rows}
+    with pyarrow.orc.ORCWriter(sink, compression=codec, **options) as writer:
+        writer.write(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _orc_by(codec: str) -> Callable[[pa.Table], bytes]:
+    return lambda table: write_orc(table, 19, codec)
+
+
+def _avro_by(codec: str, block_bytes: int) -> Callable[[pa.Table], bytes]:
+    return lambda table: write_avro(table.to_pylist(), block_bytes=block_bytes, codec=codec)
+
+
 def _parquet_by(codec: str) -> Callable[[pa.Table], bytes]:
     return lambda table: write_parquet(table, 19, codec)
 
@@ -153,5 +223,9 @@ KINDS = [
     FileKind("csv-bare", Csv(header=False, delimiter=";"), write_bare_csv),
     FileKind("json", Json(), write_json),
     FileKind("debezium", Debezium(), write_debezium),
+    FileKind("avro", Avro(), lambda table: write_avro(table.to_pylist())),
+    FileKind("orc", Orc(), write_orc),
+    *(FileKind(f"orc-{codec}", Orc(), _orc_by(codec)) for codec in ORC_CODECS),
+    *(FileKind(f"avro-{codec}", Avro(), _avro_by(codec, 200)) for codec in AVRO_CODECS),
     *(FileKind(f"json-{name}", Json(), _compressed(write_json, compress)) for name, compress in COMPRESSIONS.items()),
 ]

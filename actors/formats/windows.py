@@ -1,4 +1,4 @@
-"""Windows over a row group that is too large to be held: its chunks are fetched as the decoder reaches them."""
+"""Windows over chunks of a file that are too large to be held: they are fetched as the decoder reaches them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LEAST_WINDOW_BYTES = MIB // 4
 _MOST_WINDOW_BYTES = 8 * MIB
 
 
-class ParquetWindows:
+class ChunkWindows:
     """The content of chunks.  Of each chunk, the current window and the next one are held.
 
     Args:
@@ -43,15 +43,16 @@ class ParquetWindows:
 
     def stream(self) -> pa.NativeFile:
         """A seekable stream over the whole content.  Errors as `ObjectFile.stream` and `on_bytes`."""
-        return seekable(self._file.size, self._read_at)
+        return seekable(self._file.size, self.read_at)
 
-    def _read_at(self, start: int, nbytes: int) -> bytes | memoryview:
+    def read_at(self, start: int, nbytes: int) -> bytes | memoryview:
+        """`nbytes` of the content from `start` on.  Errors as `stream`."""
         for chunk in self._chunks:
             if chunk.start <= start < chunk.end:
                 content = chunk.read_at(start, min(start + nbytes, chunk.end), self._on_bytes)
                 if start + nbytes <= chunk.end:
                     return content
-                return bytes(content) + bytes(self._read_at(chunk.end, start + nbytes - chunk.end))
+                return bytes(content) + bytes(self.read_at(chunk.end, start + nbytes - chunk.end))
         return self._file.fetch([(start, start + nbytes)]).joined()
 
 
