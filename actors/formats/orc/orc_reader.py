@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.orc as arrow_orc
 
-from actors.file_errors import UnreadableFile, one_line
+from actors.file_errors import UnreadableFile
+from actors.formats.asked_arrow import ask_arrow
 from actors.formats.conformed import conformed
 from actors.formats.limits import CpuTime, Expansion, row_bytes
 from actors.formats.orc.stripe import Stripe
@@ -140,11 +140,11 @@ class _Reading:
         stream = _spliced(self._tail.start, read_at, self._tail.of(info))
         rows = stripe.most_rows(columns, stream, piece_bytes)
         if rows >= info.num_rows:
-            batch = _ask(lambda: arrow_orc.ORCFile(stream).read_stripe(0, columns=self._columns), _place(info))
+            batch = ask_arrow(lambda: arrow_orc.ORCFile(stream).read_stripe(0, columns=self._columns), _place(info))
             yield pa.Table.from_batches([batch])
             return
-        batches = _ask(lambda: self._batches(stream, rows), _place(info))
-        while (batch := _ask(lambda: next(batches, None), _place(info))) is not None:
+        batches = ask_arrow(lambda: self._batches(stream, rows), _place(info))
+        while (batch := ask_arrow(lambda: next(batches, None), _place(info))) is not None:
             yield pa.Table.from_batches([batch])
 
     def _parts(self, stripe: Stripe, columns: Sequence[int]) -> Callable[[int, int], Bytes]:
@@ -162,7 +162,7 @@ class _Reading:
 def _schema(tail: OrcTail) -> pa.Schema:
     """The columns of a file, as Arrow has them."""
     stream = _spliced(tail.start, lambda _, nbytes: bytes(nbytes), tail.of(None))
-    return _ask(lambda: arrow_orc.ORCFile(stream).schema, "not an ORC file")
+    return ask_arrow(lambda: arrow_orc.ORCFile(stream).schema, "not an ORC file")
 
 
 def _spliced(start: int, read_at: Callable[[int, int], Bytes], tail: bytes) -> pa.NativeFile:
@@ -179,18 +179,3 @@ def _spliced(start: int, read_at: Callable[[int, int], Bytes], tail: bytes) -> p
 
 def _place(info: StripeInfo) -> str:
     return f"damaged ORC file, in the stripe at byte {info.start}"
-
-
-def _ask(call: Callable[[], Any], place: str) -> Any:
-    """The result of a call of Arrow.
-
-    Raises:
-        UnreadableFile: the content of the file is at fault; `place` names the part.
-    """
-    try:
-        return call()
-    except pa.ArrowMemoryError:
-        raise  # not an error of the file
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = f"{place}: {one_line(error)}"
-    raise UnreadableFile(reason)

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from actors.file_errors import UnreadableFile, one_line
+from actors.file_errors import UnreadableFile
+from actors.formats.asked_arrow import ask_arrow
 from actors.formats.conformed import conformed
 from actors.formats.limits import Expansion
 from actors.formats.parquet.bounds import ParquetBounds
@@ -113,7 +113,7 @@ class ParquetReader:
             _ = parquet.schema_arrow
             return parquet
 
-        return _ask(opened, "not a Parquet file")
+        return ask_arrow(opened, "not a Parquet file")
 
 
 class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
@@ -210,11 +210,11 @@ class _Reading:
         most_rows = self._bounds.most_rows(groups)
         place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
         if group_bytes <= 2 * piece_bytes and most_rows is None:
-            yield _ask(lambda: parquet.read_row_groups(groups, columns=self._columns, use_threads=False), place)
+            yield ask_arrow(lambda: parquet.read_row_groups(groups, columns=self._columns, use_threads=False), place)
             return
         rows = max(1, min(num_rows * piece_bytes // group_bytes, most_rows or num_rows))
         batches = parquet.iter_batches(rows, row_groups=groups, columns=self._columns, use_threads=True)
-        while (batch := _ask(lambda: next(batches, None), place)) is not None:
+        while (batch := ask_arrow(lambda: next(batches, None), place)) is not None:
             yield pa.Table.from_batches([batch])
 
 
@@ -234,18 +234,3 @@ def _together(groups: Iterable[int], nbytes: Callable[[int], int], most_bytes: i
         total += nbytes(group)
     if together:
         yield together
-
-
-def _ask(call: Callable[[], Any], place: str) -> Any:
-    """The result of a call of Arrow.
-
-    Raises:
-        UnreadableFile: the content of the file is at fault; `place` names the part.
-    """
-    try:
-        return call()
-    except pa.ArrowMemoryError:
-        raise  # not an error of the file
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        reason = f"{place}: {one_line(error)}"
-    raise UnreadableFile(reason)
