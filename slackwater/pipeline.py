@@ -413,7 +413,7 @@ class Pipeline:
             stores = [ObjectStore(source.location) for source in definition.sources if source.table != "frame"]
             list(threads.map(ObjectStore.check, stores))
         root = LanceRoot(self.root, self._clock)
-        check(definition, root)
+        check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)

@@ -13,11 +13,12 @@ from actors.recovery.attempt_plan import AttemptPlan, Poisoned
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
+from state.errors import CommitRefusedError, FencedError, StoreNotFoundError, UsageError
 from state.store.restored_views import restored_views
 from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
+from state.tables.expectations import PUBLISHED
 from state.tables.records import EpochRecord, Head, ViewVersion
 
 _TAKE_OVER_TRIES = 10
@@ -63,8 +64,13 @@ class RecoveredState(CommittedFiles):
         return len({path for of, path, _ in left if of == source})
 
 
-def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]:
+def check(definition: PipelineDefinition, root: Root, *, holds_back: bool = False) -> Mapping[str, pa.Schema]:
     """Compares a declaration with the root, without changing anything.
+
+    Args:
+        definition: the declaration.
+        root: the root.
+        holds_back: whether a view of it holds results back, so that the tag `published` is that of the gate.
 
     Returns:
         Source → schema, of the sources whose schema is decided or declared.
@@ -77,6 +83,11 @@ def check(definition: PipelineDefinition, root: Root) -> Mapping[str, pa.Schema]
     try:
         store = root.open(read_only=True)
         committed, epoch = Catalog.of(store.scan("catalog")), store.head.epoch
+        if holds_back and committed.gate == "none" and PUBLISHED in store.head.tags:
+            raise UsageError(
+                f'{definition.root} has a tag {PUBLISHED!r}, which views with on_violation="hold" move from now on: '
+                "keep its epoch under another name, and delete it (`slackwater tag --delete`)"
+            )
     except StoreNotFoundError:
         pass
     changes = CatalogChanges(committed)

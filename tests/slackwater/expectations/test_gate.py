@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+import slackwater as sw
 from slackwater.cli.display.expectation_list import held_lines
 from slackwater.commands.release import release
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import PublicationLoop, PublicationReport
+from slackwater.reading.store import Store
 from slackwater.watching.stored_status import stored_status
 from state.clock import ManualClock, SystemClock
 from state.errors import CommandRefusedError, EpochNotFoundError, UsageError
@@ -21,6 +23,7 @@ from state.upkeep.tags import delete_tag, put_tag
 from tests.slackwater.cli.command import slackwater
 from tests.slackwater.expectations.gated_root import POSITIVE, GatedRoot
 from tests.slackwater.publishing.published import require_equal, target_in
+from tests.slackwater.reading.written_root import RootWriter
 from tests.slackwater.serving.served_sql import served
 from tests.waiting import eventually
 
@@ -117,6 +120,18 @@ def test_the_tag_of_the_gate_is_not_the_users(root: GatedRoot) -> None:
         put_tag(root.writer.store, PUBLISHED, 1)
     with pytest.raises(UsageError, match="follows the views with on_violation"):
         delete_tag(root.writer.store, PUBLISHED)
+
+
+def test_a_tag_of_the_user_is_not_taken_over(tmp_path: Path) -> None:
+    writer = RootWriter(Location(str(tmp_path / "root")), Location(str(tmp_path)))
+    writer.commit()
+    put_tag(writer.store, PUBLISHED, writer.store.head.epoch)
+    pipeline = sw.Pipeline("p", tmp_path / "root")
+    pipeline.source("s", tmp_path, format="csv", schema="n bigint")
+    pipeline.view("v", "SELECT n FROM s", expect={POSITIVE: "n > 0"}, on_violation="hold")
+    with pytest.raises(UsageError, match=r"has a tag 'published'.*delete it \(`slackwater tag --delete`\)"):
+        pipeline.start()
+    assert Store(writer.root, writer.clock).tags() == {PUBLISHED: writer.store.head.epoch}
 
 
 def test_the_files_are_those_that_the_rows_name_or_those_of_the_epochs(root: GatedRoot) -> None:
