@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutants.branch_mutants import BRANCH_MUTANTS
+from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
@@ -832,6 +833,7 @@ MUTANTS = (
         (("columns = {*columns, source.event_time.column}", "pass"),),
         shown_by="tests/actors/reading/test_event_times.py::test_the_time_is_read_when_no_view_uses_it",
     ),
+    *FORMAT_MUTANTS,
     *GATE_MUTANTS,
     *OUTER_MUTANTS,
     *STORE_MUTANTS,

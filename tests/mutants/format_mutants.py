@@ -1,0 +1,60 @@
+"""Deliberate faults in readers of Avro and ORC."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_CONTAINER = "actors/formats/avro/container.py"
+_AVRO = "tests/actors/formats/test_avro.py"
+_ORC = "tests/actors/formats/test_orc.py"
+_CONTRACT = "tests/actors/formats/test_reader_contract.py"
+
+FORMAT_MUTANTS = (
+    Mutant(
+        "a block of Avro that does not end with the marker is read",
+        _CONTAINER,
+        (("if stored[block.data_bytes :] != self._sync:", "if False:"),),
+        shown_by=f"{_AVRO}::test_damage_is_named_with_its_place",
+    ),
+    Mutant(
+        "a block of Avro that the file cuts off is no damage",
+        _CONTAINER,
+        (
+            (
+                '                raise self._damaged(block.start, "the file ends within it")\n',
+                "                return\n",
+            ),
+        ),
+        shown_by=f"{_AVRO}::test_damage_is_named_with_its_place",
+    ),
+    Mutant(
+        "rows of Avro behind an anchor count from the begin of the file",
+        "actors/formats/avro/avro_reader.py",
+        (("row, num_bad = offset.anchor_row, 0", "row, num_bad = 0, 0"),),
+        shown_by=_CONTRACT,
+    ),
+    Mutant(
+        "blocks of Avro may become as large as they like",
+        "actors/formats/compressed.py",
+        (("        if len(plain) > most_bytes:\n", "        if False:\n"),),
+        shown_by=f"{_AVRO}::test_a_block_that_decompresses_to_more_than_the_limit_is_refused",
+    ),
+    Mutant(
+        "stripes of ORC before the offset are fetched",
+        "actors/formats/orc/orc_reader.py",
+        (("            if end > offset_rows and info.num_rows\n", "            if info.num_rows\n"),),
+        shown_by=f"{_ORC}::test_stripes_before_the_offset_are_not_fetched",
+    ),
+    Mutant(
+        "a stripe of ORC that lacks rows is read as a whole one",
+        "actors/formats/orc/orc_reader.py",
+        (("            if start - first_row != info.num_rows:\n", "            if False:\n"),),
+        shown_by=_ORC,
+    ),
+    Mutant(
+        "room is made for every length that ORC claims",
+        "actors/formats/orc/stripe.py",
+        (("            return rows * _TEXT_BYTES + 2 * own.of(rows)\n", "            return rows * _TEXT_BYTES\n"),),
+        shown_by=_ORC,
+    ),
+)
