@@ -32,6 +32,7 @@ Invariants:
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
     alerts/        notices when a state of a run begins and ends
+    lineage/       events of OpenLineage about runs, views and publications
     observability/ metrics for Prometheus and Grafana, spans for OpenTelemetry
     status/        RunStatus, RunReport and Trace, as values
     doctor/        `slackwater doctor`: checks of a machine, a store and a pipeline
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from slackwater.branching.branch import branch, drop_branch
     from slackwater.branching.merge import merge
     from slackwater.branching.merge_steps import Merged
+    from slackwater.lineage.open_lineage import OpenLineage
     from slackwater.pipeline import Pipeline
     from slackwater.planning.definition_change import DefinitionChange
     from slackwater.planning.dry_run.dry_run import DryRun
@@ -146,6 +148,7 @@ _MODULES = {
     "Listing": "actors.sources.discovery",
     "Merged": "slackwater.branching.merge_steps",
     "Notifications": "actors.sources.discovery",
+    "OpenLineage": "slackwater.lineage.open_lineage",
     "Orc": "actors.formats.options",
     "Page": "slackwater.reading.tables.page",
     "Parquet": "actors.formats.options",
@@ -217,6 +220,7 @@ __all__ = [
     "NotFoundError",
     "NotIncrementalError",
     "Notifications",
+    "OpenLineage",
     "Orc",
     "OwnedError",
     "Page",

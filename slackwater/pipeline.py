@@ -32,6 +32,7 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.alerts.alert import Alert
+from slackwater.lineage.open_lineage import OpenLineage
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
 from slackwater.running.foreground import run_in_foreground
@@ -66,6 +67,7 @@ class Pipeline:
             in the names that obstore and Lance share (`access_key_id`, `endpoint`, `region`, `allow_http`, ...).
         settings: see `Settings`.
         alerts: the alerts of its runs, see `Alert`.
+        lineage: the receiver of events about its runs, see `OpenLineage`; None for none.
 
     Raises:
         SettingsError: a name or URL is not valid, or two alerts have one name.
@@ -85,11 +87,13 @@ class Pipeline:
         storage_options: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
         alerts: Sequence[Alert] = (),
+        lineage: OpenLineage | None = None,
     ) -> None:
         _check_name("pipeline", name)
         self.name = name
         self.settings = settings or Settings()
         self.alerts = _alerts(alerts)
+        self.lineage = lineage
         self.root = Location(os.fspath(root), storage_options or {}, self.settings.durability)
         self._sources: dict[str, SourceDefinition] = {}
         self._tables: dict[str, pa.Table] = {}
@@ -449,6 +453,17 @@ class Pipeline:
             control.observer = RunObserver.of(self.name, run.status, self._clock)
             if alerts is not None:
                 control.alerts = AlertLoop(alerts, run.status)
+            if self.lineage is not None:
+                from slackwater.lineage.emitter import Emitter
+                from slackwater.lineage.run_lineage import RunLineage
+                from slackwater.reading.store import Store
+                from slackwater.running.lineage_loop import LineageLoop
+
+                events = RunLineage(
+                    self.lineage, self.name, ownership.run_id, partial(Store, self.root, self._clock), self._clock
+                )
+                emitter = Emitter(self.lineage, self._clock)
+                control.lineage = LineageLoop(events, emitter, run.status, lambda: control.failure)
             if publications:
                 from slackwater.publishing.publications import Publications
 

@@ -382,6 +382,11 @@ class Store:
         """
         return read_owner(self._root)
 
+    def source_schemas(self) -> dict[str, pa.Schema]:
+        """The schema of each source that has one: it is declared, or was taken from the first files."""
+        sources = _catalog(self._latest()).sources.values()
+        return {each.name: pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in sources if each.schema is not None}
+
     def sources(self) -> pa.Table:
         """One row per source.
 

@@ -9,12 +9,12 @@ the attempt through `RunRequests`, as mutations of barriers.
     run_control.py        the control thread: attempts, and recovery between them
     attempt.py            one attempt
     materializer_loop.py  the loop that takes epochs and backfills to Spark
-    late_rows.py          late rows of views, as rows of the quarantine
     loop_thread.py        a thread for the turns of a loop
     spark_application.py  the Spark application, replaced when it is lost
     requests.py           pause, throttle, rescale, retry and stop; they outlive attempts
     declared_views.py     the views, with those that are added and dropped; they outlive attempts, too
     corrections.py        forget and reingest, of the files that source_objects.py finds
+    alert_loop.py         the loop of its alerts; lineage_loop.py, that of its lineage
     command_loop.py       the loop that carries out commands; commanded_run.py, the run as they see it
     progress.py           counts over all attempts; flow_meter.py, rates and queues
     run_events.py         events for programs

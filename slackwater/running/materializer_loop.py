@@ -20,11 +20,11 @@ from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
-from slackwater.running.late_rows import late_delta
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.hand_over.late_rows import late_delta
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError

@@ -24,6 +24,7 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.flow_meter import FlowMeter
+from slackwater.running.lineage_loop import LineageLoop
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
 from slackwater.running.requests import RunRequests
@@ -108,6 +109,7 @@ class RunControl:
         self.is_over = False
         self.observer: RunObserver | None = None
         self.alerts: AlertLoop | None = None
+        self.lineage: LineageLoop | None = None
         self.publications: Publications | None = None
         sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
@@ -341,6 +343,8 @@ class RunControl:
             steps.append(disconnect_ray)
         if self.publications is not None:
             steps.append(self.publications.join)
+        if self.lineage is not None:
+            steps.append(self.lineage.end)
         try:
             for step in steps:
                 try:

@@ -4,6 +4,7 @@
     HistoryPiece ─── row_hand_over ──────────→ EpochRows, with the time of its epoch; stored rows by dataset_frame
     dataset ──────── dataset_frame ──────────→ a DataFrame
     late rows ────── followed_watermarks ────→ LateRows, by the watermarks that the rows of a view follow
+    LateRows ─────── late_rows ──────────────→ rows of the quarantine
 
 `EpochViews` is the answer of the materializer: the versions of all views.
 
