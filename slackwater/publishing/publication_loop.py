@@ -160,8 +160,10 @@ class PublicationLoop:
 
     def _publish(self, is_last: bool) -> None:
         store = self._store or self._opened()
+        # In this order: an epoch that is committed in between is not taken for one that the gate holds back.
+        latest = store.latest_epoch()
         published = store.published_epoch()
-        latest = max(published, store.latest_epoch())
+        latest = max(published, latest)
         view, snapshot = self._publication.view, store.snapshot(published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
         if snapshot is not None and view in snapshot.views:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from copy import copy
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from deltalake import DeltaTable
 from slackwater.commands.maintenance import run_as_owner, vacuum
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
+from slackwater.reading.store import Store
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from state.upkeep.retention import RetentionSettings
@@ -23,6 +25,7 @@ from tests.slackwater.publishing.published import (
     target_in,
     written_by_another,
 )
+from tests.waiting import eventually
 
 FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 
@@ -66,6 +69,31 @@ def test_epochs_that_pass_between_two_turns_are_one_commit(tmp_path: Path, forma
     report = followed.turn()
     assert (report.epoch, report.later, report.commits, report.rows) == (last, 0, 2, 5)
     assert require_equal(followed.view.store, tmp_path, format) == last
+
+
+def test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = Followed(tmp_path, "delta")
+    epochs, asked = [followed.view.create(events(1))], Store.published_epoch
+
+    def published_epoch(store: Store) -> int:
+        published = asked(store)
+        if len(epochs) == 1:
+            followed.view.table.append(events(2))
+            epochs.append(followed.view.commit())
+        return published
+
+    monkeypatch.setattr(Store, "published_epoch", published_epoch)
+    news = EpochNews()
+    news.tell(epochs[0])
+    following = threading.Thread(target=followed.loop.run, args=(news,))
+    following.start()
+    eventually(lambda: len(epochs) == 2 and any(each.epoch for each in followed.reports))
+    news.tell(epochs[1])
+    news.end()
+    following.join()
+    assert require_equal(followed.view.store, tmp_path, "delta") == epochs[1]
 
 
 @FORMATS
