@@ -68,4 +68,16 @@ GATE_MUTANTS = (
         ),
         shown_by=f"{_GATE}::test_a_release_is_an_epoch_that_opens_the_gate_until_more_rows_violate",
     ),
+    Mutant(
+        "an epoch that is committed while a publication begins is taken for a held one",
+        "slackwater/publishing/publication_loop.py",
+        (
+            (
+                "        latest = store.latest_epoch()\n        published = store.published_epoch()\n        latest =",
+                "        published = store.published_epoch()\n        latest = store.latest_epoch()\n        latest =",
+            ),
+        ),
+        shown_by="tests/slackwater/publishing/test_publication_loop.py::"
+        "test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_one",
+    ),
 )
