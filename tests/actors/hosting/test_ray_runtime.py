@@ -75,6 +75,14 @@ class Told:
         self._loop.call_soon_threadsafe(self._loop.stop)
 
 
+def is_dead(peer: Actor[Any]) -> bool:
+    try:
+        ray.get(peer.count.remote())  # type: ignore[attr-defined]
+    except ray.exceptions.RayActorError:
+        return True
+    return False
+
+
 def test_a_told_call_whose_arguments_cannot_be_read_is_told_to_the_sender(peer: Actor[Any]) -> None:
     told = Told()
     told.tell(peer, 1)
@@ -104,5 +112,6 @@ def test_a_report_of_the_materializer_that_is_lost_fails_the_attempt(peer: Actor
     with pytest.raises(Exception, match="no room for a report"):
         client.collect(unreadable)
     ray.kill(peer)
+    eventually(lambda: is_dead(peer), 30, "the actor still answers")  # `kill` does not wait for it
     with pytest.raises(RunFailedError, match="died"):
         client.collect(CollectReport("materializer", 3))
