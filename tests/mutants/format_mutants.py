@@ -46,12 +46,6 @@ FORMAT_MUTANTS = (
         shown_by=f"{_ORC}::test_stripes_before_the_offset_are_not_fetched",
     ),
     Mutant(
-        "a stripe of ORC that lacks rows is read as a whole one",
-        "actors/formats/orc/orc_reader.py",
-        (("            if start - first_row != info.num_rows:\n", "            if False:\n"),),
-        shown_by=_ORC,
-    ),
-    Mutant(
         "room is made for every length that ORC claims",
         "actors/formats/orc/stripe.py",
         (("            return rows * _TEXT_BYTES + 2 * own.of(rows)\n", "            return rows * _TEXT_BYTES\n"),),

@@ -282,6 +282,7 @@ def test_a_name_is_found_in_its_namespace(tmp_path: Path) -> None:
         (_container(_schema(("a", ["null", "long"])), (1, b"\x08\x02")), "the block at byte"),
         (_container(_schema(("a", "int")), (1, b"\xfe\xff\xff\xff\xff\x1f")), "the block at byte"),
         (_container(_schema(("a", "long")), (1, b"\x02"), sync=b"fifteen letters"), "the file ends within"),
+        (_container(_schema(("a", "long")), (1, b"\x02"), sync=b"sixteen letters!"), "does not end with the marker"),
         (_container(_schema(("a", "long")), (1, b"garbage"), codec="deflate"), "cannot be decompressed by deflate"),
         (_container(_schema(("a", "long")), (1, b""), codec="snappy"), "the block at byte"),
         (
