@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+import structlog
+
+from actors.telemetry.text import first_line
 from slackwater.lineage.datasets import LineageDataset
 from slackwater.lineage.open_lineage import OpenLineage
 from slackwater.reading.store import Store
 from slackwater.status.run_status import PublicationStatus, RunStatus
 from state.clock import Clock
-from state.errors import EpochNotFoundError, StoreNotFoundError
+from state.errors import EpochNotFoundError, StorageError, StoreNotFoundError
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 PRODUCER = "urn:slackwater"
 _INTEGRATION = "SLACKWATER"
+_log = structlog.get_logger(actor="lineage")
 
 
 @dataclass(frozen=True)
@@ -75,22 +79,15 @@ class RunLineage:
         self._target, self._pipeline, self._run = target, pipeline, run
         self._open_store, self._clock = open_store, clock
         self._store: Store | None = None
-        self._has_begun = False
+        self._has_begun = self._has_error = False
         self._begun: dict[str, _Begun] = {}
         self._failed: set[str] = set()
         self._runs: dict[str, int] = {}
         self._looked_s, self._epoch = float("-inf"), 0
 
     def look(self, status: RunStatus) -> list[RunEvent]:
-        """The events since the last look.
-
-        Raises:
-            StorageError: the root cannot be read.
-        """
-        events: list[RunEvent] = []
-        if not self._has_begun:
-            self._has_begun = True
-            events.append(self._of_pipeline("START"))
+        """The events since the last look."""
+        events = self._beginning()
         if status.epoch != self._epoch and self._is_due(status):
             events += self._changes(status)
         return events
@@ -101,11 +98,8 @@ class RunLineage:
         Args:
             status: its last status.
             error: why it has failed; None if it has not.
-
-        Raises:
-            StorageError: the root cannot be read.
         """
-        events = self.look(status)
+        events = self._beginning()
         if status.epoch:  # publications come after their epoch
             events += self._changes(status)
         last = "COMPLETE" if error is None else "FAIL"
@@ -120,9 +114,25 @@ class RunLineage:
             return True
         return self._clock.monotonic() >= self._looked_s + self._target.every_s
 
+    def _beginning(self) -> list[RunEvent]:
+        """The first event, if it was not told."""
+        if self._has_begun:
+            return []
+        self._has_begun = True
+        return [self._of_pipeline("START")]
+
     def _changes(self, status: RunStatus) -> list[RunEvent]:
+        """The events since the last look at the store; none while it cannot be read, and the next look has them."""
+        try:
+            jobs = list(self._jobs(status))
+        except StorageError as error:
+            if not self._has_error:
+                _log.warning("lineage waits for the root", error=first_line(error))
+            self._has_error = True
+            return []
+        self._has_error = False
         self._looked_s, self._epoch = self._clock.monotonic(), status.epoch
-        return list(self._told(list(self._jobs(status))))
+        return list(self._told(jobs))
 
     def _jobs(self, status: RunStatus) -> Iterator[_Job]:
         """The jobs as of the last epoch."""

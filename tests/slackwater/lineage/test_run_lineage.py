@@ -16,6 +16,7 @@ from slackwater.lineage.datasets import LineageDataset
 from slackwater.lineage.run_lineage import RunLineage
 from slackwater.status.run_status import PublicationStatus, RunStatus, ViewStatus
 from state.clock import ManualClock
+from state.errors import StorageUnavailableError
 from state.location import Location
 from state.tables.catalog import put_source, put_view
 from state.tables.records import CatalogSource, CatalogView
@@ -148,6 +149,20 @@ def test_a_view_that_fails_is_told_at_once_and_begins_anew_as_another_run(root: 
     root.view("late", {"flights": ("n", "carrier")})
     (again,) = [each for each in root.epoch() if each["job"]["name"] == "flights.late"]
     assert again["eventType"] == "START" and again["run"]["runId"] != first["run"]["runId"]
+
+
+def test_a_root_that_cannot_be_read_for_a_moment_loses_no_event(
+    root: LineageRoot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def away(store: sw.Store) -> pa.Table:
+        raise StorageUnavailableError("the bucket does not answer")
+
+    with monkeypatch.context() as now:
+        now.setattr(sw.Store, "sources", away)
+        assert told(root.epoch()) == [("START", "flights")]
+        assert root.look(root.status()) == []
+    assert told(root.look(root.status())) == [("START", "flights.late"), ("START", "flights.worst")]
+    assert "".join(capsys.readouterr()).count("lineage waits for the root") == 1
 
 
 @pytest.mark.parametrize(("error", "last"), [(None, "COMPLETE"), ("the executors are gone", "FAIL")])
