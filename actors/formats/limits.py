@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.types as kinds
@@ -13,6 +14,7 @@ from actors.settings import MIB, ReadLimits
 from state.clock import thread_cpu_s
 
 _FREE_BYTES = 256 * MIB
+_Piece = TypeVar("_Piece")
 
 
 class Expansion:
@@ -66,6 +68,13 @@ class CpuTime:
     def resume(self) -> None:
         """The calling thread reads from now on."""
         self._since_s = thread_cpu_s()
+
+    def pausing(self, pieces: Iterable[_Piece]) -> Iterator[_Piece]:
+        """Yields pieces of the file; the count pauses while the caller has one."""
+        for piece in pieces:
+            self.pause()
+            yield piece
+            self.resume()
 
     def require(self) -> None:
         """Refuses a file that has taken too long.

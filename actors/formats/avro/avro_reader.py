@@ -65,10 +65,9 @@ class AvroReader:
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(plan.schema, schema.names))
         reading = _Reading(container, plan, wanted, self._limits, self._timestamps, piece_bytes, cpu)
-        for rows in pieces(reading.rows(offset, Expansion(file.size, self._limits)), piece_bytes):
-            cpu.pause()
+        parts = reading.rows(offset, Expansion(file.size, self._limits))
+        for rows in cpu.pausing(pieces(parts, piece_bytes)):
             yield replace(rows, others=others) if others else rows
-            cpu.resume()
 
 
 class _Reading:

@@ -62,10 +62,9 @@ class OrcReader:
         others = tuple(without_columns(found, schema.names))
         reading = _Reading(file, tail, _read_columns(found, wanted), self._limits)
         tables = reading.tables(offset.row, piece_bytes)
-        for rows in pieces(self._rows(tables, wanted, Expansion(file.size, self._limits), cpu), piece_bytes):
-            cpu.pause()
+        parts = self._rows(tables, wanted, Expansion(file.size, self._limits), cpu)
+        for rows in cpu.pausing(pieces(parts, piece_bytes)):
             yield replace(rows, others=others) if others else rows
-            cpu.resume()
 
     def _rows(
         self, tables: Iterator[tuple[pa.Table, int]], wanted: pa.Schema, expansion: Expansion, cpu: CpuTime

@@ -80,10 +80,7 @@ def read_rows(
     Raises:
         UnreadableFile: the file cannot be read further.
     """
-    for rows in _pieces(content, parser, offset, piece_bytes, limits, columns):
-        content.cpu.pause()
-        yield rows
-        content.cpu.resume()
+    yield from content.cpu.pausing(_pieces(content, parser, offset, piece_bytes, limits, columns))
 
 
 def _pieces(
