@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,50 +20,17 @@ from state.location import Location
 from state.ownership.conditional_file import FileChangedError
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import START, WrittenRoot, begin_root, write_root
+from tests.slackwater.web_receiver import WebReceiver, web_receiver
 
 LAG = "lag > 5 minutes"
 QUARANTINED = "quarantined files > 0"
 
 
-class Hook:
-    """A web server that keeps what it is sent.
-
-    Attributes:
-        got: the documents.
-        answers: the status of each of the next answers; 200 after them.
-        url: of the hook.
-    """
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        self.answers: list[int] = []
-        hook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                status = hook.answers.pop(0) if hook.answers else 200
-                if status == 200:
-                    hook.got.append(body)
-                self.send_response(status)
-                self.end_headers()
-
-            def log_message(self, format: str, *values: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/T0/secret"
-
-
 @pytest.fixture
-def hook() -> Iterator[Hook]:
-    hook = Hook()
-    thread = threading.Thread(target=hook.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield hook
-    hook.server.shutdown()
-    thread.join()
-    hook.server.server_close()
+def hook() -> Iterator[WebReceiver]:
+    with web_receiver() as hook:
+        hook.url += "/T0/secret"
+        yield hook
 
 
 @pytest.fixture
@@ -83,7 +47,7 @@ def watch_of(written: WrittenRoot, *alerts: Alert, clock: ManualClock | None = N
 
 
 def test_a_webhook_gets_the_begin_and_the_end_of_a_state_once_also_across_restarts(
-    written: WrittenRoot, hook: Hook
+    written: WrittenRoot, hook: WebReceiver
 ) -> None:
     clock, alert = ManualClock(START), Alert(LAG, hook.url)
     watch = watch_of(written, alert, clock=clock)
@@ -117,7 +81,7 @@ def test_a_webhook_gets_the_begin_and_the_end_of_a_state_once_also_across_restar
 
 
 def test_a_webhook_that_fails_is_tried_again_without_its_secret_in_the_log(
-    written: WrittenRoot, hook: Hook, capsys: pytest.CaptureFixture[str]
+    written: WrittenRoot, hook: WebReceiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     clock = ManualClock(START)
     hook.answers = [500, 404]
@@ -167,7 +131,7 @@ def test_a_command_that_fails_or_is_missing_is_named(written: WrittenRoot) -> No
         Alert(QUARANTINED, [])
 
 
-def test_no_file_for_a_while_is_counted_from_the_last_one_across_runs(written: WrittenRoot, hook: Hook) -> None:
+def test_no_file_for_a_while_is_counted_from_the_last_one_across_runs(written: WrittenRoot, hook: WebReceiver) -> None:
     clock, alert = ManualClock(START), Alert("no file for 2 hours", hook.url, name="silence")
     watch_of(written, alert, clock=clock).look(run_of(written))
     clock.advance(timedelta(hours=3).total_seconds())
@@ -175,7 +139,9 @@ def test_no_file_for_a_while_is_counted_from_the_last_one_across_runs(written: W
     assert [(each["alert"], each["value"]) for each in hook.got] == [("silence", 10_800.0)]
 
 
-def test_an_alert_that_is_not_declared_any_more_is_forgotten_with_its_notices(written: WrittenRoot, hook: Hook) -> None:
+def test_an_alert_that_is_not_declared_any_more_is_forgotten_with_its_notices(
+    written: WrittenRoot, hook: WebReceiver
+) -> None:
     hook.answers = [500]
     watch_of(written, Alert(LAG, hook.url)).look(run_of(written, lag_s=301))
     watch_of(written, Alert(QUARANTINED, hook.url)).look(run_of(written, lag_s=301))

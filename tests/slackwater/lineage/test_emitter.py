@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,49 +16,13 @@ from slackwater.lineage.run_lineage import RunLineage
 from slackwater.status.run_status import RunStatus
 from state.clock import ManualClock
 from tests.slackwater.reading.written_root import START
-
-
-class Endpoint:
-    """A receiver that keeps what it is sent, with the header of each request that says who asks.
-
-    Attributes:
-        got: the events.
-        asked: path and authorization of each request.
-        answers: the status of each of the next answers; 201 after them.
-    """
-
-    def __init__(self) -> None:
-        self.got: list[dict[str, Any]] = []
-        self.asked: list[tuple[str, str | None]] = []
-        self.answers: list[int] = []
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                endpoint.asked.append((self.path, self.headers["Authorization"]))
-                status = endpoint.answers.pop(0) if endpoint.answers else 201
-                if status == 201:
-                    endpoint.got.append(body)
-                self.send_response(status)
-                self.end_headers()
-
-            def log_message(self, format: str, *values: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+from tests.slackwater.web_receiver import WebReceiver, web_receiver
 
 
 @pytest.fixture
-def endpoint() -> Iterator[Endpoint]:
-    endpoint = Endpoint()
-    thread = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield endpoint
-    endpoint.server.shutdown()
-    thread.join()
-    endpoint.server.server_close()
+def endpoint() -> Iterator[WebReceiver]:
+    with web_receiver() as endpoint:
+        yield endpoint
 
 
 def events_of(target: sw.OpenLineage, run: str) -> list[Any]:
@@ -74,7 +36,7 @@ def events_of(target: sw.OpenLineage, run: str) -> list[Any]:
 
 
 def test_events_are_posted_in_their_order_with_the_key_of_the_environment(
-    endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+    endpoint: WebReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENLINEAGE_API_KEY", "secret")
     target = sw.OpenLineage(endpoint.url, namespace="team")
@@ -88,7 +50,7 @@ def test_events_are_posted_in_their_order_with_the_key_of_the_environment(
 
 
 def test_events_wait_while_the_endpoint_fails_and_are_told_once(
-    endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
+    endpoint: WebReceiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = sw.OpenLineage(f"{endpoint.url}/T0/secret/")
     clock = ManualClock(START)
@@ -110,7 +72,9 @@ def test_events_wait_while_the_endpoint_fails_and_are_told_once(
     assert said.count("lineage waits") == 1 and "answered 503" in said and "secret" not in said
 
 
-def test_an_event_that_the_endpoint_refuses_is_left_out(endpoint: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_event_that_the_endpoint_refuses_is_left_out(
+    endpoint: WebReceiver, capsys: pytest.CaptureFixture[str]
+) -> None:
     target = sw.OpenLineage(endpoint.url)
     sender = Emitter(target, ManualClock(START))
     sender.put(events_of(target, "one"))
@@ -120,7 +84,7 @@ def test_an_event_that_the_endpoint_refuses_is_left_out(endpoint: Endpoint, caps
     assert "http://127.0.0.1 answered 422" in "".join(capsys.readouterr())
 
 
-def test_the_oldest_events_are_left_out_of_too_many(endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_events_are_left_out_of_too_many(endpoint: WebReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(emitting, "MOST_WAITING", 3)
     target = sw.OpenLineage(endpoint.url)
     sender = Emitter(target, ManualClock(START))
@@ -130,7 +94,7 @@ def test_the_oldest_events_are_left_out_of_too_many(endpoint: Endpoint, monkeypa
 
 
 def test_the_end_of_a_run_waits_ten_seconds_for_an_endpoint_that_is_away(
-    endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
+    endpoint: WebReceiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = sw.OpenLineage(endpoint.url)
     clock = ManualClock(START)
