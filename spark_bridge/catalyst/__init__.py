@@ -16,6 +16,7 @@
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames
     elements          reads the parts of a plan, many in one call
+    java_names        remembers what the names of packages and classes mean
     java_classes      compiles the Java classes of this room
 
 Invariants: a plan is built once per view; an epoch replaces its leaves only.  A py4j call costs 0.05 ms, so names are

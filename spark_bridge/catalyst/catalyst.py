@@ -18,6 +18,7 @@ from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, spark_schema
 from spark_bridge.catalyst.elements import Element, Elements
+from spark_bridge.catalyst.java_names import java_names
 
 # Java objects have no Python types; these aliases give signatures a meaning.
 Plan = Any
@@ -30,10 +31,9 @@ class Catalyst:
 
     def __init__(self, spark: SparkSession) -> None:
         self.spark = spark
-        self._jvm: Any = spark._jvm
+        self._jvm = java_names(spark)
         self._session: Any = spark._jsparkSession
         self._elements = Elements(spark)
-        # Each name on the path to a method is a call of its own.
         self._to_seq = self._jvm.PythonUtils.toSeq
         self._no_elements, self._option = self._to_seq([]), self._jvm.scala.Option
         self._no_value = self._option.empty()

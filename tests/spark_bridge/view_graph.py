@@ -36,6 +36,7 @@ IDLE: Files = {}
 _STALLED_S, _POLL_S = 120.0, 0.02
 _PIECE_BYTES = 100
 _ANSWERS_AT_ONCE = 2
+_OF_AN_ORDER = ("OVER", "LIMIT", "OFFSET", "MAX_BY", "MIN_BY")
 
 
 class SmallPieces(StoredHistory):
@@ -67,6 +68,7 @@ class ViewGraph(CorrectedView):
         self._term = 1
         self._stored_at: dict[int, dict[str, ViewVersion]] = {}
         self._known: dict[str, CatalogView] = {}
+        self._oracle = _interpreting_session(spark)
         super().__init__(spark, root, definitions[-1], sources, schema)
 
     def new_materializer(self) -> Materializer:
@@ -136,8 +138,9 @@ class ViewGraph(CorrectedView):
 
     def answers(self, wanted: Collection[str]) -> dict[str, pa.Table]:
         """Name → Spark's answer over all present rows, of the wanted views, where ties are told apart by the rows."""
-        catalyst = Catalyst(self.spark)
-        frames = {name: frame_of_table(self.spark, table) for name, table in self.seen().items()}
+        spark = self._oracle
+        catalyst = Catalyst(spark)
+        frames = {name: frame_of_table(spark, table) for name, table in self.seen().items()}
         names = [*frames]
         answers = {}
         read: set[str] = set()
@@ -148,13 +151,14 @@ class ViewGraph(CorrectedView):
             frame.createOrReplaceTempView(name)
         for definition in self.definitions:
             if definition.function is None:
-                frame = self.spark.sql(definition.query or "")
+                frame = spark.sql(definition.query or "")
             else:
-                frame = definition.function(**{each: self.spark.table(each) for each in definition.parameters})
-            frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
+                frame = definition.function(**{each: spark.table(each) for each in definition.parameters})
+            if _may_have_ties(definition):
+                frame = catalyst.frame(TotalOrder(catalyst, definition.name).of(analysed(frame)))
             if definition.name in read:
                 # Spark refuses some queries that read the plan of another one twice.
-                frame = frame_of_table(self.spark, _collected(frame))
+                frame = frame_of_table(spark, _collected(frame))
             if definition.name in wanted:
                 answers[definition.name] = frame
             frame.createOrReplaceTempView(definition.name)
@@ -162,7 +166,7 @@ class ViewGraph(CorrectedView):
         with ThreadPoolExecutor(_ANSWERS_AT_ONCE) as threads:
             collected = dict(zip(answers, threads.map(_collected, answers.values()), strict=True))
         for name in names:
-            self.spark.catalog.dropTempView(name)
+            spark.catalog.dropTempView(name)
         return collected
 
     def seen(self) -> Mapping[str, pa.Table]:
@@ -177,6 +181,19 @@ class ViewGraph(CorrectedView):
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
         self.plans = materializer.declare(self.definitions, self.schemas, known).plans
         self.plan = self.plans[self.definitions[-1].name]
+
+
+def _interpreting_session(spark: SparkSession) -> SparkSession:
+    """A session that compiles no code for a query: its answers are of few rows, and views use compiled code."""
+    session = spark.newSession()
+    session.conf.set("spark.sql.codegen.wholeStage", "false")
+    session.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+    return session
+
+
+def _may_have_ties(definition: ViewDefinition) -> bool:
+    query = (definition.query or "").upper()
+    return definition.function is not None or any(each in query for each in _OF_AN_ORDER)
 
 
 def _collected(frame: DataFrame) -> pa.Table:
