@@ -27,6 +27,7 @@ Invariants:
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
+    after_commit/  files that are deleted, moved or tagged when their rows are committed
     publishing/    a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     )
     from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
+    from slackwater.after_commit.actions import Delete, Move, Tag
     from slackwater.alerts.alert import Alert
     from slackwater.branching.branch import branch, drop_branch
     from slackwater.branching.merge import merge
@@ -83,6 +85,7 @@ if TYPE_CHECKING:
     from slackwater.running.run import Run
     from slackwater.settings import RaySettings, Settings
     from slackwater.status.run_status import (
+        AfterCommitStatus,
         PublicationStatus,
         RunReport,
         RunStatus,
@@ -133,6 +136,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "ActorResources": "actors.sources.placement",
+    "AfterCommitStatus": "slackwater.status.run_status",
     "Alert": "slackwater.alerts.alert",
     "Avro": "actors.formats.options",
     "BarrierSettings": "actors.settings",
@@ -140,6 +144,7 @@ _MODULES = {
     "Csv": "actors.formats.options",
     "Debezium": "actors.formats.options",
     "DefinitionChange": "slackwater.planning.definition_change",
+    "Delete": "slackwater.after_commit.actions",
     "Delta": "slackwater.publishing.targets",
     "DryRun": "slackwater.planning.dry_run.dry_run",
     "FetchSettings": "actors.settings",
@@ -147,6 +152,7 @@ _MODULES = {
     "Json": "actors.formats.options",
     "Listing": "actors.sources.discovery",
     "Merged": "slackwater.branching.merge_steps",
+    "Move": "slackwater.after_commit.actions",
     "Notifications": "actors.sources.discovery",
     "OpenLineage": "slackwater.lineage.open_lineage",
     "Orc": "actors.formats.options",
@@ -169,11 +175,12 @@ _MODULES = {
     "Settings": "slackwater.settings",
     "Snapshot": "slackwater.reading.snapshot",
     "SourceStatus": "slackwater.status.run_status",
+    "Span": "state.tables.epoch_trace",
     "SparkSettings": "spark_bridge.session.settings",
     "StartupStep": "slackwater.status.run_status",
     "Store": "slackwater.reading.store",
     "Story": "slackwater.reading.story",
-    "Span": "state.tables.epoch_trace",
+    "Tag": "slackwater.after_commit.actions",
     "Text": "actors.formats.options",
     "Thinning": "state.upkeep.retention",
     "Trace": "slackwater.status.trace",
@@ -191,6 +198,7 @@ _MODULES = {
 __all__ = [
     "AccessDeniedError",
     "ActorResources",
+    "AfterCommitStatus",
     "Alert",
     "Avro",
     "BadInputError",
@@ -206,6 +214,7 @@ __all__ = [
     "Debezium",
     "DefinitionChange",
     "DefinitionChangedError",
+    "Delete",
     "Delta",
     "DryRun",
     "EpochExpiredError",
@@ -216,6 +225,7 @@ __all__ = [
     "Json",
     "Listing",
     "Merged",
+    "Move",
     "NodeLostError",
     "NotFoundError",
     "NotIncrementalError",
@@ -261,6 +271,7 @@ __all__ = [
     "Store",
     "StoreNotFoundError",
     "Story",
+    "Tag",
     "Text",
     "Thinning",
     "Trace",

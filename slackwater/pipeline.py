@@ -31,6 +31,9 @@ from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
+from slackwater.after_commit.actions import After
+from slackwater.after_commit.declaration import DeclaredAfter, require_harmless
+from slackwater.after_commit.declaration import declared as declared_after
 from slackwater.alerts.alert import Alert
 from slackwater.lineage.open_lineage import OpenLineage
 from slackwater.planning.dry_run.prices import Prices
@@ -99,6 +102,7 @@ class Pipeline:
         self._tables: dict[str, pa.Table] = {}
         self._views: dict[str, ViewDefinition] = {}
         self._published: dict[str, tuple[DeclaredPublication, ...]] = {}
+        self._after: dict[str, DeclaredAfter] = {}
         self._clock: Clock = SystemClock()
 
     def __repr__(self) -> str:
@@ -145,6 +149,7 @@ class Pipeline:
         lateness: Duration = "0 seconds",
         max_ahead: Duration = "1 day",
         idle: Duration | None = None,
+        after: After | None = None,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
@@ -196,6 +201,9 @@ class Pipeline:
             idle: a duration: if no row has come for so long, and every file that is there is finished, the watermark
                 follows the clock, so much behind it.  Windows close then, and rows of joins expire, though no row
                 comes; a row that comes later and is older is late.  None: a source without rows keeps its watermark.
+            after: what a run does to a file after its rows are committed and published: `Delete(keep_s=86_400)`,
+                `Move("s3://archive/")` or `Tag({"slackwater": "done"})`; never to one with quarantined records, or that
+                has changed.  A dry run lists these files.  None: files are never touched.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
@@ -211,7 +219,7 @@ class Pipeline:
             location = replace(location, storage_options=self.root.storage_options)
         PathFilter(pattern)
         self._check_queue(name, discovery)
-        self._sources[name] = SourceDefinition(
+        source = SourceDefinition(
             name=name,
             location=location,
             format=made,
@@ -232,6 +240,9 @@ class Pipeline:
             key=row_key,
             event_time=_event_time(name, event_time, lateness, max_ahead, idle),
         )
+        if after is not None:
+            self._after[name] = declared_after(source, after)
+        self._sources[name] = source
 
     def table(
         self,
@@ -431,7 +442,7 @@ class Pipeline:
             # These load Ray and Spark: a run that is refused needs neither.
             from slackwater.alerts.alert_watch import AlertWatch
             from slackwater.observability.run_observer import RunObserver
-            from slackwater.running.alert_loop import AlertLoop
+            from slackwater.running.companion_loop import CompanionLoop
             from slackwater.running.run import Run
             from slackwater.running.run_control import RunControl
 
@@ -451,19 +462,26 @@ class Pipeline:
             run = Run(definition, control)
             ownership.tell(lambda: run.status().to_json())
             control.observer = RunObserver.of(self.name, run.status, self._clock)
+            beside = partial(CompanionLoop, status=run.status, failure=lambda: control.failure)
             if alerts is not None:
-                control.alerts = AlertLoop(alerts, run.status)
+                control.alerts = beside("alerts", alerts)
             if self.lineage is not None:
                 from slackwater.lineage.emitter import Emitter
+                from slackwater.lineage.lineage_watch import LineageWatch
                 from slackwater.lineage.run_lineage import RunLineage
                 from slackwater.reading.store import Store
-                from slackwater.running.lineage_loop import LineageLoop
 
                 events = RunLineage(
                     self.lineage, self.name, ownership.run_id, partial(Store, self.root, self._clock), self._clock
                 )
                 emitter = Emitter(self.lineage, self._clock)
-                control.lineage = LineageLoop(events, emitter, run.status, lambda: control.failure)
+                control.lineage = beside("lineage", LineageWatch(events, emitter))
+            if self._after:
+                from slackwater.after_commit.file_work import FileWork
+
+                work = FileWork(self.root, tuple(self._after.values()), ownership.check, self._clock)
+                control.files_status = lambda: work.statuses
+                control.files = beside("files", work)
             if publications:
                 from slackwater.publishing.publications import Publications
 
@@ -530,11 +548,22 @@ class Pipeline:
         return dry_run(
             self._definition(),
             tuple(self._views.values()),
+            after=tuple(self._after.values()),
+            published=self._published_over(),
             spark_settings=self.settings.spark,
             prices=prices or Prices(),
             on_sources=on_sources,
             clock=self._clock,
         )
+
+    def _published_over(self) -> Mapping[str, set[str]]:
+        """Source → the views over it, also by way of others, that tables follow."""
+        reads: dict[str, set[str]] = {}
+        for view in self._views.values():
+            mentioned = view.mentions({*self._sources, *self._views} - {view.name})
+            reads[view.name] = set().union(*(reads.get(name, {name}) for name in mentioned))
+        followed = [name for name, tables in self._published.items() if tables]
+        return {source: {name for name in followed if source in reads[name]} for source in self._sources}
 
     def _definition(self) -> PipelineDefinition:
         if not self._sources:
@@ -554,6 +583,7 @@ class Pipeline:
             (each for view in self._published.values() for each in view),
             ((source.name, source.location) for source in self._sources.values()),
         )
+        require_harmless(self._after.values(), self._sources.values(), self.root)
         return PipelineDefinition(
             name=self.name,
             root=self.root,

@@ -39,6 +39,11 @@ def next_epoch(clock: Clock, last: int, term: int = 0) -> int:
     return least + (term - least) % TERMS
 
 
+def first_epoch_at(time: datetime) -> int:
+    """The smallest epoch that is made at a time."""
+    return int(time.timestamp() * 1000) << _SEQUENCE_BITS
+
+
 def epoch_time(epoch: int) -> datetime:
     """The wall time at which an epoch was made, in UTC, to the millisecond."""
     return datetime.fromtimestamp((epoch >> _SEQUENCE_BITS) / 1000, UTC)

@@ -2,10 +2,12 @@
 
     PageReader ──► ObjectStore.list_pages ──► ListingPage
                    ObjectStore.find(path) ──► FileVersion | None
+                   ObjectChanges.delete, move, tag(FileVersion)
                    ObjectStore.open(FileVersion) ──► ObjectFile ──ranges, RangeCache──► bytes
 
-Three ways lead to objects: to a bucket by obstore, or by boto3 where obstore refuses a name (`bucket_listing`); to a
-directory by the system (`local_listing`, `local_file`); to a web server by urllib3 (`web_listing`, `web_client`).
+Three ways lead to objects: to a bucket by obstore, or by boto3 where obstore refuses a name or has no such request
+(`bucket_client`, `bucket_listing`); to a directory by the system (`local_listing`, `local_file`); to a web server by
+urllib3 (`web_listing`, `web_client`).
 
 Invariants:
 
@@ -17,5 +19,6 @@ Invariants:
 * Errors of the client leave this room only as those of `state.errors` and `actors.file_errors`, by `store_errors`, and
   carry no secret.
 
-Face: `ObjectStore`, `ObjectFile` with `Fetched`, `ListingPage`, `PageReader`, `RangeCache`, `ask_store`, and `ranges`.
+Face: `ObjectStore`, `ObjectChanges`, `ObjectFile` with `Fetched`, `ListingPage`, `PageReader`, `RangeCache`,
+`ask_store`, and `ranges`.
 """

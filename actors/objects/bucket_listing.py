@@ -14,15 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import microseconds_of
+from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
 from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage
-from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store, bucket_not_found
-from state.errors import AccessDeniedError, StorageUnavailableError
+from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store
 from state.location import Location
-from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
-
-_ATTEMPTS = 5
-_CONNECTIONS = 32
-_DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
 
 
 class RawListing:
@@ -71,22 +66,9 @@ class RawListing:
         return self._table([each for each in objects if each["Key"] == key])
 
     def _ask(self, **arguments: Any) -> Any:
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        try:
-            # boto3 asks for percent-encoded names, so that every name survives the XML of the answer.
-            return self._client.list_objects_v2(Bucket=self._location.host.url.removeprefix("s3://"), **arguments)
-        except (BotoCoreError, ClientError) as error:
-            answer = error.response if isinstance(error, ClientError) else {}
-            kind = answer["Error"].get("Code", "") if answer else type(error).__name__
-            is_denied = kind in _DENIED or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (401, 403)
-        if kind == "NoSuchBucket":
-            raise bucket_not_found(self._location)
-        if is_denied:
-            raise AccessDeniedError(
-                f"{self._location}: access is denied ({kind}); check the credentials and the permissions"
-            )
-        raise StorageUnavailableError(f"{self._location}: the listing failed ({kind}); try again later")
+        # boto3 asks for percent-encoded names, so that every name survives the XML of the answer.
+        ask = partial(self._client.list_objects_v2, Bucket=bucket_of(self._location), **arguments)
+        return ask_bucket(ask, self._location)
 
     def _table(self, objects: list[Any]) -> pa.Table:
         rows = [_row(each, len(self._location.below_host)) for each in objects]
@@ -95,39 +77,12 @@ class RawListing:
 
     @cached_property
     def _client(self) -> Any:
-        return _connected(self._location)
+        return bucket_client(self._location)
 
 
 def _row(listed: dict[str, Any], below: int) -> tuple[str, str, int, int]:
     modified: datetime = listed["LastModified"]
     return listed["Key"][below:].rstrip("/"), listed.get("ETag", ""), listed["Size"], microseconds_of(modified)
-
-
-def _connected(location: Location) -> Any:
-    import boto3
-    from botocore import UNSIGNED
-    from botocore.config import Config
-
-    options = {name.removeprefix("aws_"): value for name, value in location.storage_options.items()}
-    config: dict[str, Any] = {
-        "connect_timeout": CONNECT_TIMEOUT_S,
-        "read_timeout": READ_TIMEOUT_S,
-        "retries": {"total_max_attempts": _ATTEMPTS, "mode": "standard"},
-        "max_pool_connections": _CONNECTIONS,
-    }
-    if options.get("skip_signature") == "true":
-        config["signature_version"] = UNSIGNED
-    if options.get("virtual_hosted_style_request") != "true":
-        config["s3"] = {"addressing_style": "path"}
-    return boto3.client(
-        "s3",
-        endpoint_url=endpoint_of(location) or None,
-        region_name=options.get("region"),
-        aws_access_key_id=options.get("access_key_id"),
-        aws_secret_access_key=options.get("secret_access_key"),
-        aws_session_token=options.get("session_token") or options.get("token"),
-        config=Config(**config),
-    )
 
 
 def bucket_pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[ListingPage]:

@@ -120,6 +120,10 @@ class Metric(Enum):
     PUBLICATION_FAILED = _gauge(
         "publication_failed", "0 or 1", "1 for a publication whose last try failed, 0 for the others.", "view", "table"
     )
+    HANDLED_FILES = _counter("handled_files", "files", "Files deleted, moved or tagged after the commit.", "source")
+    HANDLED_FILES_FAILED = _gauge(
+        "handled_files_failed", "files", "Files that the store refuses to delete, move or tag.", "source"
+    )
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -17,7 +17,9 @@ from slackwater.watching.stored_status import stored_status
 from state.clock import Clock
 from state.errors import StorageError
 from state.location import Location
+from state.ownership.conditional_file import FileChangedError
 
+_OVER = ("stopped", "failed")
 _log = structlog.get_logger(actor="alerts")
 
 
@@ -54,7 +56,7 @@ class AlertWatch:
         """The states, a moment ago."""
         return self._states
 
-    def look(self, run: RunStatus) -> None:
+    def look(self, run: RunStatus) -> bool:
         """Judges every condition, and tries to deliver the notices that are due.
 
         A root that cannot be read or written is logged once, and is tried again with the next look.
@@ -62,8 +64,8 @@ class AlertWatch:
         Args:
             run: the status of the run.
 
-        Raises:
-            FileChangedError: another run writes the alerts of this root.
+        Returns:
+            False if the run is over, or another run writes the alerts of this root.
         """
         try:
             self._judge(run)
@@ -73,6 +75,13 @@ class AlertWatch:
             if not self._has_error:
                 _log.warning("alerts wait", error=first_line(error))
             self._has_error = True
+        except FileChangedError:
+            return False
+        return run.phase not in _OVER
+
+    def end(self, run: RunStatus, failure: Exception | None) -> None:
+        """Takes a last look, which sees the failure of the run in its status, and delivers its notices."""
+        self.look(run)
 
     def _judge(self, run: RunStatus) -> None:
         now = self._clock.now()

@@ -11,5 +11,5 @@ Invariants:
 * The identifier of a run follows from the root, the run and the job: an event that is sent twice is the same event.
 * The run does not wait for lineage, and does not fail with it.  Events that cannot be sent wait, up to a limit.
 
-Face: `open_lineage.OpenLineage`, `run_lineage.RunLineage`, `emitter.Emitter`.
+Face: `open_lineage.OpenLineage`, `run_lineage.RunLineage`, `emitter.Emitter`, `lineage_watch.LineageWatch`.
 """

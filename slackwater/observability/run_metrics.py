@@ -97,6 +97,9 @@ class RunMetrics:
 
         for publication in status.publications:
             self._on_publication(publication)
+        for files in status.after_commit:
+            self._count(Metric.HANDLED_FILES, files.handled, source=files.source)
+            self._exporter.set_to(Metric.HANDLED_FILES_FAILED, files.failed, source=files.source)
 
     def _on_publication(self, publication: PublicationStatus) -> None:
         labels = {"view": publication.view, "table": publication.table}

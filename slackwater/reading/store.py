@@ -20,7 +20,8 @@ from slackwater.reading.tables.branch_table import branch_table
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.expectation_table import expectation_table, held_views, published_epoch
 from slackwater.reading.tables.file_search import count_files, find_files
-from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table
+from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table, require_source
+from slackwater.reading.tables.handled_table import handled_table
 from slackwater.reading.tables.hidden_view_table import hidden_view_table
 from slackwater.reading.tables.page import Page
 from slackwater.reading.tables.quarantine_table import find_bad_records, quarantine_table
@@ -309,6 +310,24 @@ class Store:
         with a bad record.  The store keeps these sums: the cost does not grow with the ledger.
         """
         return count_files(self._latest())
+
+    def handled_files(self, source: str | None = None) -> pa.Table:
+        """What runs have done to files after their rows were committed, in its order: deletions, moves, tags.
+
+        The columns are `source`, `path` (the URL that the file had), `action`, `outcome`, `at`, `epoch` (the one that
+        finished the file) and `error`.  `outcome` is `done`; `gone`, if the object was not there any more; `changed`,
+        if it was another version, which was left; or `failed`, with the error.  A file that failed is tried again, and
+        then has another row.
+
+        Args:
+            source: only files of this source.
+
+        Raises:
+            NotFoundError: the source does not exist.
+        """
+        catalog = _catalog(self._latest())
+        require_source(source, catalog)
+        return handled_table(self._root, catalog, source)
 
     def quarantine(self, source: str | None = None) -> pa.Table:
         """One row for every bad record; the views hold the rows around it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.file_table import FileStatus, read_files, source_url
+from slackwater.reading.tables.handled_table import handled_lines
 from slackwater.reading.tables.source_table import SourceDiscovery
 from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.status.text import counted
@@ -104,7 +105,9 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         start = encode_key(candidate.source.name, candidate.relative)
         versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
         if versions:
-            return _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
+            story = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
+            handled = handled_lines(root, candidate.source.name, candidate.relative, now)
+            return replace(story, text="\n".join([story.text, *handled]))
     stories = [
         _of_skipped(candidate, store)
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)

@@ -69,6 +69,7 @@ class Run:
             seconds=self._control.seconds,
             startup=self._control.startup.all(),
             publications=self._control.published,
+            after_commit=self._control.after_commit,
         )
 
     def wait(self, until: Literal["caught_up"] | None = None, timeout_s: float | None = None) -> bool:

@@ -17,14 +17,13 @@ from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
 from slackwater.publishing.publications import Publications
-from slackwater.running.alert_loop import AlertLoop
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
+from slackwater.running.companion_loop import CompanionLoop
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.flow_meter import FlowMeter
-from slackwater.running.lineage_loop import LineageLoop
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.progress import RunProgress
 from slackwater.running.requests import RunRequests
@@ -32,7 +31,13 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import BackfillStatus, PublicationStatus, RowsInMemory, ViewStatus
+from slackwater.status.run_status import (
+    AfterCommitStatus,
+    BackfillStatus,
+    PublicationStatus,
+    RowsInMemory,
+    ViewStatus,
+)
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.application.java import prepare_java
@@ -108,9 +113,11 @@ class RunControl:
         self.failure: Exception | None = None
         self.is_over = False
         self.observer: RunObserver | None = None
-        self.alerts: AlertLoop | None = None
-        self.lineage: LineageLoop | None = None
+        self.alerts: CompanionLoop | None = None
+        self.lineage: CompanionLoop | None = None
         self.publications: Publications | None = None
+        self.files: CompanionLoop | None = None
+        self.files_status: Callable[[], tuple[AfterCommitStatus, ...]] = tuple
         sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.declared = DeclaredViews(views, sources, self.requests)
@@ -157,6 +164,11 @@ class RunControl:
     def published(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication; none without a declared one."""
         return () if self.publications is None else self.publications.statuses
+
+    @property
+    def after_commit(self) -> tuple[AfterCommitStatus, ...]:
+        """What is done with files after the commit; none without a source that declares it."""
+        return self.files_status()
 
     @property
     def in_memory(self) -> Mapping[str, RowsInMemory]:
@@ -343,6 +355,8 @@ class RunControl:
             steps.append(disconnect_ray)
         if self.publications is not None:
             steps.append(self.publications.join)
+        if self.files is not None:
+            steps.append(self.files.end)
         if self.lineage is not None:
             steps.append(self.lineage.end)
         try:

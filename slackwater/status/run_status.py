@@ -158,6 +158,29 @@ class PublicationStatus:
 
 
 @dataclass(frozen=True)
+class AfterCommitStatus:
+    """What is done with the files of a source after the commit.
+
+    Args:
+        source: the name of the source.
+        action: `delete`, `move to URL`, or `tag {...}`.
+        handled: files that this run has deleted, moved or tagged.
+        left: files that it has left alone, since they have changed after they were read.
+        failed: files that the store has refused, and that are tried again.
+        waits_for: why files that are old enough are left for now; empty if none are.
+        error: the reason of the last failure; None without one.
+    """
+
+    source: str
+    action: str
+    handled: int = 0
+    left: int = 0
+    failed: int = 0
+    waits_for: str = ""
+    error: str | None = None
+
+
+@dataclass(frozen=True)
 class RowsInMemory:
     """The rows of a hidden view that are in the memory of a run, or that it reads into it.
 
@@ -244,6 +267,7 @@ class RunStatus:
         seconds: seconds since the start of the run.
         startup: the steps of the start so far; a new Spark application repeats its steps.
         publications: the tables that follow views beside the run.
+        after_commit: what is done with the files of sources after the commit.
     """
 
     phase: str = "starting"
@@ -265,6 +289,7 @@ class RunStatus:
     seconds: float = 0.0
     startup: tuple[StartupStep, ...] = ()
     publications: tuple[PublicationStatus, ...] = ()
+    after_commit: tuple[AfterCommitStatus, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The status as values of JSON, with times as ISO text."""

@@ -16,8 +16,7 @@
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames
     elements          reads the parts of a plan, many in one call
-    java_names        remembers what the names of packages and classes mean
-    java_classes      compiles the Java classes of this room
+    java_classes      remembers what the names of Java's classes mean, and compiles those of this room
 
 Invariants: a plan is built once per view; an epoch replaces its leaves only.  A py4j call costs 0.05 ms, so names are
 looked up once.  Java objects have no Python types: `Plan`, `PhysicalPlan` and `Expression` are aliases of Any.

@@ -18,7 +18,7 @@ from pyspark.sql.types import DataType, StructField, StructType, _parse_datatype
 
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, spark_schema
 from spark_bridge.catalyst.elements import Element, Elements
-from spark_bridge.catalyst.java_names import java_names
+from spark_bridge.catalyst.java_classes import java_names
 
 # Java objects have no Python types; these aliases give signatures a meaning.
 Plan = Any

@@ -3,6 +3,7 @@
     <root>/state.lance                      all tables in one dataset; LanceStateStore
     <root>/views/<name>-<epoch>.lance       one dataset for each view; view_dataset
     <root>/branches/<name>/                 a root that names the files of an epoch of this one; branch_files
+    <root>/after.lance                      what was done to files after the commit; handled_files
     <root>/view_state/<name>-<epoch>.lance  partial results of a view, where they are kept apart
 
 Data flow: rows ──► fragments (durable, not visible) ──► one Lance commit that names them.
@@ -16,5 +17,5 @@ Invariants:
 * On a disk, the files of rows are synced before the commit that names them, and its manifest before it is acknowledged.
 
 Face: `lance_root.LanceRoot`, `lance_store.LanceStateStore`, `view_dataset`, `dataset_files`, `lance_access`,
-`fragment_stager`, `branch_files`, `row_address`.
+`fragment_stager`, `branch_files`, `handled_files`, `row_address`.
 """

@@ -14,6 +14,7 @@ from state.errors import UsageError
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
+    from slackwater.planning.dry_run.after_plan import AfterPlan
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
     from slackwater.planning.dry_run.source_survey import Files, SourcePlan
@@ -79,6 +80,9 @@ def _source_lines(found: DryRun) -> Iterator[str]:
             yield f"    {'note':<10} {note}"
         if source.refused:
             yield f"    {'refused':<10} {source.refused}"
+        for after in found.after:
+            if after.source == source.name:
+                yield from _after_lines(after)
     if len(found.sources) > 1:
         once, daily = _dollars(found.first_pass_dollars), _dollars(found.idle_day_dollars)
         yield f"all sources: first pass {once}, idle day {daily}"
@@ -109,6 +113,22 @@ def _of_source(source: SourcePlan) -> Mapping[str, str]:
     return lines
 
 
+def _after_lines(after: AfterPlan) -> Iterator[str]:
+    """The lines about files after the commit."""
+    shown = f": {', '.join(after.first)}{', ...' if after.due.files > len(after.first) else ''}" if after.first else ""
+    yield f"    {'after':<10} {after.action}: {_files(after.due)} now{shown}"
+    if after.later.files:
+        why = after.waits_for or "they have to be committed for the stated time"
+        yield f"    {'':<10} {_files(after.later)} later: {why}"
+    if after.tables:
+        yield f"    {'':<10} each when the tables of {', '.join(after.tables)} have its rows; they are not asked now"
+    if not after.keeps_rows:
+        yield (
+            f"    {'note':<10} a view that is declared later cannot have the rows of files that are gone: "
+            "materialize=True keeps them"
+        )
+
+
 def _view_lines(found: DryRun) -> Iterator[str]:
     for view in found.views:
         is_planned = "" if view.is_refused else f"{view.view_class}, "
@@ -131,6 +151,7 @@ def _document(found: DryRun) -> Mapping[str, Any]:
         "idle_day_dollars": found.idle_day_dollars,
         "sources": [_source_document(each) for each in found.sources],
         "views": [_view_document(each) for each in found.views],
+        "after": [asdict(each) for each in found.after],
     }
 
 

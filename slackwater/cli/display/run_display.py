@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from slackwater.cli.display.after_commit_list import after_commit_notes
 from slackwater.cli.display.epoch_block import epoch_block
 from slackwater.cli.display.publication_list import publication_notes
 from slackwater.cli.display.source_block import source_block, source_notes
@@ -60,6 +61,7 @@ class RunDisplay:
         names = name_width([*status.sources, *status.views, *status.backfills], width)
         notes = [*source_notes(status.sources, _MAX_NOTES), *view_notes(status.views, visible(self.root), _MAX_NOTES)]
         notes += publication_notes(status.publications, _MAX_NOTES)
+        notes += after_commit_notes(status.after_commit, _MAX_NOTES)
         sources, views = _shares(
             len(status.sources), len({**status.views, **status.backfills}), height - _FIXED_LINES - len(notes)
         )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from slackwater.cli.display.after_commit_list import COLUMNS as AFTER_COLUMNS
+from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_rows
 from slackwater.cli.display.expectation_list import COLUMNS as EXPECTATION_COLUMNS
 from slackwater.cli.display.expectation_list import SHORT as EXPECTATION_SHORT
 from slackwater.cli.display.expectation_list import held_lines
@@ -58,6 +60,7 @@ def print_status(store: Store, output: Output) -> None:
     views = view_rows(store, [row["name"] for row in backfills])
     root = shell_root(Location(store.root))
     publications = publication_rows(owner, epochs.to_pylist(), now)
+    after_commit = after_commit_rows(owner)
     expectations, published = store.expectations().to_pylist(), store.published_epoch()
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
@@ -75,6 +78,7 @@ def print_status(store: Store, output: Output) -> None:
                 "expectations": expectations,
                 "published": published or None,
                 "publications": publications,
+                "after_commit": after_commit,
                 "hidden_views": hidden_views,
                 "quarantined": quarantined,
                 "bad_records": bad_records,
@@ -120,6 +124,10 @@ def print_status(store: Store, output: Output) -> None:
     if publications:
         output.rows(publications, list(publications[0]), title="publications", short=PUBLICATION_COLUMNS)
         for line in publication_lines(publications, is_over=owner is None or owner.is_gone()):
+            output.text(line)
+    if after_commit:
+        output.rows(after_commit, AFTER_COLUMNS, title="files after the commit, since the last start")
+        for line in after_commit_lines(after_commit):
             output.text(line)
     if hidden_views:
         shown_hidden = [

@@ -2,6 +2,7 @@
 
     PipelineDefinition ──► SourceSurvey: one listing of each source, compared with the root ──► SourcePlan ──┐
                            the first files give the schema, a large Parquet file its number of ranges        ├──► DryRun
+                           plan_after: the files that it would delete, move or tag ──► AfterPlan ──────────┤
                            plan_views: the views, analysed over these schemas by Spark ──► PlannedView ──────┘
 
 Invariants:

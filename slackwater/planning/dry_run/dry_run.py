@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
+from slackwater.after_commit.declaration import DeclaredAfter
+from slackwater.planning.dry_run.after_plan import AfterPlan, plan_after
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
@@ -19,6 +22,7 @@ from state.clock import Clock
 from state.errors import StoreNotFoundError
 from state.lance.lance_root import LanceRoot
 from state.ownership.owner import Owner, read_owner
+from state.store.store import StateStore
 from state.tables.catalog import Catalog
 
 _AT_ONCE = 8
@@ -35,6 +39,7 @@ class DryRun:
         owner: the process that owns the root; a run is refused while it lives.  None without one.
         sources: the plans of the sources.
         views: the plans of the declared views, then the stored views that are not declared.
+        after: what it would do to files after the commit, of each source that declares it.
     """
 
     pipeline: str
@@ -43,6 +48,7 @@ class DryRun:
     owner: Owner | None
     sources: tuple[SourcePlan, ...]
     views: tuple[PlannedView, ...]
+    after: tuple[AfterPlan, ...] = ()
 
     @property
     def is_refused(self) -> bool:
@@ -67,6 +73,8 @@ def dry_run(
     definition: PipelineDefinition,
     views: Sequence[ViewDefinition],
     *,
+    after: Sequence[DeclaredAfter] = (),
+    published: Mapping[str, Collection[str]] = MappingProxyType({}),
     spark_settings: SparkSettings,
     prices: Prices,
     on_sources: OnSources,
@@ -77,6 +85,8 @@ def dry_run(
     Args:
         definition: the pipeline.
         views: the declared views.
+        after: what is declared for files after the commit.
+        published: source → the views over it that tables follow.
         spark_settings: the settings of the Spark that analyses the views.
         prices: the prices of requests.
         on_sources: called before Spark starts, with a result without views.
@@ -88,7 +98,7 @@ def dry_run(
         RunFailedError: Spark cannot be started.
     """
     owner = read_owner(definition.root)
-    catalog, files, is_first = _committed(definition, LanceRoot(definition.root, clock), clock)
+    catalog, files, store = _committed(definition, LanceRoot(definition.root, clock), clock)
     seen = files.seen.indexes()
 
     def survey(source: SourceDefinition) -> SourcePlan:
@@ -99,7 +109,12 @@ def dry_run(
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="survey") as threads:
         sources = tuple(threads.map(survey, definition.sources))
     is_owned = owner is not None and not owner.is_gone()
-    found = DryRun(definition.name, definition.root.url, is_first, owner if is_owned else None, sources, ())
+    planned_after = tuple(
+        plan_after(each, store, definition.root, published.get(each.source.name, ()), clock) for each in after
+    )
+    found = DryRun(
+        definition.name, definition.root.url, store is None, owner if is_owned else None, sources, (), planned_after
+    )
     on_sources(found)
     planned = plan_views(
         views,
@@ -111,19 +126,19 @@ def dry_run(
         spark_settings,
         f"slackwater-dry-run-{definition.name}",
     )
-    return DryRun(found.pipeline, found.root, is_first, found.owner, sources, planned)
+    return replace(found, views=planned)
 
 
 def _committed(
     definition: PipelineDefinition, root: LanceRoot, clock: Clock
-) -> tuple[CatalogChanges, CommittedFiles, bool]:
-    """The catalog with the changes of the declaration, the committed files, and True if the root has no store."""
+) -> tuple[CatalogChanges, CommittedFiles, StateStore | None]:
+    """The catalog with the changes of the declaration, the committed files, and the store; None without one."""
     try:
         store = root.open(read_only=True)
     except StoreNotFoundError:
         catalog = CatalogChanges(Catalog())
         catalog.declare(definition, 0, clock.now())
-        return catalog, CommittedFiles.nothing(definition), True
+        return catalog, CommittedFiles.nothing(definition), None
     catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
     catalog.declare(definition, store.head.epoch, clock.now())
-    return catalog, CommittedFiles.read(store, definition), False
+    return catalog, CommittedFiles.read(store, definition), store

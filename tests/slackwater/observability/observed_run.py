@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from actors.protocol.run_state import CommittedEpoch, RunPhase, RunState
 from slackwater.status.run_status import (
+    AfterCommitStatus,
     BackfillStatus,
     EdgeStatus,
     EpochStatus,
@@ -42,6 +43,7 @@ STATUS = RunStatus(
         PublicationStatus("by_carrier", "delta:/pub/by_carrier", epoch=2, commits=2, rows=9),
         PublicationStatus("by_carrier", "parquet:/pub/files", 1, behind_epochs=3, behind_s=12.5, error="no room"),
     ),
+    after_commit=(AfterCommitStatus("flights", "delete", handled=4, failed=1),),
 )
 TRACE = EpochTrace.of(SPANS)
 

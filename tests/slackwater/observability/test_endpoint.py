@@ -39,6 +39,8 @@ NOT_OF_THIS_RUN = {
     Metric.PUBLICATION_EPOCHS,
     Metric.PUBLICATION_LAG,
     Metric.PUBLICATION_FAILED,
+    Metric.HANDLED_FILES,
+    Metric.HANDLED_FILES_FAILED,
 }
 Labels = tuple[tuple[str, str], ...]
 

@@ -13,7 +13,7 @@ from actors.telemetry.metrics import Metric
 from slackwater.observability.epoch_spans import EpochSpans
 from slackwater.observability.run_metrics import RUN_PHASES, RunMetrics
 from slackwater.observability.run_observer import RunObserver
-from slackwater.status.run_status import RowsInMemory, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import AfterCommitStatus, RowsInMemory, RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock
 from tests.slackwater.observability.exported import Exported
 from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
@@ -102,6 +102,13 @@ def test_the_lag_of_each_published_table_is_known() -> None:
     assert values[Metric.PUBLICATION_EPOCHS] == {current: 0, behind: 3}
     assert values[Metric.PUBLICATION_LAG] == {current: 0.0, behind: 12.5}
     assert values[Metric.PUBLICATION_FAILED] == {current: False, behind: True}
+
+
+def test_files_that_are_handled_after_the_commit_are_counted() -> None:
+    more = replace(STATUS, after_commit=(AfterCommitStatus("flights", "delete", handled=6, failed=0),))
+    values = published(STATUS, more).values
+    assert values[Metric.HANDLED_FILES] == {("flights",): 6}
+    assert values[Metric.HANDLED_FILES_FAILED] == {("flights",): 0}
 
 
 def test_rows_that_violate_expectations_are_shown() -> None:

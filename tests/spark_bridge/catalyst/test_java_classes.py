@@ -7,7 +7,7 @@ from py4j.java_gateway import GatewayClient
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from spark_bridge.catalyst.java_names import java_names
+from spark_bridge.catalyst.java_classes import java_names
 
 
 def test_a_class_is_asked_for_once(local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

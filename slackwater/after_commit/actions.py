@@ -1,0 +1,105 @@
+"""What is done to a file after the commit, as a pipeline declares it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from state.errors import SettingsError
+from state.location import Location
+
+_MOST_TAGS, _MOST_KEY, _MOST_VALUE = 10, 128, 256
+
+
+@dataclass(frozen=True)
+class Delete:
+    """Deletes files whose rows are committed.
+
+    Args:
+        keep_s: seconds from the commit to the deletion, 0 or more.
+
+    Raises:
+        SettingsError: the number is not valid.
+    """
+
+    keep_s: float
+
+    def __post_init__(self) -> None:
+        _require_seconds(self.keep_s)
+
+    def __str__(self) -> str:
+        return "delete"
+
+
+@dataclass(frozen=True)
+class Move:
+    """Moves files whose rows are committed to the same paths below another URL.
+
+    Args:
+        url: a local path or URL; `s3://`, `gs://` or `az://`.
+        keep_s: seconds from the commit to the move, 0 or more.
+        storage_options: access to the URL, by the names that `Pipeline` takes.  Without any, a source gives those that
+            it has itself for a URL on the same kind of store.
+
+    Raises:
+        SettingsError: the URL or the number is not valid.
+    """
+
+    url: str
+    keep_s: float = 0.0
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        _require_seconds(self.keep_s)
+        if self.location.is_web:
+            raise SettingsError(f"Move({self.url!r}): files cannot be written to a web server; give a bucket or a path")
+
+    @property
+    def location(self) -> Location:
+        return Location(self.url, self.storage_options)
+
+    def __str__(self) -> str:
+        return f"move to {self.location}"
+
+
+@dataclass(frozen=True)
+class Tag:
+    """Adds tags to objects in S3 whose rows are committed, for example for a lifecycle rule of the bucket.
+
+    Args:
+        tags: names and values; the other tags of an object stay.
+        keep_s: seconds from the commit to the tag, 0 or more.
+
+    Raises:
+        SettingsError: the tags are none that S3 takes, or the number is not valid.
+    """
+
+    tags: Mapping[str, str]
+    keep_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        _require_seconds(self.keep_s)
+        tags = self.tags
+        if not isinstance(tags, Mapping) or not 0 < len(tags) <= _MOST_TAGS:
+            raise SettingsError(f'Tag({tags!r}): give one to ten tags, for example Tag({{"slackwater": "done"}})')
+        for key, value in tags.items():
+            is_text = isinstance(key, str) and isinstance(value, str)
+            if not is_text or not 0 < len(key) <= _MOST_KEY or len(value) > _MOST_VALUE:
+                raise SettingsError(
+                    f"Tag({tags!r}): a tag has a name of 1 to {_MOST_KEY} characters, and a text of at most "
+                    f"{_MOST_VALUE} as its value"
+                )
+
+    def __str__(self) -> str:
+        return f"tag {json.dumps(dict(sorted(self.tags.items())))}"
+
+
+After: TypeAlias = Delete | Move | Tag
+
+
+def _require_seconds(keep_s: object) -> None:
+    if isinstance(keep_s, bool) or not isinstance(keep_s, (int, float)) or not 0 <= keep_s < math.inf:
+        raise SettingsError(f"keep_s={keep_s!r}: give a number of seconds, 0 or more")

@@ -1,0 +1,30 @@
+"""The watch of a run: its events, as they come, and those of its end."""
+
+from __future__ import annotations
+
+from slackwater.lineage.emitter import Emitter
+from slackwater.lineage.run_lineage import RunLineage
+from slackwater.status.run_status import RunStatus
+
+
+class LineageWatch:
+    """Sends the events of one run; called by one thread at a time.
+
+    Args:
+        lineage: makes the events of the run.
+        emitter: sends them.
+    """
+
+    def __init__(self, lineage: RunLineage, emitter: Emitter) -> None:
+        self._lineage, self._emitter = lineage, emitter
+
+    def look(self, status: RunStatus) -> bool:
+        """Sends what is new; True."""
+        self._emitter.put(self._lineage.look(status))
+        self._emitter.send()
+        return True
+
+    def end(self, status: RunStatus, failure: Exception | None) -> None:
+        """Sends the last events, of the end of the run."""
+        self._emitter.put(self._lineage.end(status, None if failure is None else str(failure)))
+        self._emitter.end()

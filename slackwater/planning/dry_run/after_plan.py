@@ -1,0 +1,92 @@
+"""The files that a run would delete, move or tag now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from slackwater.after_commit.declaration import DeclaredAfter
+from slackwater.after_commit.due_files import due_files, reach
+from slackwater.planning.dry_run.source_survey import Files
+from state.clock import Clock
+from state.lance.handled_files import HandledFiles
+from state.location import Location
+from state.store.store import StateStore
+
+_SHOWN = 5
+_NO_FILES = Files()
+
+
+@dataclass(frozen=True)
+class AfterPlan:
+    """What a run would do to files of a source after the commit.
+
+    Args:
+        source: the name of the source.
+        action: `delete`, `move to URL`, or `tag {...}`.
+        due: the files to which it would do that at once.
+        first: the paths of the first of them, relative to the source.
+        later: the other files whose rows are complete.
+        waits_for: why these are not due; empty if only the stated time has to pass.
+        tables: the views whose tables must have the epochs of these files first; a dry run does not ask the tables.
+        keeps_rows: whether the root keeps the rows; otherwise a view that is declared later cannot have those of files
+            that are gone.
+    """
+
+    source: str
+    action: str
+    due: Files = _NO_FILES
+    first: tuple[str, ...] = ()
+    later: Files = _NO_FILES
+    waits_for: str = ""
+    tables: tuple[str, ...] = ()
+    keeps_rows: bool = True
+
+
+def plan_after(
+    declared: DeclaredAfter, state: StateStore | None, root: Location, published: Collection[str], clock: Clock
+) -> AfterPlan:
+    """The plan of one source.
+
+    Args:
+        declared: the source, and what is done to its files.
+        state: a handle on the store; None if the root has none.
+        root: the root.
+        published: the views that tables follow.
+        clock: gives the time.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    source, action = declared.source, str(declared.action)
+    plan = AfterPlan(
+        source.name,
+        action,
+        tables=tuple(sorted(published)),
+        keeps_rows=source.materialize or not declared.takes_away,
+    )
+    if state is None:
+        return plan
+    record = HandledFiles(root)
+    done = record.done_until(source.name, action)
+    handled = {key for key, outcome in record.since(source.name, action, 0).items() if outcome != "failed"}
+    reached = reach(
+        state,
+        root,
+        source.name,
+        keep_s=declared.action.keep_s,
+        is_stored=source.materialize,
+        published={},
+        now=clock.now(),
+    )
+    due, later, first = _NO_FILES, _NO_FILES, list[str]()
+    for files in due_files(state, source.name, after=done, until=state.head.epoch):
+        for each in files:
+            if (each.file.path, each.file.version) in handled:
+                continue
+            if each.epoch <= reached.epoch:
+                due += Files(1, each.file.size)
+                first += [each.file.path] if len(first) < _SHOWN else []
+            else:
+                later += Files(1, each.file.size)
+    return AfterPlan(plan.source, action, due, tuple(first), later, reached.waits_for, plan.tables, plan.keeps_rows)

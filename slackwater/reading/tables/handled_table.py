@@ -1,0 +1,53 @@
+"""Table of what was done to files after the commit, and its words for one file."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slackwater.reading.tables.file_table import whole_urls
+from state.lance.handled_files import HandledFiles
+from state.location import Location
+from state.tables.catalog import Catalog
+
+_COLUMNS = ("source", "path", "action", "outcome", "at", "epoch", "error")
+_DONE = {"delete": "deleted", "move": "moved", "tag": "tagged"}
+
+
+def handled_table(root: Location, catalog: Catalog, source: str | None) -> pa.Table:
+    """See `Store.handled_files`."""
+    rows = HandledFiles(root).table(source).select(_COLUMNS)
+    rows = rows.filter(pc.is_in(rows["source"], value_set=pa.array(list(catalog.sources), pa.string())))
+    return rows.set_column(1, "path", whole_urls(rows, catalog)) if rows.num_rows else rows
+
+
+def handled_lines(root: Location, source: str, path: str, until: datetime) -> list[str]:
+    """What was last done to a file by each action, a sentence each.
+
+    Args:
+        root: the root.
+        source: the name of the source.
+        path: of the file, relative to the source.
+        until: nothing later counts.
+    """
+    last = {row["action"]: row for row in HandledFiles(root).table(source, [path]).to_pylist() if row["at"] <= until}
+    return [
+        _line(action, row["outcome"], f"{row['at']:%Y-%m-%d %H:%M:%S} UTC", row["error"])
+        for action, row in last.items()
+    ]
+
+
+def _line(action: str, outcome: str, at: str, error: str | None) -> str:
+    verb, _, rest = action.partition(" ")
+    done = f"{_DONE[verb]} {rest}".strip()
+    match outcome:
+        case "done":
+            return f"It was {done} after the commit, at {at}."
+        case "gone":
+            return f"It was to be {done} after the commit, and was not there any more at {at}."
+        case "changed":
+            return f"It was not {done} after the commit: at {at} another version of it was there, which stays."
+        case _:
+            return f"It could not be {done} after the commit, at {at}: {error}. A run tries it again."

@@ -1,0 +1,184 @@
+"""The record of what was done to files after their rows had been committed: a dataset at the root, beside the store.
+
+Rows are only appended.  A row without a path says that all files of the source up to an epoch are done, for one action.
+The last row of a version and an action counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, TypeAlias
+
+import lance
+import pyarrow as pa
+
+from state.errors import CommitRefusedError, NotFoundError
+from state.lance.lance_access import create_dataset, lance_options, open_dataset
+from state.location import Location
+from state.objects.storage_error import storage_error
+from state.tables.row_selection import quoted
+
+Outcome: TypeAlias = Literal["done", "gone", "changed", "failed"]
+"""done; the object was not there any more; it was another version, and was left; the store refused."""
+
+NAME = "after.lance"
+SCHEMA = pa.schema(
+    [
+        ("source", pa.string()),
+        ("action", pa.string()),
+        ("path", pa.string()),
+        ("version", pa.binary()),
+        ("epoch", pa.int64()),
+        ("outcome", pa.string()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("error", pa.string()),
+    ]
+)
+_MOST_FRAGMENTS = 64
+_KEPT = timedelta(hours=1)
+
+
+@dataclass(frozen=True)
+class HandledFile:
+    """What was done to one version of a file.
+
+    Args:
+        source: the name of its source.
+        action: the text of the action.
+        path: relative to the source.
+        version: its fingerprint.
+        epoch: the epoch that finished it.
+        outcome: see `Outcome`.
+        at: when.
+        error: why it failed; None if it did not.
+    """
+
+    source: str
+    action: str
+    path: str
+    version: bytes
+    epoch: int
+    outcome: Outcome
+    at: datetime
+    error: str | None = None
+
+
+class HandledFiles:
+    """The record of one root.  One process writes it, the owner of the root; any may read.
+
+    Args:
+        root: the root.
+    """
+
+    def __init__(self, root: Location) -> None:
+        self._location = root.child(NAME)
+
+    def append(self, files: Sequence[HandledFile], done: tuple[str, str, int, datetime] | None = None) -> None:
+        """Records files, and the epoch up to which all files of a source are done, in one commit.
+
+        Args:
+            files: what was done.
+            done: source, action, epoch and time; None if more files follow.
+
+        Raises:
+            StorageError: the root refuses or does not answer.
+        """
+        rows: list[dict[str, Any]] = [vars(each) for each in files]
+        if done is not None:
+            source, action, epoch, at = done
+            rows.append({"source": source, "action": action, "epoch": epoch, "at": at, "outcome": "done"})
+        if not rows:
+            return
+        table = pa.Table.from_pylist(rows, SCHEMA)
+        dataset = self._opened()
+        if dataset is None:
+            try:
+                create_dataset(self._location, table)
+                return
+            except CommitRefusedError:
+                dataset = open_dataset(self._location)
+        try:
+            written = lance.write_dataset(table, dataset, mode="append", storage_options=lance_options(self._location))
+            if len(written.get_fragments()) > _MOST_FRAGMENTS:
+                written.optimize.compact_files()
+                written.cleanup_old_versions(older_than=_KEPT)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self._location) from None
+
+    def done_until(self, source: str, action: str) -> int:
+        """The epoch up to which all files of a source are done; 0 before the first.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        found = self._read(f"{_of(source, action)} AND path IS NULL", ["epoch"])
+        return max(found["epoch"].to_pylist(), default=0)
+
+    def since(self, source: str, action: str, epoch: int) -> dict[tuple[str, bytes], Outcome]:
+        """Path and version of each file that a later epoch has finished, and the last outcome.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        where = f"{_of(source, action)} AND path IS NOT NULL AND epoch > {epoch}"
+        return _last_outcomes(self._read(where, ["path", "version", "outcome"]))
+
+    def failed(self, source: str, action: str) -> list[tuple[str, bytes]]:
+        """Path and version of each file whose last outcome is a failure.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        where = f"{_of(source, action)} AND outcome = 'failed'"
+        names = {(path, version) for path, version in _keys(self._read(where, ["path", "version"]))}
+        if not names:
+            return []
+        paths = ", ".join(quoted(path) for path, _ in names)
+        rows = self._read(f"{_of(source, action)} AND path IN ({paths})", ["path", "version", "outcome"])
+        return [key for key, outcome in _last_outcomes(rows).items() if outcome == "failed"]
+
+    def table(self, source: str | None = None, paths: Collection[str] | None = None) -> pa.Table:
+        """The files, see `SCHEMA`, in the order in which they were handled.
+
+        Args:
+            source: only files of this source.
+            paths: only files with these paths, relative to their source.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        where = ["path IS NOT NULL"]
+        if source is not None:
+            where.append(f"source = {quoted(source)}")
+        if paths is not None:
+            where.append(f"path IN ({', '.join(map(quoted, paths)) or quoted('')})")
+        return self._read(" AND ".join(where), SCHEMA.names)
+
+    def _read(self, where: str, columns: Sequence[str]) -> pa.Table:
+        dataset = self._opened()
+        if dataset is None:
+            return pa.schema([SCHEMA.field(name) for name in columns]).empty_table()
+        try:
+            return dataset.to_table(columns=list(columns), filter=where, scan_in_order=True)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self._location) from None
+
+    def _opened(self) -> lance.LanceDataset | None:
+        try:
+            return open_dataset(self._location)
+        except NotFoundError:
+            return None
+
+
+def _of(source: str, action: str) -> str:
+    return f"source = {quoted(source)} AND action = {quoted(action)}"
+
+
+def _keys(rows: pa.Table) -> list[tuple[str, bytes]]:
+    return list(zip(rows["path"].to_pylist(), rows["version"].to_pylist(), strict=True))
+
+
+def _last_outcomes(rows: pa.Table) -> dict[tuple[str, bytes], Outcome]:
+    return dict(zip(_keys(rows), rows["outcome"].to_pylist(), strict=True))

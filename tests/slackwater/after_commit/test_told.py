@@ -1,0 +1,116 @@
+"""What was done to files is told: by `why`, in a table, on the screens; and what would be done, by the dry run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import slackwater as sw
+from slackwater.after_commit.actions import Delete, Move
+from slackwater.after_commit.declaration import declared
+from slackwater.cli.commands.dry_run import _after_lines
+from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_notes
+from slackwater.planning.dry_run.after_plan import plan_after
+from slackwater.reading.store import Store
+from slackwater.status.run_status import AfterCommitStatus
+from state.errors import NotFoundError
+from tests.slackwater.after_commit.real_files import RealFiles
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> RealFiles:
+    return RealFiles(tmp_path)
+
+
+def test_why_tells_what_became_of_a_file(files: RealFiles) -> None:
+    archive = files.directory / "archive"
+    (archive / "x").mkdir(parents=True)
+    (archive / "x" / "b.csv").write_text("another\n")
+    written = [files.write(f"x/{name}.csv") for name in "abcd"]
+    files.finish(*written)
+    files.write("x/c.csv", "a newer one\n")
+    (files.raw.path / "x" / "d.csv").unlink()
+    files.look(files.work(Move(str(archive))))
+    store = Store(files.root, files.clock)
+
+    def last_line(name: str) -> str:
+        return store.why(f"{files.raw}/x/{name}.csv").text.splitlines()[-1]
+
+    assert last_line("a") == f"It was moved to {archive} after the commit, at 2026-01-31 12:00:02 UTC."
+    assert last_line("b").startswith(
+        f"It could not be moved to {archive} after the commit, at 2026-01-31 12:00:02 UTC: "
+    )
+    assert last_line("b").endswith(". A run tries it again.")
+    assert "another version of it was there, which stays" in last_line("c")
+    assert last_line("d").endswith("and was not there any more at 2026-01-31 12:00:02 UTC.")
+    table = store.handled_files("flights")
+    outcomes = dict(zip(table["path"].to_pylist(), table["outcome"].to_pylist(), strict=True))
+    assert outcomes == {
+        f"{files.raw.url}/x/{name}.csv": outcome
+        for name, outcome in {"a": "done", "b": "failed", "c": "changed", "d": "gone"}.items()
+    }
+    with pytest.raises(NotFoundError, match="there is no source 'orders'"):
+        store.handled_files("orders")
+
+
+def test_an_earlier_epoch_does_not_know_what_came_later(files: RealFiles) -> None:
+    epoch = files.finish(files.write("a.csv"))
+    files.look(files.work(Delete(keep_s=3_600)), after_s=4_000)
+    store = Store(files.root, files.clock)
+    assert "deleted" in store.why(f"{files.raw}/a.csv").text
+    assert "deleted" not in store.snapshot(epoch).why(f"{files.raw}/a.csv").text
+
+
+def test_a_root_without_the_record_tells_nothing(files: RealFiles) -> None:
+    files.finish(files.write("a.csv"))
+    store = Store(files.root, files.clock)
+    assert store.handled_files().num_rows == 0
+    assert "after the commit" not in store.why(f"{files.raw}/a.csv").text
+
+
+def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles) -> None:
+    files.finish(*[files.write(f"{number}.csv") for number in range(7)])
+    files.look(files.work(Delete(keep_s=0)))
+    files.finish(*[files.write(f"old/{number}.csv") for number in range(7)])
+    files.clock.advance(timedelta(hours=2).total_seconds())
+    files.finish(files.write("new.csv"))
+    files.finish(files.write("bad.csv"), status="quarantined")
+    each = declared(files.source, Delete(keep_s=3_600))
+    plan = plan_after(each, files.writer.store, files.root, ["totals"], files.clock)
+    assert (plan.due.files, plan.due.bytes, plan.later.files) == (7, 35, 1)
+    assert list(_after_lines(plan)) == [
+        "    after      delete: 7 files, 35 bytes now: old/0.csv, old/1.csv, old/2.csv, old/3.csv, old/4.csv, ...",
+        "               1 file, 5 bytes later: they have to be committed for the stated time",
+        "               each when the tables of totals have its rows; they are not asked now",
+        "    note       a view that is declared later cannot have the rows of files that are gone: "
+        "materialize=True keeps them",
+    ]
+    assert "old/0.csv" in files.present(), "nothing is done"
+
+
+def test_the_dry_run_of_a_root_without_a_store_has_no_files(files: RealFiles) -> None:
+    plan = plan_after(declared(files.source, Move("/archive")), None, files.root, [], files.clock)
+    assert (plan.action, plan.due.files, plan.first) == ("move to /archive", 0, ())
+
+
+def test_the_screens_tell_what_files_wait_for_and_what_fails() -> None:
+    waiting = AfterCommitStatus("a", "delete", waits_for="an expectation holds the last epochs back")
+    failing = AfterCommitStatus("b", "move to s3://x", handled=3, failed=2, error="s3://x: access\nis denied")
+    assert after_commit_lines([vars(waiting), vars(failing)]) == [
+        "source a: files wait: an expectation holds the last epochs back",
+        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again",
+    ]
+    assert [str(each) for each in after_commit_notes([waiting, failing], 3)] == [
+        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again"
+    ]
+
+
+def test_a_source_is_followed_by_the_tables_of_all_views_above_it(tmp_path: Path) -> None:
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    for name in ("s", "t"):
+        pipeline.source(name, tmp_path / name, format="csv", after=sw.Delete(keep_s=0))
+    pipeline.view("v", "SELECT * FROM s")
+    pipeline.view("w", "SELECT * FROM v", publish=sw.ParquetFiles(str(tmp_path / "w")))
+    assert pipeline._published_over() == {"s": {"w"}, "t": set()}
