@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
 import obstore
-from obstore.exceptions import BaseError
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
@@ -128,16 +126,10 @@ class ObjectChanges:
             raise
 
     def _pass(self, file: FileVersion, other: Any) -> None:
-        """Copies the bytes through this process.  Reading is conditional on the version."""
-        try:
-            with obstore.open_writer(other, file.path) as writer:
-                for part in self._content(file):
-                    writer.write(part)
-        except BaseException:
-            # Whatever is there is a part of the file: nothing was there before.
-            with suppress(BaseError, OSError):
-                obstore.delete(other, file.path)
-            raise
+        """Copies the bytes through this process, all or none.  Reading is conditional on the version."""
+        with obstore.open_writer(other, file.path) as writer:
+            for part in self._content(file):
+                writer.write(part)
 
     def _is_copy(self, file: FileVersion, target: Location, other: Any) -> bool:
         copied = ask_store(partial(obstore.get, other, file.path), target, file.path)

@@ -28,7 +28,8 @@ from state.store.store import StateStore
 _AT_ONCE = 8
 _BATCH = 200
 _MOST_TRIES = 3
-_AGAIN_S = 10.0
+_LOOK_S, _AGAIN_S = 5.0, 10.0
+_REST, _LONGEST_REST_S = 20, 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 600.0
 LAST_WORK_S = 30.0
 """The seconds that the end of a run waits for files that are due; the next run goes on with the others."""
@@ -86,8 +87,8 @@ class FileWork:
             name: _Progress(AfterCommitStatus(name, str(each.action))) for name, each in self._after.items()
         }
         self._state: StateStore | None = None
-        self._ends_s: float | None = None
-        self._looked_s, self._looked = float("-inf"), 0
+        self._ends_s = self._rests_s = self._looked_s = float("-inf")
+        self._looked = 0
         self._has_error = False
 
     @property
@@ -96,34 +97,46 @@ class FileWork:
         return tuple(each.status for each in self._progress.values())
 
     def look(self, status: RunStatus) -> bool:
-        """Does what is due, if there is a new epoch or some time has passed.
+        """Does what is due, for some seconds, if there is a new epoch or some time has passed; True.
+
+        A look reads the ledger: after one that has found nothing to do, a rest follows that is many times as long.
 
         A root that cannot be read or written is logged once, and is tried again with the next look.
 
-        Returns:
-            False if the root has another owner.
+        Raises:
+            FencedError: the root has another owner.
         """
         now_s = self._clock.monotonic()
-        if status.epoch == 0 or (status.epoch == self._looked and now_s < self._looked_s + _AGAIN_S):
-            return True
-        self._looked, self._looked_s = status.epoch, now_s
+        is_new = status.epoch != self._looked or now_s >= self._looked_s + _AGAIN_S
+        if status.epoch and is_new and now_s >= self._rests_s:
+            before = self.statuses
+            self._do_for(status, _LOOK_S)
+            if self.statuses == before:
+                took_s = self._clock.monotonic() - now_s
+                self._rests_s = now_s + min(_LONGEST_REST_S, _REST * took_s)
+        return True
+
+    def end(self, status: RunStatus, failure: Exception | None) -> None:
+        """Does what is due at the end of the run, within `LAST_WORK_S`."""
+        if status.epoch:
+            self._do_for(status, LAST_WORK_S)
+
+    def _do_for(self, status: RunStatus, seconds: float) -> None:
+        now_s = self._clock.monotonic()
+        self._ends_s = now_s + seconds
         published = _published(status)
         try:
             self._require_owner()
             state = self._latest()
             for name in self._after:
                 self._work(name, state, published)
+            if not self._is_late():
+                self._looked, self._looked_s = status.epoch, now_s
             self._has_error = False
         except (StorageError, StoreNotFoundError) as error:
             if not self._has_error:
                 _log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
-        return True
-
-    def end(self, status: RunStatus, failure: Exception | None) -> None:
-        """Does what is due at the end of the run, within `LAST_WORK_S`."""
-        self._ends_s, self._looked = self._clock.monotonic() + LAST_WORK_S, 0
-        self.look(status)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -178,7 +191,7 @@ class FileWork:
         counts as failed, so that no file keeps the others from their turn.
 
         Returns:
-            Whether all of them have had it: not if the time of the end is over, or after a refused batch.
+            Whether all of them have had it: not if the time is over, or after a refused batch.
         """
         for some in files:
             wanted = iter([each for each in some if _key(each) not in progress.handled])
@@ -207,7 +220,7 @@ class FileWork:
         progress.again_s = self._clock.monotonic() + _LONGEST_PAUSE_S
 
     def _is_late(self) -> bool:
-        return self._ends_s is not None and self._clock.monotonic() > self._ends_s
+        return self._clock.monotonic() > self._ends_s
 
     def _outcomes(self, name: str, batch: Sequence[DueFile]) -> list[_Done]:
         self._require_owner()

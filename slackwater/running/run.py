@@ -361,6 +361,11 @@ class Run:
             if each.behind_epochs
         ]
         notes += [
+            f"source {each.source}, {each.action}: {each.error}; the next run tries it again"
+            for each in self._control.after_commit
+            if each.error is not None
+        ]
+        notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
             f"views; restore the files, or let them go: slackwater allow-removals {root} in a run, or max_removed_share"
             for name, source in sources.items()

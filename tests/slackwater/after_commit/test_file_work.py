@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from slackwater.after_commit import file_work
 from slackwater.after_commit.actions import Delete, Move
 from slackwater.after_commit.declaration import declared
+from slackwater.after_commit.due_files import DueFile, due_files
 from slackwater.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus
 from state.errors import FencedError, StorageUnavailableError
 from state.lance.handled_files import HandledFile, HandledFiles
 from state.location import Location
+from state.store.store import StateStore
 from state.tables.catalog import put_expectations, put_view
 from state.tables.expectations import Expectation, ViewExpectations
 from state.tables.records import CatalogView, ViewVersion
@@ -199,6 +203,44 @@ def test_more_files_than_a_batch_are_all_moved(files: RealFiles, tmp_path: Path)
     files.finish(*[files.write(name) for name in names])
     assert files.look(files.work(Move(str(tmp_path / "archive")))).handled == 450
     assert {each.name for each in (tmp_path / "archive").iterdir()} == names
+
+
+def test_a_look_lasts_some_seconds_and_the_next_one_goes_on(
+    files: RealFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files.finish(*[files.write(f"{number:03}.csv") for number in range(450)])
+    append = HandledFiles.append
+
+    def slow(record: HandledFiles, *arguments: Any) -> None:
+        files.clock.advance(4)
+        append(record, *arguments)
+
+    monkeypatch.setattr(HandledFiles, "append", slow)
+    work = files.work(Move(str(tmp_path / "archive")))
+    assert files.look(work).handled == 400, "two batches, of four seconds each"
+    assert files.look(work).handled == 450
+    assert files.look(work).handled == 450
+
+
+def test_the_ledger_is_read_seldom_while_there_is_nothing_to_do(
+    files: RealFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[int] = []
+
+    def slow(state: StateStore, source: str, *, after: int, until: int) -> Iterator[list[DueFile]]:
+        looks.append(until)
+        files.clock.advance(1)
+        return due_files(state, source, after=after, until=until)
+
+    monkeypatch.setattr(file_work, "due_files", slow)
+    work = files.work(Delete(keep_s=0))
+    for _ in range(30):
+        files.commit()
+        files.look(work, after_s=1)
+    assert len(looks) == 3, "in a minute: a second of reading, and twenty of rest"
+    files.finish(files.write("a.csv"))
+    work.end(RunStatus("stopped", files.writer.records[-1].epoch), None)
+    assert files.present() == set(), "the end does not wait"
 
 
 def test_the_end_of_a_run_does_what_is_due(files: RealFiles) -> None:
