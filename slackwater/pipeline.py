@@ -483,10 +483,7 @@ class Pipeline:
                 control.files_status = lambda: work.statuses
                 control.files = beside("files", work)
             if publications:
-                from slackwater.publishing.publications import Publications
-
-                control.publications = Publications(self.root, publications, self._clock)
-                control.publications.tell(control.state)
+                control.publish(publications)
             return run
         except BaseException as error:
             ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
@@ -20,7 +21,7 @@ from actors.protocol.run_state import RunState
 from actors.telemetry.logging import redact
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import LONGEST_PAUSE_S, PublicationReport
-from slackwater.publishing.publishing_process import MODULE, PublishingJob
+from slackwater.publishing.publishing_process import MODULE, PublishingJob, publications_to_json
 from slackwater.status.run_status import PublicationStatus
 from state.clock import Clock
 from state.location import Location
@@ -58,15 +59,28 @@ class Publications:
         self._thread.start()
 
     @property
+    def all(self) -> tuple[DeclaredPublication, ...]:
+        """The views and their tables."""
+        return self._job.publications
+
+    @property
     def statuses(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication, a moment ago."""
         with self._news:
-            reports, told, death = [*self._reports.values()], [*self._told], self._death
+            publications, reports = self._job.publications, [*self._reports.values()]
+            told, death = [*self._told], self._death
         now = self._clock.now()
         return tuple(
-            _status(each, report, told, death, now)
-            for each, report in zip(self._job.publications, reports, strict=True)
+            _status(each, report, told, death, now) for each, report in zip(publications, reports, strict=True)
         )
+
+    def add(self, publications: Sequence[DeclaredPublication]) -> None:
+        """Publishes further views, or to further tables, from now on."""
+        with self._news:
+            known = len(self._job.publications)
+            self._job = replace(self._job, publications=(*self._job.publications, *publications))
+            self._reports |= {at: PublicationReport(at) for at in range(known, known + len(publications))}
+            self._news.notify_all()
 
     def tell(self, state: RunState) -> None:
         """Takes a state of the run, and returns at once."""
@@ -142,8 +156,9 @@ class Publications:
             reader = threading.Thread(target=self._read, args=(child.stdout, ended), name="publications", daemon=True)
             reader.start()
             try:
-                child.stdin.write(json.dumps(self._job.to_json()).encode() + b"\n")
-                self._feed(child.stdin, ended)
+                job = self._job
+                child.stdin.write(json.dumps(job.to_json()).encode() + b"\n")
+                self._feed(child.stdin, ended, len(job.publications))
             except OSError:
                 pass  # it has died
             reader.join()
@@ -157,14 +172,22 @@ class Publications:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"the process that publishes {how}{': ' if last else ''}{redact(last)}"
 
-    def _feed(self, stdin: IO[bytes], ended: threading.Event) -> None:
+    def _feed(self, stdin: IO[bytes], ended: threading.Event, known: int) -> None:
+        """Tells the process, which knows so many publications, the epochs and the publications that come."""
         told = 0
+
+        def is_new() -> bool:
+            return self._epoch > told or len(self._job.publications) > known or self._is_over or ended.is_set()
+
         while not ended.is_set():
             with self._news:
-                self._news.wait_for(lambda: self._is_over or self._epoch > told or ended.is_set())  # noqa: B023
-                epoch, is_over = self._epoch, self._is_over
-            messages: list[dict[str, Any]] = [{"epoch": epoch}] if epoch > told else []
-            told = epoch
+                self._news.wait_for(is_new)
+                epoch, is_over, publications = self._epoch, self._is_over, self._job.publications
+            added = publications[known:]
+            messages: list[dict[str, Any]] = [{"publish": publications_to_json(added)}] if added else []
+            if epoch > told:
+                messages.append({"epoch": epoch})
+            told, known = epoch, len(publications)
             if is_over:
                 messages.append({"end": True})
             for message in messages:

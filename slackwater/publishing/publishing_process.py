@@ -1,6 +1,7 @@
 """The process that publishes beside a run: one thread for each publication.
 
-    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, and {"end": true} at the end of the run
+    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, {"publish": [...]} for publications
+             that are added, and {"end": true} at the end of the run
     stdout   lines of JSON, each a `PublicationReport`
 
 The end of stdin without such a line is the death of the run: the process ends at once, which no table minds.
@@ -12,7 +13,7 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -41,20 +42,24 @@ class PublishingJob:
 
     def to_json(self) -> dict[str, Any]:
         """With the secrets of the storage options: for a pipe, not for a disk."""
-        publications = [
-            {"view": each.view, "format": type(each.target).__name__, "target": _plain(vars(each.target))}
-            for each in self.publications
-        ]
         root = _plain({"url": self.root.url, "storage_options": self.root.storage_options})
-        return {"root": root, "publications": publications}
+        return {"root": root, "publications": publications_to_json(self.publications)}
 
     @classmethod
     def of_json(cls, document: dict[str, Any]) -> PublishingJob:
-        publications = (
-            DeclaredPublication(each["view"], _FORMATS[each["format"]](**each["target"]))
-            for each in document["publications"]
-        )
-        return cls(Location(**document["root"]), tuple(publications))
+        return cls(Location(**document["root"]), _publications(document["publications"]))
+
+
+def publications_to_json(publications: Iterable[DeclaredPublication]) -> list[dict[str, Any]]:
+    """Publications in a message, with secrets as in `PublishingJob.to_json`."""
+    return [
+        {"view": each.view, "format": type(each.target).__name__, "target": _plain(vars(each.target))}
+        for each in publications
+    ]
+
+
+def _publications(documents: Iterable[dict[str, Any]]) -> tuple[DeclaredPublication, ...]:
+    return tuple(DeclaredPublication(each["view"], _FORMATS[each["format"]](**each["target"])) for each in documents)
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -74,24 +79,31 @@ def main() -> None:
             reports.write(json.dumps(report.to_json()) + "\n")
             reports.flush()
 
-    clock = SystemClock()
-    loops = [PublicationLoop(job.root, at, each, clock, tell) for at, each in enumerate(job.publications)]
-    threads = [threading.Thread(target=loop.run, args=(news,), name="publication") for loop in loops]
-    for thread in threads:
-        thread.start()
-    _follow(news)
+    clock, threads = SystemClock(), list[threading.Thread]()
+
+    def begin(publications: Iterable[DeclaredPublication]) -> None:
+        for each in publications:
+            loop = PublicationLoop(job.root, len(threads), each, clock, tell)
+            threads.append(threading.Thread(target=loop.run, args=(news,), name="publication"))
+            threads[-1].start()
+
+    begin(job.publications)
+    _follow(news, begin)
     for thread in threads:
         thread.join()
 
 
-def _follow(news: EpochNews) -> None:
+def _follow(news: EpochNews, begin: Callable[[Iterable[DeclaredPublication]], None]) -> None:
     """Passes the news on until the run is over."""
     for line in sys.stdin.buffer:
         message = json.loads(line)
         if "end" in message:
             news.end()
             return
-        news.tell(message["epoch"])
+        if "publish" in message:
+            begin(_publications(message["publish"]))
+        else:
+            news.tell(message["epoch"])
     os._exit(0)
 
 

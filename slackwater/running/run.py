@@ -11,11 +11,13 @@ from typing_extensions import Unpack
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
+from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
 from slackwater.running.run_control import RunControl
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
+from state.clock import SystemClock
 from state.errors import SettingsError
 from state.vnode import fetcher_bounds
 
@@ -247,19 +249,25 @@ class Run:
         self._control.corrections.replace_table(name, table_rows(name, data))
 
     @overload
-    def add_view(self, name_or_function: str, query: str, /, **options: Unpack[ViewOptions]) -> None: ...
+    def add_view(
+        self, name_or_function: str, query: str, /, *, publish: Targets = (), **options: Unpack[ViewOptions]
+    ) -> None: ...
 
     @overload
-    def add_view(self, name_or_function: Callable[..., Any], /, **options: Unpack[ViewOptions]) -> None: ...
+    def add_view(
+        self, name_or_function: Callable[..., Any], /, *, publish: Targets = (), **options: Unpack[ViewOptions]
+    ) -> None: ...
 
     def add_view(
         self,
         name_or_function: str | Callable[..., Any],
         query: str | None = None,
         /,
+        *,
+        publish: Targets = (),
         **options: Unpack[ViewOptions],
     ) -> None:
-        """Adds a view to the pipeline while it runs; arguments as `Pipeline.view`.
+        """Adds a view to the pipeline while it runs; arguments as `Pipeline.view`, also `publish`.
 
         Returns when the view is analysed.  From the next epoch on, it gets new rows; a backfill adds the earlier rows
         in pieces between the epochs, and the view is shown when it is complete.  `status().backfills` has the
@@ -270,9 +278,26 @@ class Run:
             NotIncrementalError: the view cannot be maintained epoch by epoch.
             DefinitionChangedError: the root has another view of this name; `replace=True` replaces it.
             CommandRefusedError: the run ends.
+            SettingsError, UsageError, SchemaError, CommitRefusedError, StorageError: a table of `publish` is none, or
+                cannot be written; see `Store.publish`.
         """
         view = ViewDefinition.of(name_or_function, query, **options)
+        publications = self._publications_of(view.name, publish)
         self._control.declared.add(view)
+        if publications:
+            self._control.publish(publications)
+
+    def _publications_of(self, view: str, publish: Targets) -> tuple[DeclaredPublication, ...]:
+        """The tables that are to follow a view from now on: they can be reached, and no other view has them."""
+        root, known = self._definition.root, self._control.publishing
+        publications = tuple(each for each in declared(view, publish, root) if each not in known)
+        if publications:
+            from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
+
+            sources = ((source.name, source.location) for source in self._definition.sources)
+            require_apart((*known, *publications), sources)
+            check_publications(root, publications, SystemClock())
+        return publications
 
     def drop_view(self, name: str, *, cascade: bool = False) -> None:
         """Ends a view with the next epoch; its files are deleted when no retained epoch uses them.

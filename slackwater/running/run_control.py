@@ -16,6 +16,7 @@ from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publications import Publications
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
@@ -164,6 +165,19 @@ class RunControl:
     def published(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication; none without a declared one."""
         return () if self.publications is None else self.publications.statuses
+
+    @property
+    def publishing(self) -> tuple[DeclaredPublication, ...]:
+        """The publications of the run."""
+        return () if self.publications is None else self.publications.all
+
+    def publish(self, publications: Sequence[DeclaredPublication]) -> None:
+        """Has further tables follow views, from now on."""
+        if self.publications is None:
+            self.publications = Publications(self._definition.root, publications, self._clock)
+            self.publications.tell(self.state)
+        else:
+            self.publications.add(publications)
 
     @property
     def after_commit(self) -> tuple[AfterCommitStatus, ...]:

@@ -16,6 +16,7 @@ from spark_bridge.hand_over import dataset_frame
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
+from tests.slackwater.publishing.published import contents
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -80,6 +81,14 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
             run.add_view("wrong", "SELECT nope FROM events")
         with pytest.raises(sw.ViewNotFoundError, match="'nope' to drop; the views are: totals, users"):
             run.drop_view("nope")
+        table_of_users = sw.ParquetFiles(str(tmp_path / "table" / "v"), interval_s=0)
+        with pytest.raises(sw.SettingsError, match="is below source events"):
+            run.add_view("by_user", "SELECT user FROM events", publish=sw.Delta(str(tmp_path / "in" / "x")))
+        run.add_view("by_user", "SELECT user, count(*) AS n FROM events GROUP BY user", publish=table_of_users)
+        run.wait(until="caught_up")
+        eventually(lambda: run.status().publications[0].epoch == run.status().epoch)
+        assert sum(row["n"] for row in contents(tmp_path / "table", "parquet")[1].to_pylist()) == len(rows)
+        run.drop_view("by_user")
         run.drop_view("users")
         eventually(lambda: sw.open(tmp_path / "root").snapshot().views == ("totals",))
         run.add_view("totals", TOTALS.replace("sum(amount)", "max(amount)"), replace=True)

@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 import slackwater as sw
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publications import Publications
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
@@ -80,6 +81,27 @@ def test_a_failed_publication_stops_no_other_and_tells_its_reason_and_lag(tmp_pa
         assert failed.epoch == epochs[0] and failed.behind_s > 0
         assert failed.error is not None and "was written by another program" in failed.error
     assert require_equal(view.store, tmp_path / "whole", "delta") == epochs[-1]
+
+
+def test_a_table_that_is_added_follows_at_once_and_after_a_death(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")))
+    epochs = [view.create(events(1, 2))]
+    first, added = (target_in(tmp_path / name, "parquet", interval_s=0) for name in ("first", "added"))
+    with beside(view.writer.root.url, first) as publications:
+        publications.tell(state(*epochs))
+        eventually(lambda: publications.statuses[0].commits == 1)
+        before = child_of(publications)
+        publications.add([DeclaredPublication("v", added)])
+        assert publications.statuses[1].epoch is None
+        eventually(lambda: publications.statuses[1].epoch == epochs[0])
+        assert child_of(publications) == before, "the process goes on"
+        os.kill(before, signal.SIGKILL)
+        view.table.append(events(3))
+        epochs.append(view.commit())
+        publications.tell(state(*epochs))
+        eventually(lambda: {each.epoch for each in publications.statuses} == {epochs[-1]})
+    for name in ("first", "added"):
+        assert require_equal(view.store, tmp_path / name, "parquet") == epochs[-1]
 
 
 def test_a_process_that_dies_starts_again(tmp_path: Path) -> None:
