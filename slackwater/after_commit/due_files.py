@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import FileVersion
@@ -19,6 +20,7 @@ from state.tables.row_selection import Clue, after_prefix
 from state.tables.stored_rows import declared_name
 from state.upkeep.branches import root_above
 
+_DONE = Clue("status", equals="done")
 _FIELDS = ("source", "path", "version", "etag", "size", "last_modified", "rows_bad", "done_epoch", "gone_epoch")
 
 
@@ -94,12 +96,23 @@ def due_files(state: StateStore, source: str, *, after: int, until: int) -> Iter
     start = encode_key(source)
     end = after_prefix(start)
     queued = state.scan("queue", start=start, end=end, fields=["path"])["key"].combine_chunks()
-    where = [Clue("status", equals="done"), Clue("done_epoch", above=after)]
+    where = [_DONE, Clue("done_epoch", above=after)]
     for rows in state.slices("ledger", start=start, end=end, where=where, fields=_FIELDS):
-        due = pc.and_(pc.less_equal(rows["done_epoch"], until), pc.is_null(rows["gone_epoch"]))
-        due = pc.and_(due, pc.equal(pc.coalesce(rows["rows_bad"], 0), 0))
-        due = pc.and_(due, pc.invert(pc.is_in(rows["key"], value_set=queued)))
-        yield [_due(row) for row in rows.filter(due).to_pylist()]
+        yield _due(rows, queued, until)
+
+
+def still_due(state: StateStore, files: Iterable[DueFile], *, until: int) -> list[DueFile]:
+    """Those of some files that `due_files` would still give, up to an epoch."""
+    keys = [encode_key(each.file.source, each.file.path, each.file.version) for each in files]
+    queued = state.scan("queue", keys=keys, fields=["path"])["key"].combine_chunks()
+    return _due(state.scan("ledger", keys=keys, where=[_DONE], fields=_FIELDS), queued, until)
+
+
+def _due(rows: pa.Table, queued: pa.BinaryArray, until: int) -> list[DueFile]:
+    due = pc.and_(pc.less_equal(rows["done_epoch"], until), pc.is_null(rows["gone_epoch"]))
+    due = pc.and_(due, pc.equal(pc.coalesce(rows["rows_bad"], 0), 0))
+    due = pc.and_(due, pc.invert(pc.is_in(rows["key"], value_set=queued)))
+    return [_due_file(row) for row in rows.filter(due).to_pylist()]
 
 
 def _committed_before(state: StateStore, time: datetime) -> int:
@@ -112,7 +125,7 @@ def _committed_before(state: StateStore, time: datetime) -> int:
     return max(0, min(first, first_epoch_at(time)) - 1)
 
 
-def _due(row: dict[str, object]) -> DueFile:
+def _due_file(row: dict[str, object]) -> DueFile:
     values = {name: row[name] for name in ("source", "path", "version", "etag", "size", "last_modified")}
     return DueFile(FileVersion(**values), row["done_epoch"])  # type: ignore[arg-type]
 

@@ -10,13 +10,13 @@ from itertools import islice
 
 import structlog
 
-from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.objects.object_changes import ObjectChanges
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.after_commit.actions import Delete, Move
 from slackwater.after_commit.declaration import DeclaredAfter
-from slackwater.after_commit.due_files import DueFile, due_files, reach
+from slackwater.after_commit.due_files import DueFile, due_files, reach, still_due
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
 from state.errors import SlackwaterError, StorageError, StoreNotFoundError
@@ -166,7 +166,7 @@ class FileWork:
         progress.status = replace(progress.status, waits_for=reached.waits_for)
         now_s = self._clock.monotonic()
         if progress.failed and now_s >= progress.again_s and reached.epoch:
-            self._try_again(name, progress)
+            self._try_again(name, progress, still_due(state, progress.failed.values(), until=reached.epoch))
         if now_s >= progress.due_s and reached.epoch > progress.done:
             files = due_files(state, name, after=progress.done, until=reached.epoch)
             if self._do(name, progress, files):
@@ -208,10 +208,10 @@ class FileWork:
                     return False
         return True
 
-    def _try_again(self, name: str, progress: _Progress) -> None:
-        """Tries failed files once more; what fails again stays as it is recorded."""
-        failed = iter(list(progress.failed.values()))
-        while (batch := list(islice(failed, _BATCH))) and not self._is_late():
+    def _try_again(self, name: str, progress: _Progress, failed: Iterable[DueFile]) -> None:
+        """Tries failed files that are still due; what fails again stays as it is recorded."""
+        files = iter(failed)
+        while (batch := list(islice(files, _BATCH))) and not self._is_late():
             outcomes = self._outcomes(name, batch)
             done = [pair for pair in zip(batch, outcomes, strict=True) if pair[1].outcome != "failed"]
             if not done:
@@ -239,7 +239,7 @@ class FileWork:
             return _Done("gone")
         except ObjectChanged:
             return _Done("changed")
-        except (SlackwaterError, UnreadableFile) as error:
+        except SlackwaterError as error:
             return _Done("failed", str(redact(first_line(error))))
         return _Done("done")
 

@@ -39,9 +39,9 @@ _DENIED = (
     "401 Unauthorized",
     "ermission denied",
     "Read-only file system",
-    "CredentialsNotLoaded",
-    "credential provider",
 )
+# Lance asks the machine's cloud for credentials, and its text then tells how that failed.
+_NO_CREDENTIALS = ("Failed to get AWS credentials", "CredentialsNotLoaded", "credential provider")
 # Of a file of Lance that is cut off, or that holds other bytes.
 _DAMAGED = (
     "failed to fill whole buffer",
@@ -77,6 +77,11 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
         return StorageFullError(f"{location} has no room left ({what}): make room; committed epochs are kept")
     if any(mark in text for mark in _DENIED):
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
+    if any(mark in text for mark in _NO_CREDENTIALS):
+        return AccessDeniedError(
+            f"no credentials for {location} were found: give storage_options (access_key_id, secret_access_key), or "
+            "set them in the environment"
+        )
     if any(mark in text for mark in _NOT_FOUND):
         return StoreNotFoundError(f"{location} does not exist, or not in that version: correct the URL")
     reason = _reason(text, location)

@@ -26,7 +26,7 @@ FILE_MUTANTS = (
     Mutant(
         "a quarantined file is deleted",
         _DUE,
-        (('Clue("status", equals="done"), ', ""),),
+        (('_DONE = Clue("status", equals="done")', '_DONE = Clue("status", is_set=True)'),),
         shown_by=f"{_SHOWN}::test_only_files_whose_rows_are_complete_are_touched",
     ),
     Mutant(

@@ -172,6 +172,22 @@ def test_a_file_that_cannot_be_moved_keeps_no_other_back(files: RealFiles, tmp_p
     assert {each.name for each in (archive / "x").iterdir()} == {"a.csv", "b.csv", "c.csv", "d.csv"}
 
 
+def test_a_failed_file_whose_rows_have_left_meanwhile_stays(files: RealFiles, tmp_path: Path) -> None:
+    archive = tmp_path / "archive"
+    archive.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (archive / name).write_text("another file\n")
+    forgotten, kept, third = (files.write(f"{name}.csv") for name in "abc")
+    epoch = files.finish(forgotten, kept, third)
+    work = files.work(Move(str(archive)))
+    assert files.look(work).failed == 2
+    for name in ("a.csv", "b.csv"):
+        (archive / name).unlink()
+    files.finish(forgotten, status="forgotten", done_epoch=epoch)
+    assert files.look(work, after_s=601).handled == 2
+    assert files.present() == {"a.csv"}
+
+
 def test_a_place_that_refuses_everything_is_tried_again_later(files: RealFiles, tmp_path: Path) -> None:
     (tmp_path / "archive").write_text("a file in the way\n")
     files.finish(*[files.write(f"{name}.csv") for name in "abc"])

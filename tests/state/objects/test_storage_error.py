@@ -8,7 +8,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from state.errors import DamagedStoreError, StorageUnavailableError
+from state.errors import AccessDeniedError, DamagedStoreError, StorageUnavailableError
 from state.location import Location
 from state.objects.storage_error import storage_error
 
@@ -32,6 +32,23 @@ def test_an_error_names_no_line_of_lances_code() -> None:
     assert str(found) == (
         "s3://b/root cannot be read or written now (LanceError(IO): Generic S3 error: Failed to resolve region for "
         "bucket 'b'): try again later"
+    )
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        'CredentialsNotLoaded(CredentialsNotLoaded { source: Some("no providers in chain provided credentials") })',
+        "DispatchFailure(DispatchFailure { source: ConnectorError { kind: Timeout } })",
+    ],
+)
+def test_missing_credentials_are_told_with_the_next_step(cause: str) -> None:
+    error = ValueError(f"LanceError(IO): Generic N/A error: LanceError(IO): Failed to get AWS credentials: {cause}")
+    found = storage_error(error, Location("s3://b/root"))
+    assert isinstance(found, AccessDeniedError)
+    assert str(found) == (
+        "no credentials for s3://b/root were found: give storage_options (access_key_id, secret_access_key), or set "
+        "them in the environment"
     )
 
 
