@@ -555,10 +555,7 @@ class Pipeline:
 
     def _published_over(self) -> Mapping[str, set[str]]:
         """Source → the views over it, also by way of others, that tables follow."""
-        reads: dict[str, set[str]] = {}
-        for view in self._views.values():
-            mentioned = view.mentions({*self._sources, *self._views} - {view.name})
-            reads[view.name] = set().union(*(reads.get(name, {name}) for name in mentioned))
+        reads = sources_read(self._views, self._sources)
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
 

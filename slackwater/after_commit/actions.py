@@ -1,4 +1,4 @@
-"""What is done to a file after the commit, as a pipeline declares it."""
+"""Actions on files after the commit: a pipeline declares a deletion, a move or tags."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pipeline declares for the files of a source after the commit, checked without a look at the world."""
+"""Declarations of actions on the files of sources, checked without a look at the world."""
 
 from __future__ import annotations
 
@@ -89,10 +89,10 @@ def _require_apart(name: str, move: Move, sources: Iterable[SourceDefinition], r
         raise SettingsError(f"source {name}: {place} is no place for files: the root {root} is there; choose another")
     for source in sources:
         inside = f"{place.url}/".removeprefix(f"{source.location.url}/")
-        is_inside = _is_within(place, source.location)
+        is_inside = place.is_within(source.location)
         if is_inside and inside and not PathFilter(source.pattern).may_accept_below(inside.rstrip("/")):
             continue  # its pattern leaves the place out
-        if is_inside or _is_within(source.location, place):
+        if is_inside or source.location.is_within(place):
             raise SettingsError(
                 f"source {name}: files that are moved to {place} would be read again by source {source.name} "
                 f"({source.location}, {source.pattern}): choose a place beside it, or a pattern that leaves it out"
@@ -100,11 +100,7 @@ def _require_apart(name: str, move: Move, sources: Iterable[SourceDefinition], r
 
 
 def _overlap(one: Location, other: Location) -> bool:
-    return _is_within(one, other) or _is_within(other, one)
-
-
-def _is_within(inner: Location, outer: Location) -> bool:
-    return f"{inner.url}/".startswith(f"{outer.url}/")
+    return one.is_within(other) or other.is_within(one)
 
 
 def _name(action: After) -> str:

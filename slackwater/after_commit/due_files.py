@@ -47,6 +47,7 @@ class DueFile:
 
 def reach(
     state: StateStore,
+    catalog: Catalog,
     root: Location,
     source: str,
     *,
@@ -59,6 +60,7 @@ def reach(
 
     Args:
         state: a handle on the store.
+        catalog: the catalog that this handle sees.
         root: the root of the store.
         source: the name of the source.
         keep_s: seconds since the commit.
@@ -66,7 +68,6 @@ def reach(
         published: view → the last epoch that all tables that follow it have; None if one has none.
         now: the time.
     """
-    catalog = Catalog.of(state.scan("catalog"))
     if root_above(root) is not None:
         return Reach(0, "a branch leaves the files of its root alone")
     if not is_stored and (needed := _needing(state, catalog, source)):

@@ -24,6 +24,7 @@ from state.lance.handled_files import HandledFile, HandledFiles, Outcome
 from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.store.store import StateStore
+from state.tables.catalog import Catalog
 
 _AT_ONCE = 8
 _BATCH = 200
@@ -128,8 +129,9 @@ class FileWork:
         try:
             self._require_owner()
             state = self._latest()
+            catalog = Catalog.of(state.scan("catalog"))
             for name in self._after:
-                self._work(name, state, published)
+                self._work(name, state, catalog, published)
             if not self._is_late():
                 self._looked, self._looked_s = status.epoch, now_s
             self._has_error = False
@@ -149,13 +151,14 @@ class FileWork:
             self._state = self._state.reopen()
         return self._state
 
-    def _work(self, name: str, state: StateStore, published: dict[str, int | None]) -> None:
+    def _work(self, name: str, state: StateStore, catalog: Catalog, published: dict[str, int | None]) -> None:
         declared, progress = self._after[name], self._progress[name]
         if progress.done is None:
             self._begin(name, state, progress)
         assert progress.done is not None
         reached = reach(
             state,
+            catalog,
             self._root,
             name,
             keep_s=declared.action.keep_s,

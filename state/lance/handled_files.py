@@ -6,7 +6,7 @@ The last row of a version and an action counts.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
@@ -139,12 +139,12 @@ class HandledFiles:
         rows = self._read(f"{_of(source, action)} AND path IN ({paths})", ["path", "version", "outcome"])
         return [key for key, outcome in _last_outcomes(rows).items() if outcome == "failed"]
 
-    def table(self, source: str | None = None, paths: Collection[str] | None = None) -> pa.Table:
+    def table(self, source: str | None = None, path: str | None = None) -> pa.Table:
         """The files, see `SCHEMA`, in the order in which they were handled.
 
         Args:
             source: only files of this source.
-            paths: only files with these paths, relative to their source.
+            path: only files with this path, relative to their source.
 
         Raises:
             StorageError: as `append`.
@@ -152,8 +152,8 @@ class HandledFiles:
         where = ["path IS NOT NULL"]
         if source is not None:
             where.append(f"source = {quoted(source)}")
-        if paths is not None:
-            where.append(f"path IN ({', '.join(map(quoted, paths)) or quoted('')})")
+        if path is not None:
+            where.append(f"path = {quoted(path)}")
         return self._read(" AND ".join(where), SCHEMA.names)
 
     def _read(self, where: str, columns: Sequence[str]) -> pa.Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import due_files, reach
@@ -12,6 +12,7 @@ from state.clock import Clock
 from state.lance.handled_files import HandledFiles
 from state.location import Location
 from state.store.store import StateStore
+from state.tables.catalog import Catalog
 
 _SHOWN = 5
 _NO_FILES = Files()
@@ -69,9 +70,10 @@ def plan_after(
         return plan
     record = HandledFiles(root)
     done = record.done_until(source.name, action)
-    handled = {key for key, outcome in record.since(source.name, action, 0).items() if outcome != "failed"}
+    handled = {key for key, outcome in record.since(source.name, action, done).items() if outcome != "failed"}
     reached = reach(
         state,
+        Catalog.of(state.scan("catalog")),
         root,
         source.name,
         keep_s=declared.action.keep_s,
@@ -89,4 +91,4 @@ def plan_after(
                 first += [each.file.path] if len(first) < _SHOWN else []
             else:
                 later += Files(1, each.file.size)
-    return AfterPlan(plan.source, action, due, tuple(first), later, reached.waits_for, plan.tables, plan.keeps_rows)
+    return replace(plan, due=due, first=tuple(first), later=later, waits_for=reached.waits_for)

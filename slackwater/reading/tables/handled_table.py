@@ -32,7 +32,7 @@ def handled_lines(root: Location, source: str, path: str, until: datetime) -> li
         path: of the file, relative to the source.
         until: nothing later counts.
     """
-    last = {row["action"]: row for row in HandledFiles(root).table(source, [path]).to_pylist() if row["at"] <= until}
+    last = {row["action"]: row for row in HandledFiles(root).table(source, path).to_pylist() if row["at"] <= until}
     return [
         _line(action, row["outcome"], f"{row['at']:%Y-%m-%d %H:%M:%S} UTC", row["error"])
         for action, row in last.items()

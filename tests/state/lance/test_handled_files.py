@@ -37,7 +37,7 @@ def test_files_and_the_epoch_are_kept_for_each_source_and_action(tmp_path: Path)
     assert record.done_until("s", 'tag {"a": "b"}') == 0
     assert record.since("s", "delete", 1) == {("c.csv", b"version1"): "done"}
     assert record.table("s")["path"].to_pylist() == ["a'b.csv", "c.csv", "e.csv"]
-    assert record.table("s", ["a'b.csv"])["outcome"].to_pylist() == ["done"]
+    assert record.table("s", "a'b.csv")["outcome"].to_pylist() == ["done"]
 
 
 def test_the_last_outcome_of_a_file_counts(tmp_path: Path) -> None:
