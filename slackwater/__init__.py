@@ -21,6 +21,7 @@ Invariants:
 
     pipeline.py    Pipeline: sources, views, run, start, explain, dry_run
     settings.py    Settings, and formats.py, the interface of a custom format
+    expect.py      expectations over a view as a whole
     tables/        static tables, which come with a pipeline
     running/       Run: attempts, recovery, requests of the user, Spark
     backfill/      the earlier rows that a backfill reads
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     )
     from actors.sources.discovery import Listing, Notifications
     from actors.sources.placement import ActorResources, PlacementSettings
+    from slackwater import expect
     from slackwater.after_commit.actions import Delete, Move, Tag
     from slackwater.alerts.alert import Alert
     from slackwater.branching.branch import branch, drop_branch
@@ -287,12 +289,15 @@ __all__ = [
     "__version__",
     "branch",
     "drop_branch",
+    "expect",
     "merge",
     "open",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "expect":
+        return import_module("slackwater.expect")
     module = _MODULES.get(name, "state.errors" if name in __all__ else None)
     if module is None:
         raise AttributeError(f"module 'slackwater' has no attribute {name!r}")

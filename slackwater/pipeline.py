@@ -394,10 +394,11 @@ class Pipeline:
         return function
 
     def _add_view(self, definition: ViewDefinition, publish: Targets) -> None:
-        if definition.name in self._views:
-            raise ViewError(f"view {definition.name} is declared twice; give the second another name")
+        parts = {each.name: each for each in definition.parts}
+        if twice := self._views.keys() & parts.keys():
+            raise ViewError(f"view {min(twice)} is declared twice; give the second another name")
         self._published[definition.name] = declared(definition.name, publish, self.root)
-        self._views[definition.name] = definition
+        self._views |= parts
 
     def run(self, until: Literal["caught_up"] | None = None, *, takeover: bool = False) -> RunReport:
         """Runs in the foreground.

@@ -53,6 +53,7 @@ Rooms, each on those below it; `work_times` measures all of them:
 | `aggregation` | partial aggregation, merge of buffers, distinct values |
 | `hand_over` | blocks and datasets as DataFrames, the history of a backfill |
 | `analysis` | a declared view -> its class and plan, or its refusal |
+| `conditions` | conditions over the rows of a view, and the halves of a view by them |
 | `identity` | a plan and the code of a function -> the text that recognises the view |
 | `datasets` | the Lance datasets of views and of stored rows |
 | `session` | the SparkSession, its settings, jobs that always end |

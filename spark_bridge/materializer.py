@@ -31,12 +31,12 @@ from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.computed.timed_rows import TimedRows
+from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.hand_over.row_hand_over import RowHandOver
-from spark_bridge.row_conditions import RowConditions
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills

@@ -1,4 +1,4 @@
-"""Counts of the rows that violate the expectations of views, epoch after epoch, at the cost of the changed rows."""
+"""The expectations of views, epoch after epoch: their violating rows are counted at the cost of the changed rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.expectations.view_facts import ViewFacts
 from slackwater.reading.changes.view_difference import candidates, surplus
 from slackwater.reading.view_reader import ViewReader
+from spark_bridge.conditions.view_conditions import ViewCondition
 from state.errors import EpochExpiredError
 from state.location import Location
 from state.tables.expectations import Expectation, OnViolation, ViewExpectations
@@ -20,7 +22,7 @@ from state.tables.stored_rows import FILE_FIELD
 
 
 class Conditions(Protocol):
-    """Conditions over rows, see `spark_bridge.row_conditions.RowConditions`."""
+    """Conditions over rows, see `spark_bridge.conditions.row_conditions.RowConditions`."""
 
     def unfulfilled(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, str]]: ...
 
@@ -29,7 +31,10 @@ class Declared(Protocol):
     """The expectations in the declaration of a view, see `spark_bridge.analysis.view_definition.ViewDefinition`."""
 
     @property
-    def expect(self) -> Mapping[str, str]: ...
+    def row_conditions(self) -> Mapping[str, str]: ...
+
+    @property
+    def view_conditions(self) -> Mapping[str, ViewCondition]: ...
 
     @property
     def on_violation(self) -> OnViolation: ...
@@ -59,6 +64,7 @@ class ExpectationCounts:
         self._root, self._known, self._make = root, dict(known), make_conditions
         self._versions: Mapping[str, ViewVersion] = dict(versions)
         self._conditions: dict[str, tuple[Mapping[str, str], str, Conditions]] = {}
+        self._overall: dict[str, ViewFacts] = {}
         self._is_released = False
 
     @property
@@ -73,9 +79,9 @@ class ExpectationCounts:
     def has_news(self, declared: Mapping[str, Declared]) -> bool:
         """Whether the next epoch has other expectations, even if no row changes."""
         wanted = {
-            name: (dict(each.expect), each.on_violation)
+            name: (_texts(each), each.on_violation)
             for name, each in declared.items()
-            if each.expect and name in self._versions
+            if name in self._versions and _texts(each)
         }
         known = {name: (each.conditions, each.on_violation) for name, each in self._known.items()}
         return self._is_released or wanted != known
@@ -108,7 +114,7 @@ class ExpectationCounts:
         self._known = {
             name: self._view(epoch, name, each, versions[name], keys.get(name, ()))
             for name, each in declared.items()
-            if each.expect and name in versions
+            if name in versions and _texts(each)
         }
         self._versions = dict(versions)
         gone = {name: None for name in before if name not in self._known}
@@ -118,21 +124,51 @@ class ExpectationCounts:
         self, epoch: int, name: str, declared: Declared, version: ViewVersion, key: Sequence[str]
     ) -> ViewExpectations:
         known, earlier = self._known.get(name), self._versions.get(name)
-        is_known = known is not None and known.conditions == dict(declared.expect)
-        is_computed = is_known and known is not None and not any(each.error for each in known.expectations.values())
-        if known is not None and is_known and earlier is not None and _is_same(earlier, version):
-            return replace(known, on_violation=declared.on_violation).settled(epoch)
-        after = ViewReader(self._root, version)
-        conditions = self._conditions_of(name, declared.expect, after.schema)
-        rows = _ViewRows(after, conditions, key)
-        base = known or ViewExpectations(name, declared.on_violation, {})
-        base = replace(base, on_violation=declared.on_violation)
-        if is_computed and earlier is not None and earlier.path == version.path:
+        base = replace(known or ViewExpectations(name, declared.on_violation, {}), on_violation=declared.on_violation)
+        before = ViewReader(self._root, earlier) if earlier is not None and earlier.path == version.path else None
+        if before is not None and before.version.version == version.version:
+            after = before
+        else:
+            after = ViewReader(self._root, version)
+        counted = self._counted(base, declared.row_conditions, before, after, key)
+        overall = self._overall.setdefault(name, ViewFacts())
+        expectations = dict(counted.expectations)
+        for each, condition in declared.view_conditions.items():
+            expectations[each] = overall.judged(condition, base.expectations.get(each), before, after, epoch)
+        counted = replace(counted, expectations=expectations)
+        return counted.settled(epoch, _came_in(epoch, base, counted))
+
+    def _counted(
+        self,
+        base: ViewExpectations,
+        conditions: Mapping[str, str],
+        before: ViewReader | None,
+        after: ViewReader,
+        key: Sequence[str],
+    ) -> ViewExpectations:
+        """The conditions over rows, counted over a version of a view.
+
+        Args:
+            base: the expectations as of the version before.
+            conditions: name → condition.
+            before: that version, if the rows are in the same dataset.
+            after: the version.
+            key: the columns that identify a row; empty without groups.
+        """
+        known = {name: each for name, each in base.expectations.items() if each.found is None}
+        is_known = {name: each.condition for name, each in known.items()} == conditions
+        base = replace(base, expectations=known)
+        if not conditions:
+            return replace(base, expectations={}, files={})
+        if is_known and before is after:
+            return base
+        rows = _ViewRows(after, self._conditions_of(base.view, conditions, after.schema), key)
+        if is_known and before is not None and not any(each.error for each in known.values()):
             try:
-                return rows.changed(epoch, base, ViewReader(self._root, earlier))
+                return rows.changed(base, before)
             except EpochExpiredError:
                 pass  # all rows are counted instead
-        return rows.whole(epoch, base, declared.expect)
+        return rows.whole(base, conditions)
 
     def _conditions_of(self, name: str, expect: Mapping[str, str], schema: pa.Schema) -> Conditions:
         """The conditions over a view, made anew when they or its columns have changed."""
@@ -153,7 +189,7 @@ class _ViewRows:
         has_file = FILE_FIELD.name in reader.stored_schema.names
         self._columns = [*self._names, *([FILE_FIELD.name] if has_file else [])]
 
-    def whole(self, epoch: int, before: ViewExpectations, expect: Mapping[str, str]) -> ViewExpectations:
+    def whole(self, before: ViewExpectations, expect: Mapping[str, str]) -> ViewExpectations:
         """Counts all rows."""
         counts, files, errors = Counter[str](), Counter[str](), dict[str, str]()
         for rows in self._parts():
@@ -173,10 +209,9 @@ class _ViewRows:
                 came=known.came + max(0, rows_now - known.rows),
                 error=errors.get(name),
             )
-        after = replace(before, expectations=expectations, files=dict(files))
-        return after.settled(epoch, _came_in(epoch, before, after))
+        return replace(before, expectations=expectations, files=dict(files))
 
-    def changed(self, epoch: int, before: ViewExpectations, earlier: ViewReader) -> ViewExpectations:
+    def changed(self, before: ViewExpectations, earlier: ViewReader) -> ViewExpectations:
         """Counts the rows that this version does not share with an earlier one."""
         gone, new = (_Violations(self._conditions, rows) for rows in candidates(earlier, self._reader, self._columns))
         errors = gone.errors | new.errors
@@ -197,8 +232,7 @@ class _ViewRows:
         files.update(new.files())
         files.subtract(gone.files())
         left = {file: number for file, number in files.items() if number > 0}
-        after = replace(before, expectations=expectations, files=left)
-        return after.settled(epoch, _came_in(epoch, before, after))
+        return replace(before, expectations=expectations, files=left)
 
     def _parts(self) -> Iterator[pa.Table]:
         with self._reader.errors():
@@ -236,8 +270,9 @@ class _Violations:
         return self._rows.filter(found)
 
 
-def _is_same(one: ViewVersion, other: ViewVersion) -> bool:
-    return (one.path, one.version) == (other.path, other.version)
+def _texts(declared: Declared) -> dict[str, str]:
+    """Name → condition, as they are recorded."""
+    return {**declared.row_conditions, **{name: each.text for name, each in declared.view_conditions.items()}}
 
 
 def _came_in(epoch: int, before: ViewExpectations, after: ViewExpectations) -> int | None:

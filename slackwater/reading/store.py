@@ -144,17 +144,19 @@ class Store:
 
         `rows` counts those that violate it now, `accepted` those among them that a release has accepted, and `came`
         all rows that have begun to violate it.  `is_held` is true if they close the gate, since the epoch `held_since`
-        of their view.  `error` says why an expectation cannot be computed, which closes the gate as well.
+        of their view.  `error` says why an expectation cannot be computed, which closes the gate as well.  Of one over
+        the view as a whole `rows` is 1 while it is violated, and `found` says what the view has.
         """
         return expectation_table(_catalog(self._latest()))
 
     def held(self) -> list[dict[str, Any]]:
-        """The views that close the gate: `view`, `since` (an epoch), `expectations`, `errors`, `files`.
+        """The views that close the gate: `view`, `since` (an epoch), `expectations`, `errors`, `found`, `files`.
 
         `expectations` are the names of the violated ones, with the number of rows; `errors` those that cannot be
-        computed.  `files` are the URLs of at most 20 files that brought these rows, most rows first.  Only rows of an
-        append view of materialized sources name their file, and `rows_name_files` is true then.  Otherwise `files` are
-        those that were finished in the epochs that brought such rows.
+        computed; `found` what the view has, for those over it as a whole.  `files` are the URLs of at most 20 files
+        that brought these rows, most rows first.  Only rows of an append view of materialized sources name their file,
+        and `rows_name_files` is true then.  Otherwise `files` are those that were finished in the epochs that brought
+        such rows.
         """
         state = self._latest()
         return held_views(state, _catalog(state))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
+from slackwater.reading.tables.expectation_table import violation_lines
 from slackwater.reading.tables.file_table import FileStatus, read_files, source_url
 from slackwater.reading.tables.handled_table import handled_lines
 from slackwater.reading.tables.source_table import SourceDiscovery
@@ -106,8 +107,9 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
         if versions:
             story = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
+            violations = violation_lines(catalog, candidate.source.name, candidate.relative)
             handled = handled_lines(root, candidate.source.name, candidate.relative, now)
-            return replace(story, text="\n".join([story.text, *handled]))
+            return replace(story, text="\n".join([story.text, *violations, *handled]))
     stories = [
         _of_skipped(candidate, store)
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)

@@ -23,9 +23,9 @@ from slackwater.running.spark_application import SparkApplication
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.hand_over.history import History
 from spark_bridge.materializer import Materializer
-from spark_bridge.row_conditions import RowConditions
 from state.clock import Clock
 
 
@@ -105,10 +105,10 @@ class Attempt:
         assert self._loop is not None
         return self._loop.release()
 
-    def readers(self, name: str) -> tuple[str, ...]:
+    def readers(self, *names: str) -> tuple[str, ...]:
         """See `MaterializerLoop.readers`; the attempt runs."""
         assert self._loop is not None
-        return self._loop.readers(name)
+        return self._loop.readers(*names)
 
     def start(self) -> Recovered:
         """Takes the root over, recovers, and starts the flow.  Errors as `actors.recovery.recovery.recover`."""

@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from functools import partial
 
 from slackwater.running.requests import RunningAttempt, RunRequests
-from spark_bridge.analysis.view_definition import ViewDefinition, sources_read
+from spark_bridge.analysis.view_definition import ViewDefinition, parts_of, sources_read
 from state.errors import RunFailedError
 
 
@@ -45,8 +45,10 @@ class DeclaredViews:
     def drop(self, name: str, *, cascade: bool = False) -> None:
         """Ends a view, in this attempt and in the next ones.  Arguments and errors as `Run.drop_view`."""
         if cascade:
-            for reader in reversed(self._requests.running_attempt().readers(name)):
-                self.drop(reader)
+            parts = parts_of(name, self.definitions)
+            for reader in reversed(self._requests.running_attempt().readers(*parts)):
+                if reader in self.definitions:  # it may have ended with its other half
+                    self.drop(reader)
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
 
     def retry(self, name: str) -> None:
@@ -77,9 +79,12 @@ class DeclaredViews:
                 self._requests.wait_end_of(attempt)
 
     def _on_added(self, view: ViewDefinition) -> None:
-        self.definitions = {**self.definitions, view.name: view}
+        ended = parts_of(view.name, self.definitions)
+        left = {name: each for name, each in self.definitions.items() if name not in ended}
+        self.definitions = {**left, **{part.name: part for part in view.parts}}
 
     def _on_dropped(self, name: str, attempt: RunningAttempt) -> None:
-        self.definitions = {each: view for each, view in self.definitions.items() if each != name}
-        self.dropped = {**self.dropped, name: attempt.state.epoch}
-        self.retried.discard(name)
+        parts = parts_of(name, self.definitions)
+        self.definitions = {each: view for each, view in self.definitions.items() if each not in parts}
+        self.dropped = {**self.dropped, **dict.fromkeys(parts, attempt.state.epoch)}
+        self.retried.difference_update(parts)

@@ -22,7 +22,7 @@ from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.analysis.view_definition import ViewDefinition, parts_of
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.late_rows import late_delta
 from spark_bridge.work_times import WorkTimes
@@ -240,13 +240,13 @@ class MaterializerLoop:
         """Lets the next epoch accept the rows that violate expectations; done when the loop knows it."""
         return self._change(self._release)
 
-    def readers(self, name: str) -> tuple[str, ...]:
-        """The declared views that read a view, also by way of others; a view comes after those that it reads."""
-        reached = {name}
+    def readers(self, *names: str) -> tuple[str, ...]:
+        """The declared views that read some views, also by way of others; a view comes after those that it reads."""
+        reached = set(names)
         for each, plan in self._plans.items():
             if not reached.isdisjoint(plan.views):
                 reached.add(each)
-        return tuple(each for each in self._plans if each in reached and each != name)
+        return tuple(each for each in self._plans if each in reached and each not in names)
 
     def _change(self, change: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
@@ -295,27 +295,39 @@ class MaterializerLoop:
                 future.set_result(None)
 
     def _add(self, definition: ViewDefinition) -> None:
-        if definition == self._definitions.get(definition.name):
+        parts = {each.name: each for each in definition.parts}
+        if all(each == self._definitions.get(name) for name, each in parts.items()):
             return
-        if definition.name in self._definitions and not definition.replace:
-            raise ViewError(
-                f"view {definition.name} is already declared: give the new view another name, or replace=True"
-            )
+        for name in parts:
+            if name in self._definitions and not definition.replace:
+                raise ViewError(f"view {name} is already declared: give the new view another name, or replace=True")
+        ended = [each for name in parts for each in parts_of(name, self._definitions) if each not in parts]
+        self._require_unread(ended)
         schemas = self._schemas()
-        self._declare_all({**self._definitions, definition.name: definition}, schemas)
+        left = {name: each for name, each in self._definitions.items() if name not in ended}
+        self._declare_all({**left, **parts}, schemas)
+        for each in ended:
+            self._end(self._started(), each)
         self._declared = schemas
         self._tell()
 
     def _drop(self, name: str) -> None:
         if name not in self._definitions and name not in self._known:
             raise self._not_found(name, "drop")
-        if readers := self.readers(name):
-            raise CommandRefusedError(
-                f"view {name} is read by {', '.join(readers)}; drop them first, or all together, with cascade=True"
-            )
-        self._end(self._started(), name)
-        self._declare_all({key: each for key, each in self._definitions.items() if key != name}, self._schemas())
+        parts = parts_of(name, self._definitions)
+        self._require_unread(parts)
+        for part in parts:
+            self._end(self._started(), part)
+        left = {key: each for key, each in self._definitions.items() if key not in parts}
+        self._declare_all(left, self._schemas())
         self._tell()
+
+    def _require_unread(self, names: Sequence[str]) -> None:
+        if readers := self.readers(*names):
+            raise CommandRefusedError(
+                f"view {' and '.join(names)} is read by {', '.join(readers)}; drop them first, or all together, with "
+                "cascade=True"
+            )
 
     def _retry(self, name: str) -> None:
         if name not in self._definitions:

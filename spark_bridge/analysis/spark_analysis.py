@@ -196,7 +196,10 @@ class SparkAnalysis:
             raise ViewError(
                 f"view {self._name!r}: its function returned {type(frame).__name__}; it must return a Spark DataFrame"
             )
-        return analysed(frame)
+        try:
+            return analysed(self._definition.own_rows(frame))
+        except PySparkException as error:
+            raise self._spark_error(error) from None
 
     def _spark_error(self, error: PySparkException) -> ViewError:
         if error.getErrorClass() == "TABLE_OR_VIEW_NOT_FOUND":

@@ -5,14 +5,19 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypedDict, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 from typing_extensions import Unpack
 
 from actors.sources.event_time import Duration, duration_text, microseconds
+from spark_bridge.conditions.row_halves import Half, half_of_frame, half_of_query
+from spark_bridge.conditions.view_conditions import ViewCondition
 from state.errors import SettingsError, ViewError
 from state.tables.expectations import ON_VIOLATION, OnViolation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 _WORD = re.compile(r"\w+")
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -54,7 +59,7 @@ class ViewOptions(TypedDict, total=False):
     emit: Emit | None
     expire: Expire | None
     ttl: Duration | None
-    expect: Mapping[str, str]
+    expect: Mapping[str, str | ViewCondition]
     on_violation: OnViolation
 
 
@@ -80,8 +85,12 @@ class ViewDefinition:
         ttl: a duration: rows of a join are partners only if their event times are at most so far apart, and leave as
             with `expire`.  Without a join, rows whose event time is further before the watermark do not count, and
             leave.
-        expect: name → condition of Spark's SQL over a row of the view, which each row is expected to fulfil.
-        on_violation: `"count"` counts the rows that do not, `"hold"` also closes the gate while there are some.
+        expect: name → condition of Spark's SQL over a row of the view, which each row is expected to fulfil; or a
+            condition over the view as a whole.
+        on_violation: `"count"` counts the rows that do not, `"hold"` also closes the gate while there are some;
+            `"quarantine"` leaves them out: the view `NAME_quarantine` has them, see `parts`.
+        half: which rows of the view `whole` this one has; None if it is no part of another.
+        whole: the declaration that it is a part of.
 
     Raises:
         ViewError: the name, the function's parameters or an option cannot be used.
@@ -98,8 +107,10 @@ class ViewDefinition:
     emit: Emit | None = None
     expire: Expire | None = None
     ttl: Duration | None = None
-    expect: Mapping[str, str] = field(default_factory=dict)
+    expect: Mapping[str, str | ViewCondition] = field(default_factory=dict)
     on_violation: OnViolation = "count"
+    half: Half | None = None
+    whole: ViewDefinition | None = None
 
     def __post_init__(self) -> None:
         if not _IDENTIFIER.fullmatch(self.name):
@@ -141,6 +152,44 @@ class ViewDefinition:
         if not inspect.isfunction(name_or_function):
             raise ViewError("a view is a name with a query, or a function")
         return cls(name_or_function.__name__, function=name_or_function, **options)
+
+    @property
+    def row_conditions(self) -> dict[str, str]:
+        """The expectations that are about single rows: name → condition."""
+        return {name: each for name, each in self.expect.items() if isinstance(each, str)}
+
+    @property
+    def view_conditions(self) -> dict[str, ViewCondition]:
+        """The expectations that are about the view as a whole: name → condition."""
+        return {name: each for name, each in self.expect.items() if not isinstance(each, str)}
+
+    @property
+    def parts(self) -> tuple[ViewDefinition, ...]:
+        """The views that are kept for it: itself, or one of the rows that fulfil its conditions and one of the rest.
+
+        They are added, replaced and dropped together.
+        """
+        if self.on_violation != "quarantine" or self.whole is not None:
+            return (self,)
+        conditions = self.row_conditions
+        texts = dict.fromkeys(get_args(Half), self.query)
+        if self.query is not None:
+            texts = {half: half_of_query(self.query, half, conditions) for half in get_args(Half)}
+        fulfilling = replace(
+            self, query=texts["fulfilling"], expect=self.view_conditions, on_violation="count", half="fulfilling",
+            whole=self,
+        )  # fmt: skip
+        violating = replace(
+            self, name=f"{self.name}_quarantine", query=texts["violating"], expect=conditions, half="violating",
+            whole=self,
+        )  # fmt: skip
+        return fulfilling, violating
+
+    def own_rows(self, frame: DataFrame) -> DataFrame:
+        """The rows of its half, of a frame that its function has returned."""
+        if self.whole is None or self.half is None:
+            return frame
+        return half_of_frame(frame, self.half, self.whole.row_conditions)
 
     def mentions(self, names: Iterable[str]) -> frozenset[str]:
         """The sources or views among `names` that it may read: those in its text, or in its parameters.
@@ -184,16 +233,20 @@ class ViewDefinition:
 
     def _check_expectations(self) -> None:
         if self.on_violation not in ON_VIOLATION:
-            raise ViewError(f"view {self.name!r}: on_violation={self.on_violation!r} is neither 'count' nor 'hold'")
-        if not isinstance(self.expect, Mapping) or not all(isinstance(each, str) for each in self.expect.values()):
+            raise ViewError(
+                f"view {self.name!r}: on_violation={self.on_violation!r} is none of 'count', 'hold' and 'quarantine'"
+            )
+        is_mapping = isinstance(self.expect, Mapping)
+        if not is_mapping or not all(isinstance(each, str | ViewCondition) for each in self.expect.values()):
             raise ViewError(
                 f"view {self.name!r}: expect={self.expect!r} is no dict of conditions; write "
                 'expect={"amount is positive": "amount > 0"}'
             )
         for name, condition in self.expect.items():
-            if not isinstance(name, str) or not name.strip() or not condition.strip():
+            if not isinstance(name, str) or not name.strip() or (isinstance(condition, str) and not condition.strip()):
                 raise ViewError(f"view {self.name!r}: expectation {name!r} lacks a name or a condition")
-        if self.on_violation != "count" and not self.expect:
+        needed = self.row_conditions if self.on_violation == "quarantine" else self.expect
+        if self.on_violation != "count" and not needed and self.whole is None:
             raise ViewError(
                 f"view {self.name!r}: on_violation={self.on_violation!r} needs expectations; add "
                 'expect={"amount is positive": "amount > 0"}'
@@ -213,6 +266,17 @@ class ViewDefinition:
                     f"view {self.name!r}: parameter {str(parameter)!r} is not plain; "
                     "each parameter is the name of a source or a view, without default and without *"
                 )
+
+
+def parts_of(name: str, definitions: Mapping[str, ViewDefinition]) -> tuple[str, ...]:
+    """The views that are dropped with a view: itself, and the other half of its rows.
+
+    Args:
+        name: of the view.
+        definitions: name → definition of each declared view.
+    """
+    declared = definitions.get(name)
+    return (name,) if declared is None or declared.whole is None else tuple(each.name for each in declared.whole.parts)
 
 
 def sources_read(definitions: Mapping[str, ViewDefinition], sources: Collection[str]) -> dict[str, frozenset[str]]:

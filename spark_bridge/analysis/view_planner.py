@@ -21,7 +21,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.row_conditions import RowConditions
+from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.records import CatalogView
@@ -173,9 +173,15 @@ class ViewPlanner:
         if last is not None and last.definition == definition and _is_same(last, schemas, views):
             plan = last.plan
         else:
-            plan = self._analysed(definition, schemas, views, absent)
+            whole = definition.whole or definition
+            plan = self._analysed(whole, schemas, views, absent)
             # It refuses what is no condition.
-            RowConditions(self._spark, self._jobs, definition.name, plan.schema, definition.expect)
+            RowConditions(self._spark, self._jobs, whole.name, plan.schema, whole.row_conditions)
+            for name, condition in whole.view_conditions.items():
+                condition.check(f"view {whole.name!r}: expectation {name!r}", plan.schema)
+            if whole is not definition:
+                _require_single_rows(plan)
+                plan = self._analysed(definition, schemas, views, absent)
         return PlannedView(definition, plan, schemas, {each: views[each] for each in plan.views})
 
     def _analysed(
@@ -257,6 +263,19 @@ def _is_same(last: PlannedView, schemas: _Schemas, views: Mapping[str, PlannedVi
     """
     read_views = all(each in views and views[each].plan is last.views[each].plan for each in last.plan.views)
     return read_views and all(last.schemas.get(each) == schemas.get(each) for each in last.plan.sources)
+
+
+def _require_single_rows(plan: ViewPlan) -> None:
+    """Refuses to take single rows out of a view whose rows come and go together.
+
+    Raises:
+        ViewError: with what to write instead.
+    """
+    if plan.view_class != "append":
+        raise ViewError(
+            f"view {plan.name!r}: on_violation='quarantine' takes single rows out, and in this view {plan.reason}; "
+            "declare it on a view of single rows that this one reads, or write on_violation='hold'"
+        )
 
 
 def _circle(path: Collection[str]) -> ViewError:

@@ -159,7 +159,7 @@ def _plan(
     if definition.function is None:
         frame = spark.sql(definition.query or "")
     else:
-        frame = definition.function(**{name: tables[name] for name in definition.parameters})
+        frame = definition.own_rows(definition.function(**{name: tables[name] for name in definition.parameters}))
     plan = analysed(frame) if time_us is None else with_time(catalyst, analysed(frame), time_us)
     if own is None:
         return plan

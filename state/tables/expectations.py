@@ -11,8 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
-OnViolation: TypeAlias = Literal["count", "hold"]
-"""The reaction to rows that violate an expectation: they are counted, or the gate closes."""
+OnViolation: TypeAlias = Literal["count", "hold", "quarantine"]
+"""The reaction to rows that violate an expectation: they are counted, the gate closes, or a view of their own has them.
+
+The expectations of that view of their own are recorded, and none of the view that they left.
+"""
 
 ON_VIOLATION: tuple[OnViolation, ...] = get_args(OnViolation)
 
@@ -27,11 +30,12 @@ class Expectation:
     """An expectation of one view, with its counts.
 
     Args:
-        condition: a condition of SQL over a row.
-        rows: the rows of the view that violate it now.
+        condition: a condition of SQL over a row, or the text of one over the view as a whole.
+        rows: the rows of the view that violate it now; 1 for the view as a whole.
         accepted: those among them that a release has accepted.
         came: the rows that began to violate it, ever.
         error: why it cannot be computed over the present rows; None if it can.
+        found: what a condition over the view as a whole has found, in words; None for one over rows.
     """
 
     condition: str
@@ -39,6 +43,7 @@ class Expectation:
     accepted: int = 0
     came: int = 0
     error: str | None = None
+    found: str | None = None
 
     @property
     def is_violated(self) -> bool:

@@ -41,9 +41,9 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "a condition that is null is fulfilled",
-        "spark_bridge/row_conditions.py",
+        "spark_bridge/conditions/row_conditions.py",
         (("F.expr(self._conditions[name]), F.lit(False)", "F.expr(self._conditions[name]), F.lit(True)"),),
-        shown_by="tests/spark_bridge/test_row_conditions.py",
+        shown_by="tests/spark_bridge/conditions/test_row_conditions.py",
     ),
     Mutant(
         "a publication does not mind the gate",

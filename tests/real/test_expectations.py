@@ -122,6 +122,65 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
     assert store.published_epoch() == store.latest_epoch() == served_epoch(store)
 
 
+def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    good = payments(tmp_path, "1.parquet", 10.0, 20.0)
+    pipeline = sw.Pipeline("payments", tmp_path / "root")
+    pipeline.source(
+        "payments", tmp_path / "in", format="parquet", schema="user bigint, amount double", discovery=FAST,
+        materialize=True,
+    )  # fmt: skip
+    expect = {POSITIVE: "amount > 0", "amount is small": "amount < 100"}
+    pipeline.view("paid", "SELECT user, amount FROM payments", expect=expect, on_violation="quarantine")
+    pipeline.view("totals", "SELECT sum(amount) AS total FROM paid")
+    with pytest.raises(sw.ViewError, match="view paid_quarantine is declared twice"):
+        pipeline.view("paid_quarantine", "SELECT user FROM payments")
+    with pipeline.start() as run:
+        assert run.wait(until="caught_up", timeout_s=120)
+        bad = payments(tmp_path, "2.parquet", 40.0, -1.0, 1_000.0)
+        assert run.wait(until="caught_up", timeout_s=60)
+        store = sw.open(tmp_path / "root")
+        assert total(store) == 70.0
+        assert sorted(store.snapshot().view("paid_quarantine").to_arrow().to_pylist(), key=str) == [
+            {"user": 1, "amount": -1.0, "violated": POSITIVE},
+            {"user": 2, "amount": 1_000.0, "violated": "amount is small"},
+        ]
+        assert rows_now(store) == {POSITIVE: 1, "amount is small": 1}
+        assert store.held() == []
+        assert "2 of its rows violate expectations: they are in view paid_quarantine" in store.why(bad).text
+        assert "expectations" not in store.why(good).text
+        for command in ("quarantine", "status"):
+            assert "SELECT * FROM paid_quarantine" in slackwater(command, str(tmp_path / "root")).out
+        assert {each.outcome for each in store.verify(engine="duckdb", follow_sources=True).views} == {"equal"}
+
+        run.add_view("late", "SELECT amount FROM payments", expect={"low": "amount < 30"}, on_violation="quarantine")
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert amounts(store, "late") == [-1.0, 10.0, 20.0]
+        assert amounts(store, "late_quarantine") == [40.0, 1_000.0]
+        assert run.forget(bad) == 1
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert (total(store), amounts(store, "paid_quarantine"), amounts(store, "late")) == (30.0, [], [10.0, 20.0])
+        assert rows_now(store) == {POSITIVE: 0, "amount is small": 0, "low": 0}
+
+        with pytest.raises(sw.CommandRefusedError, match="view paid and paid_quarantine is read by totals"):
+            run.drop_view("paid_quarantine")
+        run.drop_view("paid", cascade=True)
+        run.add_view("late", "SELECT amount FROM payments", replace=True)
+        payments(tmp_path, "3.parquet", 50.0)
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert store.snapshot().views == ("late",)
+        assert amounts(store, "late") == [10.0, 20.0, 50.0]
+
+
+def total(store: sw.Store) -> float:
+    [row] = store.snapshot().view("totals").to_arrow().to_pylist()
+    return float(row["total"])
+
+
+def amounts(store: sw.Store, view: str) -> list[float]:
+    return sorted(store.snapshot().view(view).to_arrow()["amount"].to_pylist())
+
+
 def test_expectations_of_a_stored_view_are_counted_without_new_files(tmp_path: Path) -> None:
     payments(tmp_path, "1.parquet", 10.0, -20.0)
     plain = declared(tmp_path)

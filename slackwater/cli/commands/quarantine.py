@@ -15,11 +15,13 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from slackwater.cli.commands.steering import carry_out
+from slackwater.cli.display.expectation_list import quarantine_lines
 from slackwater.cli.options import open_store
 from slackwater.commands.operations import ClearQuarantineCommand
-from slackwater.status.text import counted
+from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
 from state.errors import UsageError
+from state.location import Location
 from state.visible import visible_json
 
 _COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
@@ -96,12 +98,15 @@ _WRITERS: Mapping[str, Callable[[pa.Table, BinaryIO], None]] = {
 
 def print_quarantine(root: str, options: Mapping[str, str], source: str | None, output: Output) -> None:
     """Prints the bad records of a root; on a terminal only the first characters of each."""
-    records = open_store(root, options).quarantine(source)
+    store = open_store(root, options)
+    records = store.quarantine(source)
     if output.json:
         output.document(list(as_values(records)))
         return
     shown = [{**record, "raw": _beginning(record["raw"], output.console.is_terminal)} for record in records.to_pylist()]
     output.rows(shown, _COLUMNS, title=_title(records))
+    for line in quarantine_lines(store.expectations().to_pylist(), shell_root(Location(store.root))):
+        output.text(line)
 
 
 def export_quarantine(

@@ -14,7 +14,7 @@ from state.location import Location
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
 
-COLUMNS = ("view", "expectation", "rows", "accepted", "came", "is_held", "held_since", "error")
+COLUMNS = ("view", "expectation", "rows", "accepted", "came", "is_held", "held_since", "error", "found")
 SHORT = ("view", "expectation", "rows", "is_held")
 
 
@@ -32,10 +32,10 @@ def print_held(store: Store, output: Output) -> None:
     for view in views:
         output.text(f"view {view['view']} is held back since epoch {view['since']} ({utc(epoch_time(view['since']))})")
         rows = [
-            {"expectation": name, "rows": number, "error": view["errors"].get(name)}
+            {"expectation": name, "rows": number, "error": view["errors"].get(name), "found": view["found"].get(name)}
             for name, number in view["expectations"].items()
         ]
-        output.rows(rows, ("expectation", "rows", "error"))
+        output.rows(rows, ("expectation", "rows", "error", "found"))
         _print_files(view, root, output)
     output.text(f"the rows are right as they are: slackwater release {root}")
 
@@ -53,6 +53,17 @@ def held_lines(rows: Sequence[Mapping[str, Any]], published: int, root: str) -> 
         return []
     views = f"{'view' if len(held) == 1 else 'views'} {', '.join(held)}"
     return [f"{views} held back: {gate_line(published)}; `slackwater held {root}` shows the files"]
+
+
+def quarantine_lines(rows: Sequence[Mapping[str, Any]], root: str) -> list[str]:
+    """Lines on the views of rows that violate expectations, and were left out of another view.
+
+    Args:
+        rows: of `Store.expectations`.
+        root: the root, as an argument of a command.
+    """
+    views = dict.fromkeys(row["view"] for row in rows if row["on_violation"] == "quarantine" and row["rows"])
+    return [f"rows left out by expectations: slackwater sql {root} 'SELECT * FROM {view}'" for view in views]
 
 
 def gate_line(published: int) -> str:

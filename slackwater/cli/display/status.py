@@ -13,7 +13,7 @@ from slackwater.cli.display.after_commit_list import COLUMNS as AFTER_COLUMNS
 from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_rows
 from slackwater.cli.display.expectation_list import COLUMNS as EXPECTATION_COLUMNS
 from slackwater.cli.display.expectation_list import SHORT as EXPECTATION_SHORT
-from slackwater.cli.display.expectation_list import held_lines
+from slackwater.cli.display.expectation_list import held_lines, quarantine_lines
 from slackwater.cli.display.publication_list import COLUMNS as PUBLICATION_COLUMNS
 from slackwater.cli.display.publication_list import publication_lines, publication_rows
 from slackwater.cli.display.view_block import utc
@@ -117,7 +117,7 @@ def print_status(store: Store, output: Output) -> None:
             _print_failure(view, at, root, output)
     if expectations:
         output.rows(expectations, EXPECTATION_COLUMNS, title="expectations: rows that violate", short=EXPECTATION_SHORT)
-        for line in held_lines(expectations, published, root):
+        for line in (*held_lines(expectations, published, root), *quarantine_lines(expectations, root)):
             output.text(line)
     if backfills:
         output.rows(backfills, ("name", "class", "fraction"), title="backfills: views that are shown when complete")

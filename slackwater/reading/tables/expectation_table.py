@@ -11,6 +11,7 @@ from slackwater.reading.tables.file_table import whole_urls
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.expectations import PUBLISHED, ViewExpectations
+from state.tables.fingerprint import path_fingerprint
 from state.tables.row_selection import Clue
 
 EXPECTATION_SCHEMA = pa.schema(
@@ -25,6 +26,7 @@ EXPECTATION_SCHEMA = pa.schema(
         ("is_held", pa.bool_()),
         ("held_since", pa.int64()),
         ("error", pa.string()),
+        ("found", pa.string()),
     ]
 )
 HELD_FILES = 20
@@ -47,6 +49,7 @@ def expectation_table(catalog: Catalog) -> pa.Table:
             "is_held": view.on_violation == "hold" and each.is_violated,
             "held_since": view.held_since,
             "error": each.error,
+            "found": each.found,
         }
         for view in sorted(catalog.expectations.values(), key=lambda each: each.view)
         for name, each in view.expectations.items()
@@ -90,6 +93,25 @@ def violating_files(store: StateStore, catalog: Catalog, view: ViewExpectations)
     return list(dict.fromkeys(named))[:HELD_FILES], False
 
 
+def violation_lines(catalog: Catalog, source: str, path: str) -> list[str]:
+    """Sentences on the rows of a file that violate expectations, for each view whose rows name their file.
+
+    Args:
+        catalog: the views and their expectations.
+        source: the name of the source.
+        path: of the file, below the URL of the source.
+    """
+    key, lines = path_fingerprint(source, path).hex(), []
+    for each in sorted(catalog.expectations.values(), key=lambda view: view.view):
+        if rows := each.files.get(key):
+            of_it = f"{rows:,} of its rows {'violates' if rows == 1 else 'violate'} expectations"
+            if each.on_violation == "quarantine":
+                lines.append(f"{of_it}: {'it is' if rows == 1 else 'they are'} in view {each.view}.")
+            else:
+                lines.append(f"{of_it} of view {each.view}.")
+    return lines
+
+
 def held_views(store: StateStore, catalog: Catalog) -> list[dict[str, Any]]:
     """See `Store.held`."""
     views = []
@@ -103,6 +125,7 @@ def held_views(store: StateStore, catalog: Catalog) -> list[dict[str, Any]]:
                     "since": each.held_since,
                     "expectations": {name: one.rows - one.accepted for name, one in broken.items()},
                     "errors": {name: one.error for name, one in broken.items() if one.error is not None},
+                    "found": {name: one.found for name, one in broken.items() if one.found is not None},
                     "files": files,
                     "rows_name_files": is_exact,
                 }

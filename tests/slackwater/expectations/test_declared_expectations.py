@@ -18,7 +18,7 @@ from state.errors import ViewError
     ("options", "said"),
     [
         ({"on_violation": "hold"}, "on_violation='hold' needs expectations; add expect="),
-        ({"expect": {"x": "x > 0"}, "on_violation": "stop"}, "on_violation='stop' is neither 'count' nor 'hold'"),
+        ({"expect": {"x": "x > 0"}, "on_violation": "stop"}, "'stop' is none of 'count', 'hold' and 'quarantine'"),
         ({"expect": ["x > 0"]}, "is no dict of conditions"),
         ({"expect": {"x": 0}}, "is no dict of conditions"),
         ({"expect": {" ": "x > 0"}}, "expectation ' ' lacks a name or a condition"),

@@ -105,9 +105,9 @@ class SimulatedMaterializer(Life):
         """See `MaterializerLoop.add_view`."""
         return self._changed(self._loop.add_view(definition))
 
-    def readers(self, name: str) -> tuple[str, ...]:
+    def readers(self, *names: str) -> tuple[str, ...]:
         """See `MaterializerLoop.readers`."""
-        return self._loop.readers(name)
+        return self._loop.readers(*names)
 
     def drop_view(self, name: str) -> Future[None]:
         """See `MaterializerLoop.drop_view`."""

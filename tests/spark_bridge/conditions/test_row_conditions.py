@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.row_conditions import RowConditions
+from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 

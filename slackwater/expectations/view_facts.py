@@ -1,0 +1,101 @@
+"""Facts about a view as a whole, epoch after epoch: its number of rows, and the newest time of a column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from slackwater.reading.changes.view_difference import candidates
+from slackwater.reading.view_reader import ViewReader
+from spark_bridge.conditions.view_conditions import RowCount, ViewCondition
+from state.epoch import epoch_time
+from state.errors import EpochExpiredError
+from state.tables.expectations import Expectation
+
+
+class ViewFacts:
+    """Judges the conditions over one view.
+
+    The newest time follows the changed rows; all of them are read when it leaves, and at the first epoch of an attempt.
+    """
+
+    def __init__(self) -> None:
+        self._newest: dict[str, tuple[int, int | None]] = {}
+
+    def judged(
+        self,
+        condition: ViewCondition,
+        known: Expectation | None,
+        before: ViewReader | None,
+        after: ViewReader,
+        epoch: int,
+    ) -> Expectation:
+        """A condition over a version of the view.
+
+        Args:
+            condition: the condition.
+            known: as of the version before; None if it was not expected.
+            before: that version, if the rows are in the same dataset.
+            after: the version.
+            epoch: the epoch.
+
+        Raises:
+            StorageError: the view cannot be read.
+        """
+        if isinstance(condition, RowCount):
+            with after.errors():
+                rows = int(after.dataset.count_rows())
+            is_fulfilled, found = condition.is_fulfilled(rows), f"{rows:,} rows"
+        else:
+            newest = self._newest_time(condition.column, before, after)
+            is_fulfilled = condition.is_fulfilled(newest, epoch_time(epoch))
+            found = "no time" if newest is None else f"newest {_shown(newest)}"
+        if known is None or known.condition != condition.text:
+            known = Expectation(condition.text)
+        violations = 0 if is_fulfilled else 1
+        return replace(
+            known,
+            rows=violations,
+            accepted=min(known.accepted, violations),
+            came=known.came + max(0, violations - known.rows),
+            found=found,
+        )
+
+    def _newest_time(self, column: str, before: ViewReader | None, after: ViewReader) -> int | None:
+        """The largest time of a column, in microseconds since 1970; None without one."""
+        known = self._newest.get(column)
+        found = None
+        is_known = False
+        if known is not None and before is not None and known[0] == before.version.version:
+            found, is_known = known[1], before is after
+            if not is_known:
+                found, is_known = _followed(known[1], column, before, after)
+        if not is_known:
+            with after.errors():
+                found = _largest(after.dataset.to_table(columns=[column]), column)
+        self._newest[column] = after.version.version, found
+        return found
+
+
+def _followed(newest: int | None, column: str, before: ViewReader, after: ViewReader) -> tuple[int | None, bool]:
+    """The largest time after a change, and whether the changed rows tell it."""
+    try:
+        gone, new = (_largest(rows, column) for rows in candidates(before, after, [column]))
+    except EpochExpiredError:
+        return None, False
+    if new is not None and (newest is None or new >= newest):
+        return new, True
+    return newest, gone is None or (newest is not None and gone < newest)
+
+
+def _largest(rows: pa.Table, column: str) -> int | None:
+    times = rows[column]
+    largest = pc.max(times.cast(pa.timestamp("us", getattr(times.type, "tz", None))))
+    return largest.cast(pa.int64()).as_py() if largest.is_valid else None
+
+
+def _shown(us: int) -> str:
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)).strftime("%Y-%m-%d %H:%M:%S UTC")

@@ -1,0 +1,112 @@
+"""Conditions over a view as a whole, at each of its epochs: its number of rows, and the age of its newest row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from actors.sources.event_time import Duration, duration_text, microseconds
+from state.errors import SettingsError, ViewError
+
+
+@dataclass(frozen=True)
+class RowCount:
+    """The view has a number of rows.
+
+    Args:
+        at_least: the least number.
+        at_most: the largest number; None for any.
+
+    Raises:
+        SettingsError: no view can have such a number, or every view has.
+    """
+
+    at_least: int = 0
+    at_most: int | None = None
+
+    def __post_init__(self) -> None:
+        numbers = [each for each in (self.at_least, self.at_most) if each is not None]
+        is_whole = all(isinstance(each, int) and not isinstance(each, bool) for each in numbers)
+        if not is_whole or self.at_least < 0 or (self.at_most is not None and self.at_most < self.at_least):
+            raise SettingsError(f"{self.text}: at_most must be at least at_least, and both whole numbers from 0 on")
+        if self.at_least == 0 and self.at_most is None:
+            raise SettingsError("row_count(): every view has so many rows; write at_least= or at_most=")
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        most = [] if self.at_most is None else [f"at_most={self.at_most}"]
+        least = [f"at_least={self.at_least}"] if self.at_least or not most else []
+        return f"row_count({', '.join([*least, *most])})"
+
+    def check(self, where: str, schema: pa.Schema) -> None:
+        """Every view has a number of rows."""
+
+    def is_fulfilled(self, rows: int) -> bool:
+        """Whether a view with so many rows fulfils it."""
+        return self.at_least <= rows and (self.at_most is None or rows <= self.at_most)
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """The newest row of the view is young: the time in a column is not further before the epoch than a duration.
+
+    A view without a time in that column is not.
+
+    Args:
+        column: a date or a timestamp; one without a time zone is in UTC.
+        within: a duration.
+
+    Raises:
+        SettingsError: `within` is no duration above 0.
+    """
+
+    column: str
+    within: Duration
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.column, str) or not self.column:
+            raise SettingsError(f"freshness({self.column!r}, ...): name a column with a time")
+        if microseconds("within", self.within) <= 0:
+            raise SettingsError(f'{self.text}: give a duration above 0, such as within="2 hours"')
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        within = self.within.strip() if isinstance(self.within, str) else duration_text(self._within_us)
+        return f'freshness("{self.column}", within="{within}")'
+
+    def is_fulfilled(self, newest_us: int | None, now: datetime) -> bool:
+        """Whether a view is fresh.
+
+        Args:
+            newest_us: the largest time of the column, in microseconds since 1970; None without one.
+            now: the time of the epoch.
+        """
+        if newest_us is None:
+            return False
+        newest = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=newest_us)
+        return now - newest <= timedelta(microseconds=self._within_us)
+
+    def check(self, where: str, schema: pa.Schema) -> None:
+        """Refuses a column that has no time.
+
+        Raises:
+            ViewError: the view has no such column, or it is of another type.
+        """
+        if self.column not in schema.names:
+            raise ViewError(f"{where}: {self.text}: there is no such column; there are {', '.join(schema.names)}")
+        kind = schema.field(self.column).type
+        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise ViewError(f"{where}: {self.text}: the column is of type {kind}; name a date or a timestamp")
+
+    @property
+    def _within_us(self) -> int:
+        return microseconds("within", self.within)
+
+
+ViewCondition: TypeAlias = RowCount | Freshness
+"""A condition over a view as a whole."""
