@@ -375,11 +375,14 @@ class Pipeline:
                 `ttl="7 days"` does that for joins whose condition does not bound the times, as if it did; in a view
                 without a join, rows more than 7 days before the watermark do not count, and leave;
                 `expect={"amount is positive": "amount > 0"}` counts the rows that do not fulfil these conditions of
-                Spark's SQL, and a null does not; `on_violation="hold"` also keeps publications, SQL clients and the tag
-                `published` at the last epoch without such rows, see `Store.held`.
+                Spark's SQL, and a null does not; conditions over the view as a whole are in `slackwater.expect`;
+                `on_violation="hold"` also keeps publications, SQL clients and the tag `published` at the last epoch
+                without such rows, see `Store.held`; `on_violation="quarantine"` leaves them out: the view
+                `NAME_quarantine` has them, each with the names of what it violates in the column `violated`.
 
         Raises:
-            ViewError: the name is taken or not valid, or the parameters of the function are not plain names.
+            ViewError: the name is taken or not valid, the parameters of the function are not plain names, or an
+                expectation is none.
             SettingsError: `publish` is no table; UsageError if the library of its format is not installed.
         """
         if name_or_function is None:

@@ -1,6 +1,7 @@
 """Expectations of views: the rows that violate them, counted with each epoch, and the gate that they close.
 
-    two versions of a view ──► candidates ──► RowConditions of Spark ──► ViewExpectations, in the commit of the epoch
+    two versions of a view ──► candidates ──► RowConditions of Spark ──┐
+                       └─────► ViewFacts: number of rows, newest time ──┴─► ViewExpectations, in the commit of the epoch
 
 Invariants:
 

@@ -80,4 +80,39 @@ GATE_MUTANTS = (
         shown_by="tests/slackwater/publishing/test_publication_loop.py::"
         "test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_one",
     ),
+    Mutant(
+        "a row whose condition is null is in no half of its view",
+        "spark_bridge/conditions/row_halves.py",
+        (('else f"coalesce(({condition}), false)"', 'else f"({condition})"'),),
+        shown_by="tests/spark_bridge/conditions/test_row_halves.py",
+    ),
+    Mutant(
+        "the rows that are left out are those that violate all conditions",
+        "spark_bridge/conditions/row_halves.py",
+        (('return " AND ".join(map(_is_true', 'return " OR ".join(map(_is_true'),),
+        shown_by="tests/spark_bridge/conditions/test_row_halves.py",
+    ),
+    Mutant(
+        "single rows are taken out of groups",
+        "spark_bridge/analysis/view_planner.py",
+        (('if plan.view_class != "append":', 'if plan.view_class == "full":'),),
+        shown_by="tests/spark_bridge/conditions/test_row_halves.py::test_what_cannot_be_halved_is_refused",
+    ),
+    Mutant(
+        "the newest time stays when its row leaves",
+        "slackwater/expectations/view_facts.py",
+        (("gone is None or (newest is not None and gone < newest)", "True"),),
+        shown_by="tests/slackwater/expectations/test_view_conditions.py",
+    ),
+    Mutant(
+        "a view gets stale only when its rows change",
+        "slackwater/expectations/view_facts.py",
+        (
+            (
+                "condition.is_fulfilled(newest, epoch_time(epoch))",
+                "condition.is_fulfilled(newest, epoch_time(epoch)) or (before is after)",
+            ),
+        ),
+        shown_by="tests/slackwater/expectations/test_view_conditions.py::test_a_view_gets_stale_by_time_and_fresh_by_rows",
+    ),
 )
