@@ -6,6 +6,7 @@
         expect={
             "the day has begun": sw.expect.row_count(at_least=1),
             "orders arrive": sw.expect.freshness("at", within="2 hours"),
+            "files can be read": sw.expect.share_of_bad_records(at_most=0.01),
             "amount is positive": "amount > 0",
         },
         on_violation="hold",
@@ -17,9 +18,9 @@ They are computed in each epoch, in its commit.  A condition over each row is a 
 from __future__ import annotations
 
 from actors.sources.event_time import Duration
-from spark_bridge.conditions.view_conditions import Freshness, RowCount
+from spark_bridge.conditions.view_conditions import Freshness, RowCount, ShareOfBadRecords
 
-__all__ = ["freshness", "row_count"]
+__all__ = ["freshness", "row_count", "share_of_bad_records"]
 
 
 def row_count(*, at_least: int = 0, at_most: int | None = None) -> RowCount:
@@ -46,3 +47,18 @@ def freshness(column: str, *, within: Duration) -> Freshness:
         SettingsError: `within` is no duration above 0.
     """
     return Freshness(column, within)
+
+
+def share_of_bad_records(*, at_most: float) -> ShareOfBadRecords:
+    """Expects that most records of the files can be read.
+
+    It is about the records that came in an epoch from all sources of the view; `on_bad_record="quarantine"` keeps the
+    bad ones.  The bad records of an epoch with too many of them violate until a release accepts them.
+
+    Args:
+        at_most: the largest share of bad records, from 0 to below 1.
+
+    Raises:
+        SettingsError: it is no such share.
+    """
+    return ShareOfBadRecords(at_most)

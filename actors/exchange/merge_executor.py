@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from actors.exchange.barrier_aligner import BarrierAligner
 from actors.protocol.barrier import Barrier, BarrierKind, Update
-from actors.protocol.blocks import Block, Correction
+from actors.protocol.blocks import BadRecords, Block, Correction
 from actors.protocol.instructions import Collect, End, FlowInstruction, Instruction
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport, EpochBlocks
@@ -31,6 +32,7 @@ class MergeExecutor:
         self._aligner = BarrierAligner(edges, _owners_after)
         self._blocks: dict[str, list[Block]] = {}
         self._corrections: list[Correction] = []
+        self._bad_records = Counter[str]()
         self._delivered: dict[int, dict[str, int]] = {}
 
     def on_message(self, edge: str, message: Message) -> list[MergeInstruction]:
@@ -42,6 +44,8 @@ class MergeExecutor:
                     self._blocks.setdefault(passed.source, []).append(passed)
                 case Correction():
                     self._corrections.append(passed)
+                case BadRecords():
+                    self._bad_records.update(passed.counts)
                 case Barrier():
                     instructions += self._on_barrier(passed)
                 case _:
@@ -58,13 +62,14 @@ class MergeExecutor:
     def _on_barrier(self, barrier: Barrier) -> list[MergeInstruction]:
         blocks, self._blocks = self._blocks, {}
         corrections, self._corrections = tuple(self._corrections), []
+        bad, self._bad_records = self._bad_records, Counter()
         held: dict[str, int] = {}
         for block in (block for group in blocks.values() for block in group):
             held[block.origin] = held.get(block.origin, 0) + block.nbytes
         self._delivered[barrier.epoch.prev] = held
         if barrier.kind is BarrierKind.INITIAL and blocks:
             raise ProtocolError(f"{self._actor}: rows before the initial barrier")
-        epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections)
+        epoch = EpochBlocks(barrier, {source: tuple(group) for source, group in blocks.items()}, corrections, dict(bad))
         instructions: list[MergeInstruction] = [Collect(CollectReport(self._actor, barrier.epoch.prev)), Deliver(epoch)]
         return [*instructions, End()] if barrier.is_stop else instructions
 

@@ -29,8 +29,8 @@ from actors.fetching.vnode_moves import VnodeMoves
 from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
 from actors.protocol.barrier import Barrier, Pause, Resume, Throttle, Update
-from actors.protocol.blocks import StoredBlock
-from actors.protocol.instructions import End, Fail, ProposeColumns, WakeAt, pass_on
+from actors.protocol.blocks import BadRecords, StoredBlock
+from actors.protocol.instructions import End, Fail, ProposeColumns, Send, WakeAt, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
     ForgottenFiles,
@@ -312,7 +312,7 @@ class FetchExecutor:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch.number}")
         if isinstance(barrier.mutation, Update):
             return self._on_update(barrier, barrier.mutation, now_s)
-        instructions = [] if initial else self._emit(now_s, flush=True)
+        instructions = [] if initial else [*self._emit(now_s, flush=True), *self._tell_bad_records()]
         instructions += pass_on(barrier, self._seal(barrier))
         self._epoch.begin(barrier)
         if barrier.is_stop:
@@ -337,7 +337,7 @@ class FetchExecutor:
         leaves = self._actor not in update.after.owners
         instructions: list[FetchInstruction] = []
         if self._epoch.is_open:
-            instructions += self._emit(now_s, flush=True)
+            instructions += [*self._emit(now_s, flush=True), *self._tell_bad_records()]
             report = self._seal(barrier)
             handed_over = self._let_go(self._moves.leaving(update))
             handed_over += self._moves.hand_over(update, barrier.epoch.curr)
@@ -353,6 +353,10 @@ class FetchExecutor:
             return [*instructions, *self._end()]
         self._arrivals.expect(barrier.epoch.curr, update.before.givers_to(self._actor, update.after))
         return [*instructions, *self._on_arrivals(now_s)]
+
+    def _tell_bad_records(self) -> list[FetchInstruction]:
+        counts = self._files.state.take_bad_records()
+        return [Send(BadRecords(counts))] if counts else []
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         counts = self._epoch.seal()

@@ -25,6 +25,7 @@ class StateChanges:
         self.corrected: list[CorrectedFile] = []
         self.vanished: list[Vanished] = []
         self._event_times: dict[str, dict[int, int]] = {}
+        self._bad_records: dict[str, int] = {}
         self._touched: dict[FileKey, FileProgress] = {}
         # Rows of `ledger` that are not in the delta yet: they go there by column.
         self._ended: list[tuple[FileProgress, Mapping[str, object]]] = []
@@ -67,7 +68,9 @@ class StateChanges:
 
     def quarantine(self, progress: FileProgress, records: Iterable[BadRecord]) -> None:
         """Writes bad records of a file to `quarantine`, each with its position."""
+        source = progress.file.source
         for bad in records:
+            self._bad_records[source] = self._bad_records.get(source, 0) + 1
             self._delta.put("quarantine", progress.quarantine_key(bad), progress.vnode, **progress.quarantine_row(bad))
 
     def seal(self) -> Delta:
@@ -105,6 +108,11 @@ class StateChanges:
     def take_event_times(self) -> Mapping[str, Mapping[int, int]]:
         """The event times since the last call: source → epoch that listed the files → the highest one."""
         taken, self._event_times = self._event_times, {}
+        return taken
+
+    def take_bad_records(self) -> Mapping[str, int]:
+        """The numbers of bad records since the last call, by source."""
+        taken, self._bad_records = self._bad_records, {}
         return taken
 
     def take_vanished(self) -> tuple[Vanished, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +25,11 @@ class StoredBlock:
     path: str
     schema: pa.Schema
     fragments: tuple[str, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(json.loads(each)["physical_rows"] for each in self.fragments)
 
 
 @dataclass(frozen=True)
@@ -59,3 +66,14 @@ class Correction(Message):
     path: str
     version: bytes | None = None
     stored: tuple[StoredBlock, ...] = ()
+
+
+@dataclass(frozen=True)
+class BadRecords(Message):
+    """The records of an epoch that one fetch actor could not read; it comes before the barrier, if there are any.
+
+    Args:
+        counts: source → number.
+    """
+
+    counts: Mapping[str, int]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Literal
@@ -208,12 +208,26 @@ Progress = ListProgress | FetchProgress
 
 @dataclass(frozen=True)
 class EpochBlocks:
-    """The rows of one epoch for the materializer: source → blocks; the corrections come behind all blocks."""
+    """The rows of one epoch for the materializer.
+
+    Args:
+        blocks: source → its blocks.
+        corrections: they come behind all blocks.
+        bad_records: source → the records of the epoch that could not be read.
+    """
 
     barrier: Barrier
     blocks: Mapping[str, tuple[Block, ...]]
     corrections: tuple[Correction, ...] = ()
+    bad_records: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
         return self.barrier.epoch.prev
+
+    def records(self, sources: Collection[str]) -> tuple[int, int]:
+        """The records of some sources that came in the epoch, and the bad ones among them."""
+        bad = sum(self.bad_records.get(source, 0) for source in sources)
+        blocks = sum(block.rows for source in sources for block in self.blocks.get(source, ()))
+        staged = sum(stored.rows for each in self.corrections if each.source in sources for stored in each.stored)
+        return blocks + staged + bad, bad

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from slackwater.expectations.view_facts import ViewFacts
+from slackwater.expectations.view_facts import Records, ViewFacts
 from slackwater.reading.changes.view_difference import candidates, surplus
 from slackwater.reading.view_reader import ViewReader
 from spark_bridge.conditions.view_conditions import ViewCondition
@@ -92,6 +93,7 @@ class ExpectationCounts:
         declared: Mapping[str, Declared],
         versions: Mapping[str, ViewVersion],
         keys: Mapping[str, Sequence[str]],
+        records: Mapping[str, Records] = MappingProxyType({}),
     ) -> dict[str, ViewExpectations | None]:
         """Counts the rows that an epoch has changed.
 
@@ -100,6 +102,7 @@ class ExpectationCounts:
             declared: the declaration of each view.
             versions: all views as of the epoch.
             keys: view → the columns that identify a row; empty without groups.
+            records: view → the records that came in the epoch from its sources.
 
         Returns:
             View → its expectations, where they have changed; None for a view that has none any more.
@@ -112,7 +115,7 @@ class ExpectationCounts:
             self._known = {name: each.released(epoch) for name, each in self._known.items()}
             self._is_released = False
         self._known = {
-            name: self._view(epoch, name, each, versions[name], keys.get(name, ()))
+            name: self._view(epoch, name, each, versions[name], keys.get(name, ()), records.get(name, Records()))
             for name, each in declared.items()
             if name in versions and _texts(each)
         }
@@ -121,7 +124,13 @@ class ExpectationCounts:
         return gone | {name: each for name, each in self._known.items() if before.get(name) != each}
 
     def _view(
-        self, epoch: int, name: str, declared: Declared, version: ViewVersion, key: Sequence[str]
+        self,
+        epoch: int,
+        name: str,
+        declared: Declared,
+        version: ViewVersion,
+        key: Sequence[str],
+        records: Records,
     ) -> ViewExpectations:
         known, earlier = self._known.get(name), self._versions.get(name)
         base = replace(known or ViewExpectations(name, declared.on_violation, {}), on_violation=declared.on_violation)
@@ -134,7 +143,7 @@ class ExpectationCounts:
         overall = self._overall.setdefault(name, ViewFacts())
         expectations = dict(counted.expectations)
         for each, condition in declared.view_conditions.items():
-            expectations[each] = overall.judged(condition, base.expectations.get(each), before, after, epoch)
+            expectations[each] = overall.judged(condition, base.expectations.get(each), before, after, epoch, records)
         counted = replace(counted, expectations=expectations)
         return counted.settled(epoch, _came_in(epoch, base, counted))
 

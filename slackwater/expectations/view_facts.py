@@ -1,8 +1,8 @@
-"""Facts about a view as a whole, epoch after epoch: its number of rows, and the newest time of a column."""
+"""Facts about a view as a whole, epoch after epoch: its number of rows, the newest time, and the records that came."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
@@ -10,10 +10,18 @@ import pyarrow.compute as pc
 
 from slackwater.reading.changes.view_difference import candidates
 from slackwater.reading.view_reader import ViewReader
-from spark_bridge.conditions.view_conditions import RowCount, ViewCondition
+from spark_bridge.conditions.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
 from state.epoch import epoch_time
 from state.errors import EpochExpiredError
 from state.tables.expectations import Expectation
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records that came in an epoch, and those among them that could not be read."""
+
+    came: int = 0
+    bad: int = 0
 
 
 class ViewFacts:
@@ -32,6 +40,7 @@ class ViewFacts:
         before: ViewReader | None,
         after: ViewReader,
         epoch: int,
+        records: Records,
     ) -> Expectation:
         """A condition over a version of the view.
 
@@ -41,10 +50,15 @@ class ViewFacts:
             before: that version, if the rows are in the same dataset.
             after: the version.
             epoch: the epoch.
+            records: the records that came in it from the sources of the view.
 
         Raises:
             StorageError: the view cannot be read.
         """
+        if known is None or known.condition != condition.text:
+            known = Expectation(condition.text)
+        if isinstance(condition, ShareOfBadRecords):
+            return _with_records(condition, known, records)
         if isinstance(condition, RowCount):
             with after.errors():
                 rows = int(after.dataset.count_rows())
@@ -53,8 +67,6 @@ class ViewFacts:
             newest = self._newest_time(condition.column, before, after)
             is_fulfilled = condition.is_fulfilled(newest, epoch_time(epoch))
             found = "no time" if newest is None else f"newest {_shown(newest)}"
-        if known is None or known.condition != condition.text:
-            known = Expectation(condition.text)
         violations = 0 if is_fulfilled else 1
         return replace(
             known,
@@ -78,6 +90,16 @@ class ViewFacts:
                 found = _largest(after.dataset.to_table(columns=[column]), column)
         self._newest[column] = after.version.version, found
         return found
+
+
+def _with_records(condition: ShareOfBadRecords, known: Expectation, records: Records) -> Expectation:
+    """The bad records of all epochs with too many of them, of which a release accepts those that came before."""
+    if not condition.is_fulfilled(records.came, records.bad):
+        bad = known.rows + records.bad
+        return replace(known, rows=bad, came=bad, found=f"{records.bad:,} of {records.came:,} records")
+    if known.is_violated:
+        return known
+    return replace(known, found=f"{records.bad:,} of {records.came:,} records")
 
 
 def _followed(newest: int | None, column: str, before: ViewReader, after: ViewReader) -> tuple[int | None, bool]:

@@ -20,6 +20,7 @@ from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.view_facts import Records
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition, parts_of
@@ -495,7 +496,7 @@ class MaterializerLoop:
         began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections, epoch.barrier.watermarks)
         known, self._known = self._known, done.catalog(self._known)
-        expectations = self._counted(epoch.epoch, done.views, times)
+        expectations = self._counted(epoch, done.views, times)
         self._anew.difference_update(done.stopped)
         self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
         return CollectReport(
@@ -511,21 +512,28 @@ class MaterializerLoop:
         )
 
     def _counted(
-        self, epoch: int, views: Mapping[str, ViewVersion], times: WorkTimes
+        self, epoch: EpochBlocks, views: Mapping[str, ViewVersion], times: WorkTimes
     ) -> Mapping[str, ViewExpectations | None]:
         """The expectations that change with an epoch."""
         declared = {name: each for name, each in self._definitions.items() if each.expect}
         if self._expectations is None or not (declared or self._expectations.views):
             return {}
         keys = {name: view.key for name, view in self._known.items()}
+        records = {
+            name: Records(*epoch.records(self._known[name].sources))
+            for name, view in declared.items()
+            if view.view_conditions and name in self._known
+        }
         with times.timed(_COUNTED):
-            return self._expectations.after_epoch(epoch, declared, views, keys)
+            return self._expectations.after_epoch(epoch.epoch, declared, views, keys, records)
 
     def _passes(self, epoch: EpochBlocks) -> bool:
         """Whether the epoch changes no view: the initial one, and one without rows before Spark or a schema."""
         if epoch.barrier.kind is BarrierKind.INITIAL:
             return True
         is_empty = self._materializer is None and not epoch.blocks and not epoch.corrections
+        if is_empty and epoch.bad_records and self._known:
+            return False  # a view may expect something of the records
         return is_empty and not self._shows_first_views
 
     @property

@@ -1,4 +1,4 @@
-"""Conditions over a view as a whole, at each of its epochs: its number of rows, and the age of its newest row."""
+"""Conditions over a view as a whole, at each of its epochs: its number of rows, their age, the records behind them."""
 
 from __future__ import annotations
 
@@ -108,5 +108,36 @@ class Freshness:
         return microseconds("within", self.within)
 
 
-ViewCondition: TypeAlias = RowCount | Freshness
+@dataclass(frozen=True)
+class ShareOfBadRecords:
+    """Of the records that came in an epoch, from all sources of the view, few could not be read.
+
+    Args:
+        at_most: the largest share of those in quarantine, from 0 to below 1.
+
+    Raises:
+        SettingsError: it is no such share.
+    """
+
+    at_most: float
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.at_most, int | float) and not isinstance(self.at_most, bool)
+        if not is_number or not 0 <= self.at_most < 1:
+            raise SettingsError(f"{self.text}: at_most is a share from 0 to below 1, such as 0.01")
+
+    @property
+    def text(self) -> str:
+        """The condition as it is written."""
+        return f"share_of_bad_records(at_most={self.at_most})"
+
+    def check(self, where: str, schema: pa.Schema) -> None:
+        """Every view has sources."""
+
+    def is_fulfilled(self, records: int, bad: int) -> bool:
+        """Whether so many records, with the bad ones among them, fulfil it."""
+        return bad <= self.at_most * records
+
+
+ViewCondition: TypeAlias = RowCount | Freshness | ShareOfBadRecords
 """A condition over a view as a whole."""

@@ -172,6 +172,39 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
         assert amounts(store, "late") == [10.0, 20.0, 50.0]
 
 
+def test_a_file_of_bad_records_is_held_back_until_it_is_released(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    write(tmp_path / "in", "1.csv", b"user,at\n1,2026-01-01\n2,2026-01-02\n")
+    pipeline = sw.Pipeline("logins", tmp_path / "root")
+    pipeline.source("logins", tmp_path / "in", format="csv", schema="user bigint, at date", discovery=FAST)
+    expect = {
+        "files can be read": sw.expect.share_of_bad_records(at_most=0.4),
+        "there are users": sw.expect.row_count(at_least=2),
+    }
+    pipeline.view("users", "SELECT user, at FROM logins", expect=expect, on_violation="hold")
+    with pipeline.start() as run:
+        assert run.wait(until="caught_up", timeout_s=120)
+        store = sw.open(tmp_path / "root")
+        good = store.latest_epoch()
+        assert store.published_epoch() == good
+        write(tmp_path / "in", "2.csv", b"user,at\nx,y\n3,2026-01-03\n")
+        assert run.wait(until="caught_up", timeout_s=60)
+        [held] = store.held()
+        assert (held["expectations"], held["found"]) == (
+            {"files can be read": 1},
+            {"files can be read": "1 of 2 records"},
+        )
+        assert held["files"] == [(tmp_path / "in" / "2.csv").as_uri()]
+        assert store.published_epoch() == good < store.latest_epoch()
+        shown = slackwater("held", str(tmp_path / "root")).out
+        assert "1 of 2 records" in shown and "2.csv" in shown
+        assert slackwater("release", str(tmp_path / "root")).code == 0
+        eventually(lambda: store.published_epoch() == store.latest_epoch())
+        write(tmp_path / "in", "3.csv", b"user,at\nx,y\n")
+        assert run.wait(until="caught_up", timeout_s=60)
+        assert store.held()[0]["expectations"] == {"files can be read": 1}
+
+
 def total(store: sw.Store) -> float:
     [row] = store.snapshot().view("totals").to_arrow().to_pylist()
     return float(row["total"])

@@ -4,7 +4,7 @@ import pytest
 
 from actors.exchange.dispatch_executor import DispatchExecutor
 from actors.exchange.merge_executor import Deliver, Grant, MergeExecutor
-from actors.protocol.blocks import Block
+from actors.protocol.blocks import BadRecords, Block
 from actors.protocol.instructions import Send
 from actors.protocol.messages import NewFiles
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
@@ -30,6 +30,23 @@ def test_each_file_goes_to_the_owner_of_its_path_and_to_nobody_else() -> None:
     assert sorted(file.path for _, file in routed) == sorted(file.path for file in message.files)
     assert all(to == (mapping.owner_of("s", file.path),) for to, file in routed)
     assert all(isinstance(each.message, NewFiles) for each in sends)
+
+
+def test_bad_records_belong_to_the_epoch_of_the_barrier_behind_them() -> None:
+    executor = MergeExecutor(actor="merger", edges=["fetch-0", "fetch-1"])
+    for edge in ("fetch-0", "fetch-1"):
+        executor.on_message(edge, INITIAL)
+    executor.on_message("fetch-0", BadRecords({"s": 2, "t": 1}))
+    executor.on_message("fetch-0", barrier(1))
+    executor.on_message("fetch-0", BadRecords({"s": 7}))
+    executor.on_message("fetch-1", BadRecords({"s": 3}))
+    executor.on_message("fetch-1", Block("fetch-1", "s", object(), 15, 10))
+    (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(1)))
+    assert delivered.epoch.bad_records == {"s": 5, "t": 1}
+    assert (delivered.epoch.records(["s"]), delivered.epoch.records(["s", "t"])) == ((20, 5), (21, 6))
+    executor.on_message("fetch-0", barrier(2))
+    (delivered,) = of(Deliver, executor.on_message("fetch-1", barrier(2)))
+    assert delivered.epoch.records(["s", "t"]) == (7, 7)
 
 
 def test_the_blocks_of_an_epoch_are_delivered_by_source_and_their_credit_comes_back_by_edge() -> None:

@@ -11,8 +11,9 @@ from actors.fetching.instructions import CloseFile, StagePiece
 from actors.files import ForgottenFile
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
-from actors.protocol.barrier import Pause, Resume
-from actors.protocol.blocks import Correction
+from actors.protocol.barrier import Barrier, Pause, Resume
+from actors.protocol.blocks import BadRecords, Correction
+from actors.protocol.instructions import Send
 from actors.protocol.messages import ForgottenFiles, NewFiles, RereadFiles
 from actors.protocol.reports import CorrectedFile
 from actors.recovery.committed_files import _progress, num_ignored
@@ -124,6 +125,10 @@ def test_bad_records_are_kept_when_the_file_is_shown() -> None:
     assert [row["row"] for row in delta_rows(sealed, "quarantine")] == [2]
     (row,) = delta_rows(sealed, "ledger")
     assert (row["rows_read"], row["rows_bad"], report(sealed).counts.rows) == (4, 1, 3)
+    told = [each.message for each in of(Send, sealed)]
+    counted = told.index(BadRecords({"s": 1}))
+    assert isinstance(told[counted + 1], Barrier), "they are of the epoch that ends"
+    assert not any(isinstance(each.message, BadRecords) for each in of(Send, fetch.on_message(barrier(3), 0.0)))
 
 
 def test_a_half_read_file_is_forgotten_with_what_is_read_of_it_just_now() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.view_facts import Records
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.conditions.view_conditions import ViewCondition
 from spark_bridge.datasets.view_table import ViewTable, view_path
@@ -38,11 +39,11 @@ class JudgedView:
         self.table = ViewTable.create(root.child(self.path), rows(minutes))
         self.counts = ExpectationCounts(root, {}, {}, DuckDBConditions)
 
-    def judged(self, after_s: int = 0) -> ViewExpectations:
-        """The expectations at an epoch so many seconds after the first."""
+    def judged(self, after_s: int = 0, *, came: int = 0, bad: int = 0) -> ViewExpectations:
+        """The expectations at an epoch so many seconds after the first, in which so many records came."""
         self.epoch = _FIRST + (after_s * 1000 << 16)
         versions = {"v": ViewVersion("v", self.path, self.table.version)}
-        self.counts.after_epoch(self.epoch, {"v": self.definition}, versions, {})
+        self.counts.after_epoch(self.epoch, {"v": self.definition}, versions, {}, {"v": Records(came, bad)})
         return self.counts.views["v"]
 
     def minutes(self) -> list[float]:
@@ -116,6 +117,23 @@ def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) ->
         assert (fresh.found, fresh.rows) == (wanted, 0 if youngest is not None and youngest <= 30 else 1), number
 
 
+def test_the_bad_records_of_an_epoch_with_too_many_hold_back_until_a_release(root: Location) -> None:
+    view = JudgedView(root, [1.0], readable=sw.expect.share_of_bad_records(at_most=0.1))
+    assert view.judged(came=10, bad=1).held_since is None
+    held = view.judged(came=10, bad=2)
+    assert held.expectations["readable"] == Expectation(
+        "share_of_bad_records(at_most=0.1)", 2, 0, 2, None, "2 of 10 records"
+    )
+    later = view.judged(1, came=1_000)
+    assert (later.held_since, later.epochs) == (held.held_since, held.epochs), "good files do not mend a bad one"
+    more = view.judged(2, came=4, bad=4)
+    assert (more.expectations["readable"].rows, more.epochs) == (6, (_FIRST, view.epoch))
+    view.counts.release()
+    assert view.judged(3).held_since is None
+    again = view.judged(4, came=1, bad=1)
+    assert (again.held_since, again.expectations["readable"].accepted) == (view.epoch, 6)
+
+
 @pytest.mark.parametrize(
     ("made", "said"),
     [
@@ -126,6 +144,9 @@ def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) ->
         (lambda: sw.expect.freshness("at", within="soon"), "within='soon': give a duration such as"),
         (lambda: sw.expect.freshness("at", within="0 s"), "give a duration above 0"),
         (lambda: sw.expect.freshness("", within="1 h"), "name a column with a time"),
+        (lambda: sw.expect.share_of_bad_records(at_most=1), "at_most is a share from 0 to below 1"),
+        (lambda: sw.expect.share_of_bad_records(at_most=-0.1), "at_most is a share from 0 to below 1"),
+        (lambda: sw.expect.share_of_bad_records(at_most="1 %"), "at_most is a share from 0 to below 1"),
     ],
 )
 def test_what_cannot_be_expected_is_refused(made: Any, said: str) -> None:

@@ -190,9 +190,10 @@ def epoch(
     kind: BarrierKind = BarrierKind.CHECKPOINT,
     stops: bool = False,
     watermarks: Mapping[str, int] = MappingProxyType({}),
+    bad: int = 0,
 ) -> EpochBlocks:
     barrier = Barrier(EpochPair(number, number + 1), kind, Stop() if stops else None, watermarks=watermarks)
-    return EpochBlocks(barrier, {"s": blocks} if blocks else {})
+    return EpochBlocks(barrier, {"s": blocks} if blocks else {}, bad_records={"s": bad} if bad else {})
 
 
 def test_an_epoch_is_reported_when_its_views_are_written() -> None:
@@ -214,6 +215,15 @@ def test_the_first_epoch_and_epochs_without_rows_pass_before_spark_is_up(options
     assert looped.turns() == [Turn.BUSY, Turn.BUSY, Turn.IDLE]
     assert looped.calls == ["report of 2", "report of 3"]
     assert looped.reports[-1].views is None
+
+
+def test_an_epoch_of_bad_records_waits_for_spark_since_a_view_may_expect_few_of_them() -> None:
+    looped = Looped(spark_is_up=False, known=(CREATED,))
+    looped.epochs = [epoch(2, bad=3)]
+    assert looped.turns() == [Turn.WAITS]
+    looped.spark_is_up = True
+    looped.turns()
+    assert "views of 2" in looped.calls
 
 
 @pytest.mark.parametrize("kind", [BarrierKind.INITIAL, BarrierKind.CHECKPOINT], ids=["initial", "empty"])
