@@ -56,6 +56,7 @@ CATALOGUE = (
     Entry("windows", 900),
     Entry("single_values", 900),
     Entry("publishing", 300, quick=_words("--groups 100000 --epochs 3")),
+    Entry("serving", 300, quick=_words("--groups 100000 --seconds 3 --life-s 20")),
     Entry("branch", 600, quick=_words("--rows 1000000 --times 3")),
     Entry("keyed_source", 900),
     Entry("closing_windows", 300),
