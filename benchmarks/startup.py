@@ -2,8 +2,8 @@
 
     python -m benchmarks.startup [--turns 3] [--before CHECKOUT]
 
-Without and with the archive of classes; `--before` also starts what another checkout of this project has, after
-`make setup` in it.
+Without and with the archive of classes; then in a Ray cluster that runs, in which a pipeline ran before.  `--before`
+also starts what another checkout of this project has, after `make setup` in it.
 """
 
 from __future__ import annotations
@@ -16,19 +16,23 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import Any
 
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
+from slackwater.testing.servers.ray_cluster import RayCluster
 
 _FILES = 100
 _PROBE = Path(__file__).with_name("startup_probe.py")
 _HERE = Path(__file__).parent.parent
 _BUILD_S = 600.0
 _START_S = 120.0
-_WITHOUT, _WITH = "without the archive", "with the archive"
+_WITHOUT, _WITH, _JOINED = "without the archive", "with the archive", "in a Ray cluster that runs"
+_TARGETS = {_WITH: Target(10.0, "s"), _JOINED: Target(5.0, "s")}
 
 
 def measure(options: argparse.Namespace) -> Result:
@@ -54,13 +58,16 @@ def measured(place: Path, turns: int, before: Path | None) -> Result:
     for _ in range(turns):
         for name, (packages, archive) in variants.items():
             starts[name].append(start(place, packages, archive))
+    with RayCluster(num_cpus=8) as cluster:
+        joined = [start(place, _HERE, "archive", cluster.environment) for _ in range(turns + 1)]
+    starts[_JOINED] = joined[1:]
     built = next((place / "cache").rglob("*.jsa"))
     remark = (
         f"The first start of all notes the classes: {first['seconds']:.1f} s, {first['cpu_s']:.1f} CPU seconds; "
         f"the archive is there {build_s:.1f} s after its end, {built.stat().st_size / 2**20:.0f} MiB."
     )
-    tables = [starts_table(starts), steps_table(starts[_WITH])]
-    tables += [processes_table(name, each) for name, each in starts.items() if name != _WITHOUT]
+    tables = [starts_table(starts), steps_table(_WITH, starts[_WITH]), steps_table(_JOINED, starts[_JOINED])]
+    tables += [processes_table(name, each) for name, each in starts.items() if name not in (_WITHOUT, _JOINED)]
     return Result(tuple(tables), remarks=(remark,))
 
 
@@ -71,14 +78,14 @@ def starts_table(starts: dict[str, list[dict[str, Any]]]) -> Table:
         seconds = median(one["seconds"] for one in each)
         spread = ", ".join(f"{one['seconds']:.1f}" for one in each)
         numbers = Number(seconds, "s"), Number(median(one["cpu_s"] for one in each), "s")
-        target = Target(10.0, "s") if name == _WITH else None
-        rows.append(Row(name, numbers, ratio=seconds / reference, target=target, note=f"each: {spread} s"))
+        ratio = seconds / reference
+        rows.append(Row(name, numbers, ratio=ratio, target=_TARGETS.get(name), note=f"each: {spread} s"))
     return Table(("to the first epoch", "CPU"), tuple(rows), ratio=f"of {next(iter(starts))}")
 
 
-def steps_table(starts: list[dict[str, Any]]) -> Table:
+def steps_table(variant: str, starts: list[dict[str, Any]]) -> Table:
     rows = [Row(step, (Number(median(each["steps"][step] for each in starts), "s"),)) for step in starts[0]["steps"]]
-    return Table(("took",), tuple(rows), caption=f"The steps of a start {_WITH}, side by side")
+    return Table(("took",), tuple(rows), caption=f"The steps of a start {variant}, side by side")
 
 
 def processes_table(variant: str, starts: list[dict[str, Any]]) -> Table:
@@ -98,9 +105,11 @@ def noting_start(place: Path, packages: Path) -> tuple[dict[str, Any], float]:
     return first, time.perf_counter() - ended
 
 
-def start(place: Path, packages: Path, archive: str) -> dict[str, Any]:
+def start(
+    place: Path, packages: Path, archive: str, cluster: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     shutil.rmtree(place / "root", ignore_errors=True)
-    environment = {**os.environ, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
+    environment = {**os.environ, **cluster, "PYTHONPATH": str(packages), "XDG_CACHE_HOME": str(place / "cache")}
     # Ray's workers take what is installed in their Python, and what is where their driver stands.
     python = sys.executable if packages == _HERE else str(packages / ".venv" / "bin" / "python")
     command = [python, str(_PROBE), str(place), archive]
