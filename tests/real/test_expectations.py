@@ -77,7 +77,7 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
         assert rows_now(store) == {POSITIVE: 2, "user is known": 0, "total is small": 0}
         assert store.held() == [
             {
-                "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "files": [bad],
+                "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "found": {}, "files": [bad],
                 "rows_name_files": True,
             }
         ]  # fmt: skip
@@ -177,11 +177,15 @@ def test_a_file_of_bad_records_is_held_back_until_it_is_released(tmp_path: Path)
     write(tmp_path / "in", "1.csv", b"user,at\n1,2026-01-01\n2,2026-01-02\n")
     pipeline = sw.Pipeline("logins", tmp_path / "root")
     pipeline.source("logins", tmp_path / "in", format="csv", schema="user bigint, at date", discovery=FAST)
-    expect = {
-        "files can be read": sw.expect.share_of_bad_records(at_most=0.4),
-        "there are users": sw.expect.row_count(at_least=2),
-    }
-    pipeline.view("users", "SELECT user, at FROM logins", expect=expect, on_violation="hold")
+    pipeline.view(
+        "users",
+        "SELECT user, at FROM logins",
+        expect={
+            "files can be read": sw.expect.share_of_bad_records(at_most=0.4),
+            "there are users": sw.expect.row_count(at_least=2),
+        },
+        on_violation="hold",
+    )
     with pipeline.start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
         store = sw.open(tmp_path / "root")

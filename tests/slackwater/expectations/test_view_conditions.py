@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import lance
 import pyarrow as pa
@@ -140,13 +140,13 @@ def test_the_bad_records_of_an_epoch_with_too_many_hold_back_until_a_release(roo
         (lambda: sw.expect.row_count(), "every view has so many rows; write at_least= or at_most="),
         (lambda: sw.expect.row_count(at_least=3, at_most=2), r"row_count\(at_least=3, at_most=2\): at_most must be"),
         (lambda: sw.expect.row_count(at_least=-1), "both whole numbers from 0 on"),
-        (lambda: sw.expect.row_count(at_least=1.5), "both whole numbers from 0 on"),
+        (lambda: sw.expect.row_count(at_least=cast(int, 1.5)), "both whole numbers from 0 on"),
         (lambda: sw.expect.freshness("at", within="soon"), "within='soon': give a duration such as"),
         (lambda: sw.expect.freshness("at", within="0 s"), "give a duration above 0"),
         (lambda: sw.expect.freshness("", within="1 h"), "name a column with a time"),
         (lambda: sw.expect.share_of_bad_records(at_most=1), "at_most is a share from 0 to below 1"),
         (lambda: sw.expect.share_of_bad_records(at_most=-0.1), "at_most is a share from 0 to below 1"),
-        (lambda: sw.expect.share_of_bad_records(at_most="1 %"), "at_most is a share from 0 to below 1"),
+        (lambda: sw.expect.share_of_bad_records(at_most=cast(float, "1 %")), "at_most is a share from 0 to below 1"),
     ],
 )
 def test_what_cannot_be_expected_is_refused(made: Any, said: str) -> None:
@@ -168,7 +168,7 @@ def test_a_column_without_a_time_is_refused(column: str, said: str) -> None:
 def test_a_condition_over_the_view_takes_no_rows_out() -> None:
     with pytest.raises(ViewError, match="on_violation='quarantine' needs expectations"):
         ViewDefinition("v", query="SELECT 1", expect={"n": sw.expect.row_count(at_least=1)}, on_violation="quarantine")
-    expect = {"n": sw.expect.row_count(at_least=1), "x": "x > 0"}
+    expect: dict[str, str | ViewCondition] = {"n": sw.expect.row_count(at_least=1), "x": "x > 0"}
     kept, left_out = ViewDefinition("v", query="SELECT x FROM s", expect=expect, on_violation="quarantine").parts
     assert (list(kept.expect), kept.on_violation) == (["n"], "count")
     assert (list(left_out.expect), left_out.on_violation) == (["x"], "quarantine")

@@ -71,10 +71,10 @@ class SimulatedAttempt(Life):
         assert self.materializer is not None
         return self.materializer.add_view(definition)
 
-    def readers(self, name: str) -> tuple[str, ...]:
+    def readers(self, *names: str) -> tuple[str, ...]:
         """See `MaterializerLoop.readers`; the attempt runs."""
         assert self.materializer is not None
-        return self.materializer.readers(name)
+        return self.materializer.readers(*names)
 
     def drop_view(self, name: str) -> Future[None]:
         """See `MaterializerLoop.drop_view`; the attempt runs."""
