@@ -77,8 +77,8 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
         assert rows_now(store) == {POSITIVE: 2, "user is known": 0, "total is small": 0}
         assert store.held() == [
             {
-                "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "found": {}, "files": [bad],
-                "rows_name_files": True,
+                "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "found": {},
+                "files": [bad], "rows_name_files": True,
             }
         ]  # fmt: skip
         payments(tmp_path, "3.parquet", 2_000.0)
