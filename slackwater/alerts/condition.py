@@ -10,10 +10,10 @@ from difflib import get_close_matches
 from typing import Literal
 
 from actors.sources.event_time import microseconds
-from slackwater.status.run_status import RunStatus
+from slackwater.status.run_status import PublicationStatus, RunStatus
 from state.errors import SettingsError
 
-Kind = Literal["source", "view", "pipeline"]
+Kind = Literal["source", "view", "publication", "pipeline"]
 Unit = Literal["", "seconds"]
 
 _COMPARED = re.compile(r"(?P<what>\D+?)\s*>\s*(?P<limit>.+)")
@@ -67,6 +67,11 @@ def _of_ledger(values: Callable[[RunStatus], Values]) -> Callable[[Facts], Value
     return lambda facts: None if facts.ledger is None else values(facts.ledger)
 
 
+def _of_publications(value: Callable[[PublicationStatus], float]) -> Callable[[Facts], Values | None]:
+    """By view and table: several tables may follow one view."""
+    return _of_run(lambda facts: {f"{each.view} to {each.table}": value(each) for each in facts.run.publications})
+
+
 def _no_commit(facts: Facts) -> Values | None:
     if facts.ledger is None or not facts.ledger.recent:
         return None
@@ -85,6 +90,7 @@ _LEVELS = {
         "source", "seconds", _of_run(lambda facts: {n: s.watermark_lag_s for n, s in facts.run.sources.items()})
     ),
     "view lag": _Measure("view", "seconds", _of_run(lambda facts: {n: v.behind_s for n, v in facts.run.views.items()})),
+    "publication lag": _Measure("publication", "seconds", _of_publications(lambda each: each.behind_s)),
     "quarantined files": _Measure(
         "source", "", _of_ledger(lambda led: {n: s.quarantined for n, s in led.sources.items()})
     ),
@@ -108,6 +114,7 @@ _FAILURES = {
     "held": _Measure(
         "view", "", _of_ledger(lambda led: {n: float(v.held_since is not None) for n, v in led.views.items()})
     ),
+    "publication failed": _Measure("publication", "", _of_publications(lambda each: float(each.error is not None))),
     "run failed": _Measure("pipeline", "", _run_failed),
 }
 _MEASURES = {**_LEVELS, **_SILENCES, **_FAILURES}

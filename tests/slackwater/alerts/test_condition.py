@@ -14,7 +14,7 @@ import yaml
 from actors.protocol.run_state import CommittedEpoch
 from actors.telemetry.metrics import Metric
 from slackwater.alerts.condition import FORMS, Condition, Facts
-from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import PublicationStatus, RunStatus, SourceStatus, ViewStatus
 from state.errors import SettingsError
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.slackwater.reading.written_root import START
@@ -28,6 +28,10 @@ RUN = RunStatus(
         "early": SourceStatus(oldest_unfinished_s=300, quarantined=5),
     },
     views={"whole": ViewStatus("full", behind_s=90)},
+    publications=(
+        PublicationStatus("whole", "delta:/a", behind_epochs=3, behind_s=700.0, failures=2, error="no space is left"),
+        PublicationStatus("whole", "iceberg:/b", behind_epochs=1, behind_s=1.0),
+    ),
 )
 LEDGER = RunStatus(
     sources={
@@ -51,6 +55,8 @@ FACTS = Facts(RUN, LEDGER, {"late": START, "early": NOW}, NOW)
         ("lag > 5.02 minutes", {}),
         ("watermark lag > 1 minute", {"late": 61}),
         ("view lag > 1 min", {"whole": 90}),
+        ("publication lag > 10 minutes", {"whole to delta:/a": 700}),
+        ("publication failed", {"whole to delta:/a": 1}),
         ("quarantined files > 0", {"late": 2}),
         ("bad records > 99", {"late": 100}),
         ("bad records > 1,000", {}),
@@ -74,6 +80,7 @@ def test_a_run_that_starts_or_recovers_is_not_judged() -> None:
         facts = replace(FACTS, run=replace(RUN, phase=phase))
         assert Condition.of("lag > 5 minutes").holding(facts) is None
         assert Condition.of("run failed").holding(facts) is None
+        assert Condition.of("publication failed").holding(facts) is None
         assert Condition.of("quarantined files > 0").holding(facts) == {"late": 2}, "the ledger tells it"
     assert Condition.of("run failed").holding(replace(FACTS, run=replace(RUN, phase="failed"))) == {"": 1}
 
@@ -107,5 +114,6 @@ def test_prometheus_has_a_rule_for_each_condition_over_published_metrics() -> No
     for alert, expression in rules.items():
         (metric,) = re.findall(r"ray_(slackwater_\w+)", expression)
         kind = Condition.of(alert).kind
-        assert kind == "pipeline" or kind in metrics[metric], alert
-        assert (f"(pipeline, {kind})" if kind != "pipeline" else "(pipeline)") in expression
+        labels = {"pipeline": (), "publication": ("view", "table")}.get(kind, (kind,))
+        assert {*labels} <= {*metrics[metric]}, alert
+        assert f"({', '.join(['pipeline', *labels])})" in expression
