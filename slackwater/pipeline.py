@@ -551,6 +551,7 @@ class Pipeline:
             tuple(self._views.values()),
             after=tuple(self._after.values()),
             published=self._published_over(),
+            publications=[each for view in self._published.values() for each in view],
             spark_settings=self.settings.spark,
             prices=prices or Prices(),
             on_sources=on_sources,

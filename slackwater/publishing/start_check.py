@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import PublishedEpoch
+from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.publisher import epoch_of, opened_table
+from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from state.clock import Clock
 from state.errors import EpochNotFoundError, StoreNotFoundError
@@ -27,16 +29,39 @@ def check_publications(root: Location, publications: Iterable[DeclaredPublicatio
     Raises:
         CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
     """
-    try:
-        snapshot = Store(root, clock).snapshot()
-    except (StoreNotFoundError, EpochNotFoundError):
-        snapshot = None
+    snapshot = latest_snapshot(root, clock)
     for each in publications:
         table = opened_table(each.target, clock)
-        head = table.head()
-        if head is not None:
-            latest = sys.maxsize if snapshot is None else snapshot.epoch
-            epoch_of(each.target, head, PublishedEpoch(root.url, each.view, latest))
-        if snapshot is not None and each.view in snapshot.views:
-            table.require_fit(snapshot.reader(each.view).schema)
+        checked_epoch(table, each, root, snapshot)
         table.require_writable()
+
+
+def latest_snapshot(root: Location, clock: Clock) -> Snapshot | None:
+    """The latest epoch of a root; None without one."""
+    try:
+        return Store(root, clock).snapshot()
+    except (StoreNotFoundError, EpochNotFoundError):
+        return None
+
+
+def checked_epoch(
+    table: PublishedTable, publication: DeclaredPublication, root: Location, snapshot: Snapshot | None
+) -> int | None:
+    """The epoch that a table has; None if it has none.
+
+    Args:
+        table: the table, which is only read.
+        publication: what a run would publish to it.
+        root: the root of the pipeline.
+        snapshot: its latest epoch; None without one.
+
+    Raises:
+        CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
+    """
+    head, epoch = table.head(), None
+    if head is not None:
+        latest = sys.maxsize if snapshot is None else snapshot.epoch
+        epoch = epoch_of(publication.target, head, PublishedEpoch(root.url, publication.view, latest))
+    if snapshot is not None and publication.view in snapshot.views:
+        table.require_fit(snapshot.reader(publication.view).schema)
+    return epoch

@@ -83,6 +83,11 @@ def _source_lines(found: DryRun) -> Iterator[str]:
         for after in found.after:
             if after.source == source.name:
                 yield from _after_lines(after)
+    for table in found.publications:
+        if table.refused is not None:
+            yield f"view {table.view} to {table.table}: refused: {table.refused}"
+        else:
+            yield f"view {table.view} to {table.table}: publishes {table.beginning}"
     if len(found.sources) > 1:
         once, daily = _dollars(found.first_pass_dollars), _dollars(found.idle_day_dollars)
         yield f"all sources: first pass {once}, idle day {daily}"
@@ -137,6 +142,7 @@ def _view_lines(found: DryRun) -> Iterator[str]:
             yield f"  {line}" if line.startswith("  ") else f"    {line}"
     refused = [f"source {each.name}" for each in found.sources if each.refused]
     refused += [f"view {each.name}" for each in found.views if each.is_refused]
+    refused += [f"table {each.table}" for each in found.publications if each.refused is not None]
     yield f"a run would be refused: {', '.join(refused)}" if refused else "a run would start; nothing was written"
 
 
@@ -152,6 +158,7 @@ def _document(found: DryRun) -> Mapping[str, Any]:
         "sources": [_source_document(each) for each in found.sources],
         "views": [_view_document(each) for each in found.views],
         "after": [asdict(each) for each in found.after],
+        "publications": [asdict(each) for each in found.publications],
     }
 
 

@@ -14,8 +14,10 @@ from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.planning.dry_run.after_plan import AfterPlan, plan_after
 from slackwater.planning.dry_run.prices import Prices
+from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
 from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
+from slackwater.publishing.declaration import DeclaredPublication
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.session.settings import SparkSettings
 from state.clock import Clock
@@ -40,6 +42,7 @@ class DryRun:
         sources: the plans of the sources.
         views: the plans of the declared views, then the stored views that are not declared.
         after: what it would do to files after the commit, of each source that declares it.
+        publications: the tables that views would be published to.
     """
 
     pipeline: str
@@ -49,11 +52,13 @@ class DryRun:
     sources: tuple[SourcePlan, ...]
     views: tuple[PlannedView, ...]
     after: tuple[AfterPlan, ...] = ()
+    publications: tuple[PublicationPlan, ...] = ()
 
     @property
     def is_refused(self) -> bool:
         """True if a run would not start, or would fail on existing files.  A living owner does not count."""
-        return any(source.refused for source in self.sources) or any(view.is_refused for view in self.views)
+        refused = [each.refused is not None for each in (*self.sources, *self.publications)]
+        return any(refused) or any(view.is_refused for view in self.views)
 
     @property
     def first_pass_dollars(self) -> float:
@@ -75,6 +80,7 @@ def dry_run(
     *,
     after: Sequence[DeclaredAfter] = (),
     published: Mapping[str, Collection[str]] = MappingProxyType({}),
+    publications: Sequence[DeclaredPublication] = (),
     spark_settings: SparkSettings,
     prices: Prices,
     on_sources: OnSources,
@@ -87,6 +93,7 @@ def dry_run(
         views: the declared views.
         after: what is declared for files after the commit.
         published: source → the views over it that tables follow.
+        publications: the tables.
         spark_settings: the settings of the Spark that analyses the views.
         prices: the prices of requests.
         on_sources: called before Spark starts, with a result without views.
@@ -113,7 +120,14 @@ def dry_run(
         plan_after(each, store, definition.root, published.get(each.source.name, ()), clock) for each in after
     )
     found = DryRun(
-        definition.name, definition.root.url, store is None, owner if is_owned else None, sources, (), planned_after
+        definition.name,
+        definition.root.url,
+        store is None,
+        owner if is_owned else None,
+        sources,
+        (),
+        planned_after,
+        plan_publications(definition.root, publications, clock),
     )
     on_sources(found)
     planned = plan_views(
