@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from slackwater.reading.changes.view_difference import candidates
 from slackwater.reading.view_reader import ViewReader
+from slackwater.status.text import counted
 from spark_bridge.conditions.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
 from state.epoch import epoch_time
 from state.errors import EpochExpiredError
@@ -62,7 +63,7 @@ class ViewFacts:
         if isinstance(condition, RowCount):
             with after.errors():
                 rows = int(after.dataset.count_rows())
-            is_fulfilled, found = condition.is_fulfilled(rows), f"{rows:,} rows"
+            is_fulfilled, found = condition.is_fulfilled(rows), counted(rows, "row")
         else:
             newest = self._newest_time(condition.column, before, after)
             is_fulfilled = condition.is_fulfilled(newest, epoch_time(epoch))
@@ -94,12 +95,13 @@ class ViewFacts:
 
 def _with_records(condition: ShareOfBadRecords, known: Expectation, records: Records) -> Expectation:
     """The bad records of all epochs with too many of them, of which a release accepts those that came before."""
+    found = f"{records.bad:,} of {counted(records.came, 'record')}"
     if not condition.is_fulfilled(records.came, records.bad):
         bad = known.rows + records.bad
-        return replace(known, rows=bad, came=bad, found=f"{records.bad:,} of {records.came:,} records")
-    if known.is_violated:
-        return known
-    return replace(known, found=f"{records.bad:,} of {records.came:,} records")
+        return replace(known, rows=bad, came=bad, found=found)
+    # What was found last stays while no record comes.
+    is_news = known.found is None or (records.came and not known.is_violated)
+    return replace(known, found=found) if is_news else known
 
 
 def _followed(newest: int | None, column: str, before: ViewReader, after: ViewReader) -> tuple[int | None, bool]:

@@ -86,7 +86,7 @@ def test_a_release_accepts_the_view_until_it_is_right_again(root: Location) -> N
     view.table.append(rows([3.0]))
     assert view.judged().held_since is None, "it violates as before"
     view.table.delete_where("minutes > 1")
-    assert view.judged().expectations["enough"] == Expectation("row_count(at_most=1)", 0, 0, 1, None, "1 rows")
+    assert view.judged().expectations["enough"] == Expectation("row_count(at_most=1)", 0, 0, 1, None, "1 row")
     view.table.append(rows([2.0]))
     assert view.judged().held_since is not None
 
@@ -130,6 +130,8 @@ def test_the_bad_records_of_an_epoch_with_too_many_hold_back_until_a_release(roo
     assert (more.expectations["readable"].rows, more.epochs) == (6, (_FIRST, view.epoch))
     view.counts.release()
     assert view.judged(3).held_since is None
+    assert view.judged(3, came=8).expectations["readable"].found == "0 of 8 records"
+    assert view.judged(3).expectations["readable"].found == "0 of 8 records", "no record has come since"
     again = view.judged(4, came=1, bad=1)
     assert (again.held_since, again.expectations["readable"].accepted) == (view.epoch, 6)
 
