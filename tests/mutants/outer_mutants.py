@@ -100,26 +100,21 @@ OUTER_MUTANTS = (
     Mutant(
         "a dropped view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
-        (("        self.dropped = {**self.dropped, name: attempt.state.epoch}\n", ""),),
+        (("        self.dropped = {**self.dropped, **dict.fromkeys(parts, attempt.state.epoch)}\n", ""),),
         among=_VIEWS,
         start=294,
     ),
     Mutant(
         "the next attempt declares a dropped view again",
         "slackwater/running/declared_views.py",
-        (
-            (
-                "        self.definitions = {each: view for each, view in self.definitions.items() if each != name}\n",
-                "",
-            ),
-        ),
+        ((" in self.definitions.items() if each not in parts}\n", " in self.definitions.items()}\n"),),
         among=_VIEWS,
         start=15,
     ),
     Mutant(
         "an added view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
-        (("        self.definitions = {**self.definitions, view.name: view}\n", "        pass\n"),),
+        (("        self.definitions = {**left, **{part.name: part for part in view.parts}}\n", "        pass\n"),),
         among=_VIEWS,
         start=104,
     ),
