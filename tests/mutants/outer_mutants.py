@@ -102,7 +102,7 @@ OUTER_MUTANTS = (
         "slackwater/running/declared_views.py",
         (("        self.dropped = {**self.dropped, **dict.fromkeys(parts, attempt.state.epoch)}\n", ""),),
         among=_VIEWS,
-        start=294,
+        start=140,
     ),
     Mutant(
         "the next attempt declares a dropped view again",
