@@ -57,7 +57,7 @@ class DryRun:
     @property
     def is_refused(self) -> bool:
         """True if a run would not start, or would fail on existing files.  A living owner does not count."""
-        refused = [each.refused is not None for each in (*self.sources, *self.publications)]
+        refused = [*(each.refused for each in self.sources), *(each.refused for each in self.publications)]
         return any(refused) or any(view.is_refused for view in self.views)
 
     @property
