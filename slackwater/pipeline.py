@@ -427,7 +427,7 @@ class Pipeline:
         """Runs in the background.  Arguments and errors as `run`; those of the run itself are raised by `Run.wait`."""
         configure_default()
         definition = self._definition()
-        publications = [each for view in self._published.values() for each in view]
+        publications = self._publications()
         with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
             stores = [ObjectStore(source.location) for source in definition.sources if source.table != "frame"]
             list(threads.map(ObjectStore.check, stores))
@@ -551,12 +551,15 @@ class Pipeline:
             tuple(self._views.values()),
             after=tuple(self._after.values()),
             published=self._published_over(),
-            publications=[each for view in self._published.values() for each in view],
+            publications=self._publications(),
             spark_settings=self.settings.spark,
             prices=prices or Prices(),
             on_sources=on_sources,
             clock=self._clock,
         )
+
+    def _publications(self) -> list[DeclaredPublication]:
+        return [each for view in self._published.values() for each in view]
 
     def _published_over(self) -> Mapping[str, set[str]]:
         """Source → the views over it, also by way of others, that tables follow."""
@@ -579,7 +582,7 @@ class Pipeline:
                         f"declared are {', '.join(sorted({*self._sources, *self._views}))}"
                     )
         require_apart(
-            (each for view in self._published.values() for each in view),
+            self._publications(),
             ((source.name, source.location) for source in self._sources.values()),
         )
         require_harmless(self._after.values(), self._sources.values(), self.root)

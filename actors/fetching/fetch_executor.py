@@ -312,7 +312,7 @@ class FetchExecutor:
             raise ProtocolError(f"{self._actor}: barrier {barrier.epoch} does not follow epoch {self._epoch.number}")
         if isinstance(barrier.mutation, Update):
             return self._on_update(barrier, barrier.mutation, now_s)
-        instructions = [] if initial else [*self._emit(now_s, flush=True), *self._tell_bad_records()]
+        instructions = [] if initial else self._flush(now_s)
         instructions += pass_on(barrier, self._seal(barrier))
         self._epoch.begin(barrier)
         if barrier.is_stop:
@@ -337,7 +337,7 @@ class FetchExecutor:
         leaves = self._actor not in update.after.owners
         instructions: list[FetchInstruction] = []
         if self._epoch.is_open:
-            instructions += [*self._emit(now_s, flush=True), *self._tell_bad_records()]
+            instructions += self._flush(now_s)
             report = self._seal(barrier)
             handed_over = self._let_go(self._moves.leaving(update))
             handed_over += self._moves.hand_over(update, barrier.epoch.curr)
@@ -354,9 +354,11 @@ class FetchExecutor:
         self._arrivals.expect(barrier.epoch.curr, update.before.givers_to(self._actor, update.after))
         return [*instructions, *self._on_arrivals(now_s)]
 
-    def _tell_bad_records(self) -> list[FetchInstruction]:
+    def _flush(self, now_s: float) -> list[FetchInstruction]:
+        """The last rows of the open epoch, and the number of its bad records."""
+        instructions = self._emit(now_s, flush=True)
         counts = self._files.state.take_bad_records()
-        return [Send(BadRecords(counts))] if counts else []
+        return [*instructions, Send(BadRecords(counts))] if counts else instructions
 
     def _seal(self, barrier: Barrier) -> CollectReport:
         counts = self._epoch.seal()

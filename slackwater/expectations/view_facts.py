@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from actors.sources.event_time import event_times_us
 from slackwater.reading.changes.view_difference import candidates
 from slackwater.reading.view_reader import ViewReader
 from slackwater.status.text import counted
 from spark_bridge.conditions.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
-from state.epoch import epoch_time
+from state.epoch import epoch_time_us
 from state.errors import EpochExpiredError
 from state.tables.expectations import Expectation
 
@@ -66,7 +67,7 @@ class ViewFacts:
             is_fulfilled, found = condition.is_fulfilled(rows), counted(rows, "row")
         else:
             newest = self._newest_time(condition.column, before, after)
-            is_fulfilled = condition.is_fulfilled(newest, epoch_time(epoch))
+            is_fulfilled = condition.is_fulfilled(newest, epoch_time_us(epoch))
             found = "no time" if newest is None else f"newest {_shown(newest)}"
         violations = 0 if is_fulfilled else 1
         return replace(
@@ -79,18 +80,15 @@ class ViewFacts:
 
     def _newest_time(self, column: str, before: ViewReader | None, after: ViewReader) -> int | None:
         """The largest time of a column, in microseconds since 1970; None without one."""
-        known = self._newest.get(column)
-        found = None
-        is_known = False
-        if known is not None and before is not None and known[0] == before.version.version:
-            found, is_known = known[1], before is after
-            if not is_known:
-                found, is_known = _followed(known[1], column, before, after)
+        version, newest = self._newest.get(column, (None, None))
+        is_known = before is after and before.version.version == version
+        if before is not None and before is not after and before.version.version == version:
+            newest, is_known = _followed(newest, column, before, after)
         if not is_known:
             with after.errors():
-                found = _largest(after.dataset.to_table(columns=[column]), column)
-        self._newest[column] = after.version.version, found
-        return found
+                newest = _largest(after.dataset.to_table(columns=[column]), column)
+        self._newest[column] = after.version.version, newest
+        return newest
 
 
 def _with_records(condition: ShareOfBadRecords, known: Expectation, records: Records) -> Expectation:
@@ -116,10 +114,10 @@ def _followed(newest: int | None, column: str, before: ViewReader, after: ViewRe
 
 
 def _largest(rows: pa.Table, column: str) -> int | None:
-    times = rows[column]
-    largest = pc.max(times.cast(pa.timestamp("us", getattr(times.type, "tz", None))))
-    return largest.cast(pa.int64()).as_py() if largest.is_valid else None
+    largest: int | None = pc.max(event_times_us(rows[column])).as_py()
+    return largest
 
 
 def _shown(us: int) -> str:
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """A time in words; Python's own have no year above 9999."""
+    return f"{np.datetime_as_string(np.datetime64(us, 'us'), unit='s').replace('T', ' ')} UTC"

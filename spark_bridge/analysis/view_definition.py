@@ -172,18 +172,15 @@ class ViewDefinition:
         if self.on_violation != "quarantine" or self.whole is not None:
             return (self,)
         conditions = self.row_conditions
-        texts = dict.fromkeys(get_args(Half), self.query)
-        if self.query is not None:
-            texts = {half: half_of_query(self.query, half, conditions) for half in get_args(Half)}
-        fulfilling = replace(
-            self, query=texts["fulfilling"], expect=self.view_conditions, on_violation="count", half="fulfilling",
-            whole=self,
-        )  # fmt: skip
-        violating = replace(
-            self, name=f"{self.name}_quarantine", query=texts["violating"], expect=conditions, half="violating",
-            whole=self,
-        )  # fmt: skip
-        return fulfilling, violating
+
+        def part(half: Half, **changes: Any) -> ViewDefinition:
+            query = None if self.query is None else half_of_query(self.query, half, conditions)
+            return replace(self, query=query, half=half, whole=self, **changes)
+
+        return (
+            part("fulfilling", expect=self.view_conditions, on_violation="count"),
+            part("violating", expect=conditions, name=f"{self.name}_quarantine"),
+        )
 
     def own_rows(self, frame: DataFrame) -> DataFrame:
         """The rows of its half, of a frame that its function has returned."""

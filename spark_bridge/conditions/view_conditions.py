@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -79,17 +78,14 @@ class Freshness:
         within = self.within.strip() if isinstance(self.within, str) else duration_text(self._within_us)
         return f'freshness("{self.column}", within="{within}")'
 
-    def is_fulfilled(self, newest_us: int | None, now: datetime) -> bool:
+    def is_fulfilled(self, newest_us: int | None, now_us: int) -> bool:
         """Whether a view is fresh.
 
         Args:
             newest_us: the largest time of the column, in microseconds since 1970; None without one.
-            now: the time of the epoch.
+            now_us: the time of the epoch, in the same unit.
         """
-        if newest_us is None:
-            return False
-        newest = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=newest_us)
-        return now - newest <= timedelta(microseconds=self._within_us)
+        return newest_us is not None and now_us - newest_us <= self._within_us
 
     def check(self, where: str, schema: pa.Schema) -> None:
         """Refuses a column that has no time.

@@ -109,8 +109,8 @@ GATE_MUTANTS = (
         "slackwater/expectations/view_facts.py",
         (
             (
-                "condition.is_fulfilled(newest, epoch_time(epoch))",
-                "condition.is_fulfilled(newest, epoch_time(epoch)) or (before is after)",
+                "condition.is_fulfilled(newest, epoch_time_us(epoch))",
+                "condition.is_fulfilled(newest, epoch_time_us(epoch)) or (before is after)",
             ),
         ),
         shown_by="tests/slackwater/expectations/test_view_conditions.py::test_a_view_gets_stale_by_time_and_fresh_by_rows",

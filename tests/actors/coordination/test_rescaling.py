@@ -16,10 +16,12 @@ from actors.fetching.read_outcomes import PieceRead
 from actors.fetching.version_set import VersionSet
 from actors.files import ChangedFile, RetriedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
+from actors.protocol.blocks import BadRecords
 from actors.protocol.instructions import End, Send
 from actors.protocol.messages import ChangedFiles, NewFiles, RetriedFiles
 from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
+from actors.rows import BadRecord, Rows
 from actors.settings import BarrierSettings, FetchSettings
 from actors.sources.source import FilePolicy
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, file, files, of, reads, report, rows, sent
@@ -84,6 +86,16 @@ def test_files_go_with_their_vnodes_after_the_barrier_and_their_rows_of_state_st
     assert delta_rows(taker.on_message(barrier(2), 0.0), "queue") == [], "no row is written again"
     assert executor.progress().backlog == len(STAYING)
     assert (executor.progress().moved, taker.progress().moved) == (-len(MOVING), len(MOVING))
+
+
+def test_bad_records_are_told_before_a_barrier_that_moves_vnodes_too() -> None:
+    executor, path = started(), MOVING[0]
+    executor.on_message(files(path), 0.0)
+    bad = Rows(rows(2).table, 0, (BadRecord(2, b"x", "no number"),))
+    read = executor.on_read([PieceRead(file(path), bad, last=True, requests=1, bytes_read=1)], 0.0)
+    moved = executor.on_message(barrier(1, Update(ONE, TWO)), 0.0)
+    told = [each.message for each in of(Send, [*read, *moved])]
+    assert isinstance(told[told.index(BadRecords({"s": 1})) + 1], Barrier)
 
 
 def test_the_next_owner_retries_no_version_whose_object_has_changed() -> None:

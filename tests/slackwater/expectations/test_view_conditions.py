@@ -117,6 +117,18 @@ def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) ->
         assert (fresh.found, fresh.rows) == (wanted, 0 if youngest is not None and youngest <= 30 else 1), number
 
 
+@pytest.mark.parametrize("kind", [pa.timestamp("us"), pa.timestamp("us", tz="UTC"), pa.date32()], ids=str)
+def test_a_time_that_no_calendar_of_python_has_is_young_and_ends_no_epoch(root: Location, kind: pa.DataType) -> None:
+    view = JudgedView(root, [], fresh=sw.expect.freshness("at", within="1 h"))
+    days = 50 * 146_097  # the calendar repeats after 400 years
+    value = days if kind == pa.date32() else days * 86_400_000_000
+    at = pa.array([value], pa.int32() if kind == pa.date32() else pa.int64()).cast(kind)
+    view.path = view_path("v", 2)
+    view.table = ViewTable.create(root.child(view.path), pa.table({"at": at}))
+    fresh = view.judged().expectations["fresh"]
+    assert (fresh.rows, fresh.found) == (0, "newest 21970-01-01 00:00:00 UTC")
+
+
 def test_the_bad_records_of_an_epoch_with_too_many_hold_back_until_a_release(root: Location) -> None:
     view = JudgedView(root, [1.0], readable=sw.expect.share_of_bad_records(at_most=0.1))
     assert view.judged(came=10, bad=1).held_since is None
@@ -178,8 +190,8 @@ def test_a_condition_over_the_view_takes_no_rows_out() -> None:
 
 def test_a_date_is_fresh_until_its_day_is_too_old() -> None:
     fresh = sw.expect.freshness("day", within="1 day")
-    noon = datetime(2026, 1, 2, 12, tzinfo=UTC)
+    noon_us = int(datetime(2026, 1, 2, 12, tzinfo=UTC).timestamp() * 1_000_000)
     day_us = int(datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp() * 1_000_000)
-    assert fresh.is_fulfilled(day_us, noon)
-    assert not fresh.is_fulfilled(day_us - 1, noon)
-    assert not fresh.is_fulfilled(None, noon)
+    assert fresh.is_fulfilled(day_us, noon_us)
+    assert not fresh.is_fulfilled(day_us - 1, noon_us)
+    assert not fresh.is_fulfilled(None, noon_us)
