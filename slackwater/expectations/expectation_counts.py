@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Protocol
@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.expectations.view_facts import Records, ViewFacts
-from slackwater.reading.changes.view_difference import candidates, surplus
-from slackwater.reading.view_reader import ViewReader
+from slackwater.expectations.view_rows import OpenRows, VersionRows
+from slackwater.reading.changes.view_difference import surplus
 from spark_bridge.conditions.view_conditions import ViewCondition
 from state.errors import EpochExpiredError
-from state.location import Location
-from state.tables.expectations import Expectation, OnViolation, ViewExpectations
+from state.tables.expectations import MOST_NAMED, Expectation, OnViolation, ViewExpectations
+from state.tables.fingerprint import text_fingerprint
+from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD
 
@@ -49,7 +50,7 @@ class ExpectationCounts:
     """The expectations of all views of an attempt.
 
     Args:
-        root: the root of the pipeline.
+        open_rows: opens the rows of a view at a version.
         known: the expectations as of the last commit.
         versions: the views as of the last commit.
         make_conditions: makes the conditions over a view.
@@ -57,12 +58,12 @@ class ExpectationCounts:
 
     def __init__(
         self,
-        root: Location,
+        open_rows: OpenRows,
         known: Mapping[str, ViewExpectations],
         versions: Mapping[str, ViewVersion],
         make_conditions: MakeConditions,
     ) -> None:
-        self._root, self._known, self._make = root, dict(known), make_conditions
+        self._open, self._known, self._make = open_rows, dict(known), make_conditions
         self._versions: Mapping[str, ViewVersion] = dict(versions)
         self._conditions: dict[str, tuple[Mapping[str, str], str, Conditions]] = {}
         self._overall: dict[str, ViewFacts] = {}
@@ -134,11 +135,11 @@ class ExpectationCounts:
     ) -> ViewExpectations:
         known, earlier = self._known.get(name), self._versions.get(name)
         base = replace(known or ViewExpectations(name, declared.on_violation, {}), on_violation=declared.on_violation)
-        before = ViewReader(self._root, earlier) if earlier is not None and earlier.path == version.path else None
+        before = self._open(earlier) if earlier is not None and earlier.path == version.path else None
         if before is not None and before.version.version == version.version:
             after = before
         else:
-            after = ViewReader(self._root, version)
+            after = self._open(version)
         counted = self._counted(base, declared.row_conditions, before, after, key)
         overall = self._overall.setdefault(name, ViewFacts())
         expectations = dict(counted.expectations)
@@ -151,8 +152,8 @@ class ExpectationCounts:
         self,
         base: ViewExpectations,
         conditions: Mapping[str, str],
-        before: ViewReader | None,
-        after: ViewReader,
+        before: VersionRows | None,
+        after: VersionRows,
         key: Sequence[str],
     ) -> ViewExpectations:
         """The conditions over rows, counted over a version of a view.
@@ -164,20 +165,23 @@ class ExpectationCounts:
             after: the version.
             key: the columns that identify a row; empty without groups.
         """
-        known = {name: each for name, each in base.expectations.items() if each.found is None}
-        is_known = {name: each.condition for name, each in known.items()} == conditions
-        base = replace(base, expectations=known)
+        known = {name: each for name, each in base.expectations.items() if conditions.get(name) == each.condition}
+        base = replace(base, expectations={name: each for name, each in known.items() if each.error is None})
         if not conditions:
             return replace(base, expectations={}, files={})
-        if is_known and before is after:
+        if before is after and len(base.expectations) == len(conditions):
             return base
-        rows = _ViewRows(after, self._conditions_of(base.view, conditions, after.schema), key)
-        if is_known and before is not None and not any(each.error for each in known.values()):
+        rows = _ViewRows(after, self._conditions_of(base.view, conditions, after.columns), key)
+        followed = base
+        if before is not after:
             try:
-                return rows.changed(base, before)
+                followed = replace(base, expectations={}) if before is None else rows.changed(base, before)
             except EpochExpiredError:
-                pass  # all rows are counted instead
-        return rows.whole(base, conditions)
+                followed = replace(base, expectations={})  # all rows are counted instead
+        if len(followed.expectations) == len(conditions):
+            return followed
+        whole = rows.whole(replace(base, expectations=known), conditions)
+        return replace(whole, expectations={**whole.expectations, **followed.expectations})
 
     def _conditions_of(self, name: str, expect: Mapping[str, str], schema: pa.Schema) -> Conditions:
         """The conditions over a view, made anew when they or its columns have changed."""
@@ -191,62 +195,57 @@ class ExpectationCounts:
 class _ViewRows:
     """The rows of a view at one version."""
 
-    def __init__(self, reader: ViewReader, conditions: Conditions, key: Sequence[str]) -> None:
-        self._reader, self._conditions = reader, conditions
-        self._names = reader.schema.names
-        self._ident = list(key) or self._names
-        has_file = FILE_FIELD.name in reader.stored_schema.names
-        self._columns = [*self._names, *([FILE_FIELD.name] if has_file else [])]
+    def __init__(self, rows: VersionRows, conditions: Conditions, key: Sequence[str]) -> None:
+        self._rows, self._conditions, self._origin = rows, conditions, rows.origin
+        names, hidden = rows.columns.names, [] if rows.origin is None else [rows.origin]
+        self._columns = [*names, *hidden]
+        self._ident = hidden if rows.origin == KEY_COLUMN else [*(key or names), *hidden]
 
-    def whole(self, before: ViewExpectations, expect: Mapping[str, str]) -> ViewExpectations:
-        """Counts all rows."""
+    def whole(self, before: ViewExpectations, conditions: Mapping[str, str]) -> ViewExpectations:
+        """Counts all rows.  Which of them a release has accepted, nobody knows: none."""
         counts, files, errors = Counter[str](), Counter[str](), dict[str, str]()
-        for rows in self._parts():
+        waiting = {name: Counter[str]() for name in conditions}
+        for rows in self._rows.parts(self._columns):
             found = _Violations(self._conditions, rows)
             counts.update({name: found.count(name) for name in found.masks})
+            for name in found.masks:
+                waiting[name].update(_origins(found.of(name, self._ident), self._origin, MOST_NAMED))
             files.update(found.files())
             errors |= found.errors
         expectations = {}
-        for name, condition in expect.items():
-            known = before.expectations.get(name)
-            known = known if known is not None and known.condition == condition else Expectation(condition)
-            rows_now = counts[name]
+        for name, condition in conditions.items():
+            known = before.expectations.get(name, Expectation(condition))
             expectations[name] = replace(
                 known,
-                rows=rows_now,
-                accepted=min(known.accepted, rows_now),
-                came=known.came + max(0, rows_now - known.rows),
+                rows=counts[name],
+                accepted=0,
+                came=known.came + max(0, counts[name] - known.rows),
                 error=errors.get(name),
+                waiting=dict(waiting[name].most_common(MOST_NAMED)),
             )
         return replace(before, expectations=expectations, files=dict(files))
 
-    def changed(self, before: ViewExpectations, earlier: ViewReader) -> ViewExpectations:
+    def changed(self, before: ViewExpectations, earlier: VersionRows) -> ViewExpectations:
         """Counts the rows that this version does not share with an earlier one."""
-        gone, new = (_Violations(self._conditions, rows) for rows in candidates(earlier, self._reader, self._columns))
+        both = self._rows.changed_since(earlier, self._columns)
+        gone, new = (_Violations(self._conditions, rows) for rows in both)
         errors = gone.errors | new.errors
         expectations = {}
         for name, known in before.expectations.items():
             if name in errors:
                 expectations[name] = replace(known, error=errors[name])
                 continue
-            _, begun = surplus(gone.of(name, self._ident), new.of(name, self._ident))
-            rows = known.rows + new.count(name) - gone.count(name)
-            expectations[name] = replace(
-                known,
-                rows=rows,
-                accepted=max(0, min(known.accepted, rows - begun.num_rows)),
-                came=known.came + begun.num_rows,
+            left, begun = surplus(gone.of(name, self._ident), new.of(name, self._ident))
+            expectations[name] = known.followed(
+                left.num_rows,
+                begun.num_rows,
+                _origins(left, self._origin) if known.waiting else Counter(),
+                _origins(begun, self._origin, MOST_NAMED),
             )
         files = Counter(before.files)
         files.update(new.files())
         files.subtract(gone.files())
-        left = {file: number for file, number in files.items() if number > 0}
-        return replace(before, expectations=expectations, files=left)
-
-    def _parts(self) -> Iterator[pa.Table]:
-        with self._reader.errors():
-            for batch in self._reader.dataset.to_batches(columns=self._columns):
-                yield pa.Table.from_batches([batch])
+        return replace(before, expectations=expectations, files={file: n for file, n in files.items() if n > 0})
 
 
 class _Violations:
@@ -268,8 +267,7 @@ class _Violations:
         """The fingerprints of the files of rows that violate any; empty if the rows do not name their file."""
         if FILE_FIELD.name not in self._rows.column_names or not self.masks:
             return Counter()
-        files = self._of_any()[FILE_FIELD.name].drop_null().value_counts()
-        return Counter({each["values"].hex(): each["counts"] for each in files.to_pylist()})
+        return _origins(self._of_any(), FILE_FIELD.name)
 
     def _of_any(self) -> pa.Table:
         masks: Iterable[pa.Array] = iter(self.masks.values())
@@ -277,6 +275,27 @@ class _Violations:
         for each in masks:
             found = pc.or_(found, each)
         return self._rows.filter(found)
+
+
+def _origins(rows: pa.Table, column: str | None, most: int | None = None) -> Counter[str]:
+    """Where rows are from, as it is recorded → their number.
+
+    Args:
+        rows: the rows; those that do not tell are left out.
+        column: see `VersionRows.origin`.
+        most: the number of the most frequent ones that are wanted; None for all.
+    """
+    if column is None or not rows.num_rows:
+        return Counter()
+    counts = pa.Table.from_struct_array(rows[column].drop_null().value_counts())
+    if most is not None:
+        counts = counts.take(pc.select_k_unstable(counts, most, [("counts", "descending")]))
+    return Counter({_recorded(each["values"]): each["counts"] for each in counts.to_pylist()})
+
+
+def _recorded(origin: bytes | str) -> str:
+    """The fingerprint of a file, or of the text of a group."""
+    return (origin if isinstance(origin, bytes) else text_fingerprint(origin)).hex()
 
 
 def _texts(declared: Declared) -> dict[str, str]:

@@ -9,8 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.sources.event_time import event_times_us
-from slackwater.reading.changes.view_difference import candidates
-from slackwater.reading.view_reader import ViewReader
+from slackwater.expectations.view_rows import VersionRows
 from slackwater.status.text import counted
 from spark_bridge.conditions.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
 from state.epoch import epoch_time_us
@@ -39,8 +38,8 @@ class ViewFacts:
         self,
         condition: ViewCondition,
         known: Expectation | None,
-        before: ViewReader | None,
-        after: ViewReader,
+        before: VersionRows | None,
+        after: VersionRows,
         epoch: int,
         records: Records,
     ) -> Expectation:
@@ -62,8 +61,7 @@ class ViewFacts:
         if isinstance(condition, ShareOfBadRecords):
             return _with_records(condition, known, records)
         if isinstance(condition, RowCount):
-            with after.errors():
-                rows = int(after.dataset.count_rows())
+            rows = after.count()
             is_fulfilled, found = condition.is_fulfilled(rows), counted(rows, "row")
         else:
             newest = self._newest_time(condition.column, before, after)
@@ -78,15 +76,16 @@ class ViewFacts:
             found=found,
         )
 
-    def _newest_time(self, column: str, before: ViewReader | None, after: ViewReader) -> int | None:
+    def _newest_time(self, column: str, before: VersionRows | None, after: VersionRows) -> int | None:
         """The largest time of a column, in microseconds since 1970; None without one."""
         version, newest = self._newest.get(column, (None, None))
         is_known = before is after and before.version.version == version
         if before is not None and before is not after and before.version.version == version:
             newest, is_known = _followed(newest, column, before, after)
         if not is_known:
-            with after.errors():
-                newest = _largest(after.dataset.to_table(columns=[column]), column)
+            newest = max(
+                (at for rows in after.parts([column]) if (at := _largest(rows, column)) is not None), default=None
+            )
         self._newest[column] = after.version.version, newest
         return newest
 
@@ -102,10 +101,10 @@ def _with_records(condition: ShareOfBadRecords, known: Expectation, records: Rec
     return replace(known, found=found) if is_news else known
 
 
-def _followed(newest: int | None, column: str, before: ViewReader, after: ViewReader) -> tuple[int | None, bool]:
+def _followed(newest: int | None, column: str, before: VersionRows, after: VersionRows) -> tuple[int | None, bool]:
     """The largest time after a change, and whether the changed rows tell it."""
     try:
-        gone, new = (_largest(rows, column) for rows in candidates(before, after, [column]))
+        gone, new = (_largest(rows, column) for rows in after.changed_since(before, [column]))
     except EpochExpiredError:
         return None, False
     if new is not None and (newest is None or new >= newest):

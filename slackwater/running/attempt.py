@@ -17,6 +17,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import event_columns, replacing, row_keys
 from slackwater.backfill.backfill_input import view_history
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
 from slackwater.running.spark_application import SparkApplication
@@ -126,7 +127,10 @@ class Attempt:
             make_materializer=partial(self._make_materializer, self._spark.session),
             clock=self._clock,
             expectations=ExpectationCounts(
-                self._definition.root, recovered.expectations, recovered.views, self._make_conditions
+                partial(StoredRows, self._definition.root),
+                recovered.expectations,
+                recovered.views,
+                self._make_conditions,
             ),
             urls={source.name: source.location.url for source in self._definition.sources},
         )

@@ -7,6 +7,7 @@ They are rows of the catalog, in the commit of the epoch whose rows they count. 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
@@ -22,7 +23,8 @@ ON_VIOLATION: tuple[OnViolation, ...] = get_args(OnViolation)
 PUBLISHED = "published"
 """The tag of the last epoch that the gate let pass."""
 
-_MOST = 100
+MOST_NAMED = 100
+"""Of the files and groups whose rows violate an expectation, and of the epochs in which they came."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Expectation:
         came: the rows that began to violate it, ever.
         error: why it cannot be computed over the present rows; None if it can.
         found: what a condition over the view as a whole has found, in words; None for one over rows.
+        waiting: where the rows are from that no release has accepted: the fingerprint of the file, or of the text of
+            the group, as hexadecimal text → rows; at most a hundred, of the rows that tell.
     """
 
     condition: str
@@ -44,11 +48,46 @@ class Expectation:
     came: int = 0
     error: str | None = None
     found: str | None = None
+    waiting: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_violated(self) -> bool:
         """Whether rows violate it that no release has accepted, or it cannot be computed."""
         return self.rows > self.accepted or self.error is not None
+
+    @property
+    def released(self) -> Expectation:
+        """The same, with all rows accepted that violate it now."""
+        return replace(self, accepted=self.rows, waiting={})
+
+    def followed(
+        self, left: int, begun: int, left_from: Mapping[str, int], begun_from: Mapping[str, int]
+    ) -> Expectation:
+        """The same after a change of the rows.
+
+        A row that violates no more counts as one that waited for a release if it is from where such rows are, and as an
+        accepted one else: the gate may stay closed for too long, and never opens too early.
+
+        Args:
+            left: the number of rows that violate it no more, or are gone.
+            begun: the number of those that violate it now.
+            left_from: where the ones are from, as `waiting` has it → rows; empty if no row waits.
+            begun_from: where the others are from.
+        """
+        if self.rows == self.accepted or self.accepted == 0:
+            waited = left if self.accepted == 0 else 0
+        else:
+            waited = sum(min(rows, left_from.get(origin, 0)) for origin, rows in self.waiting.items())
+        waiting = Counter(self.waiting)
+        waiting.subtract(left_from)
+        waiting.update(begun_from)
+        return replace(
+            self,
+            rows=self.rows + begun - left,
+            accepted=max(0, self.accepted - (left - waited)),
+            came=self.came + begun,
+            waiting=dict((+waiting).most_common(MOST_NAMED)),
+        )
 
 
 @dataclass(frozen=True)
@@ -96,14 +135,14 @@ class ViewExpectations:
         """
         if not self.is_violated:
             return replace(self, held_since=None, epochs=(), files={})
-        epochs = self.epochs if came_in is None else (*self.epochs, came_in)[-_MOST:]
-        files = dict(sorted(self.files.items(), key=lambda each: -each[1])[:_MOST])
+        epochs = self.epochs if came_in is None else (*self.epochs, came_in)[-MOST_NAMED:]
+        files = dict(sorted(self.files.items(), key=lambda each: -each[1])[:MOST_NAMED])
         since = (self.held_since or epoch) if self.holds_back else None
         return replace(self, held_since=since, epochs=epochs, files=files)
 
     def released(self, epoch: int) -> ViewExpectations:
         """The same after a release: the rows that violate now are accepted, but no expectation that has an error."""
-        accepted = {name: replace(each, accepted=each.rows) for name, each in self.expectations.items()}
+        accepted = {name: each.released for name, each in self.expectations.items()}
         return replace(self, expectations=accepted).settled(epoch)
 
     def to_json(self) -> str:

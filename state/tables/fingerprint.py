@@ -20,6 +20,11 @@ def path_fingerprint(source: str, path: str) -> bytes:
     return blake2b(f"{source}\0{path}".encode(), digest_size=16).digest()
 
 
+def text_fingerprint(text: str) -> bytes:
+    """The fingerprint of the text of a group, 8 bytes."""
+    return blake2b(text.encode(), digest_size=8).digest()
+
+
 def halves(fingerprints: Sequence[bytes]) -> tuple[pa.Int64Array, pa.Int64Array]:
     """The first and the last 8 bytes of fingerprints of 16 bytes, as numbers.
 

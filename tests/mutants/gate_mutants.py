@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_COUNTS = "slackwater/expectations/expectation_counts.py"
 _COUNTED = "tests/slackwater/expectations/test_expectation_counts.py"
 _GATE = "tests/slackwater/expectations/test_gate.py"
 
@@ -23,15 +22,31 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "rows that leave still violate",
-        _COUNTS,
-        (("known.rows + new.count(name) - gone.count(name)", "known.rows + new.count(name)"),),
+        "state/tables/expectations.py",
+        (("rows=self.rows + begun - left,", "rows=self.rows + begun,"),),
         shown_by=f"{_COUNTED}::test_groups_that_change_are_counted_as_they_are_now",
     ),
     Mutant(
         "a release accepts rows that come later, as others leave",
-        _COUNTS,
-        (("min(known.accepted, rows - begun.num_rows)", "min(known.accepted, rows)"),),
+        "state/tables/expectations.py",
+        (
+            (
+                "accepted=max(0, self.accepted - (left - waited))",
+                "accepted=min(self.accepted, self.rows + begun - left)",
+            ),
+        ),
         shown_by=f"{_COUNTED}::test_a_release_accepts_what_violates_now_and_nothing_that_comes_later",
+    ),
+    Mutant(
+        "rows that leave are those that no release has accepted",
+        "state/tables/expectations.py",
+        (
+            (
+                "waited = sum(min(rows, left_from.get(origin, 0)) for origin, rows in self.waiting.items())",
+                "waited = left",
+            ),
+        ),
+        shown_by=f"{_COUNTED}::test_rows_that_no_release_has_accepted_hold_when_accepted_ones_leave",
     ),
     Mutant(
         "an expectation that cannot be computed holds nothing back",

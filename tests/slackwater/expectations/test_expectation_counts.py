@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.view_rows import StoredRows
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.view_table import ViewTable, view_path
 from state.location import Location
@@ -33,7 +35,7 @@ class CountedView:
         self.conditions: list[DuckDBConditions] = []
         self.declared: dict[str, ViewDefinition] = {}
         self.expect(EXPECT, on_violation)
-        self.counts = ExpectationCounts(root, {}, {}, self._make)
+        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, self._make)
         self.create(rows)
 
     def create(self, rows: pa.Table) -> None:
@@ -51,7 +53,7 @@ class CountedView:
 
     def recovered(self) -> None:
         """The counts of the next attempt."""
-        self.counts = ExpectationCounts(self.root, self.counts.views, self.versions, self._make)
+        self.counts = ExpectationCounts(partial(StoredRows, self.root), self.counts.views, self.versions, self._make)
 
     @property
     def versions(self) -> dict[str, ViewVersion]:
@@ -168,6 +170,70 @@ def test_a_group_that_was_released_may_change(root: Location) -> None:
     view.table.upsert(totals(a=-2))
     assert not view.epoch_over().holds_back
     view.table.upsert(totals(b=-1))
+    assert view.epoch_over().holds_back
+
+
+def test_rows_that_no_release_has_accepted_hold_when_accepted_ones_leave(root: Location) -> None:
+    view = CountedView(root, payments(a=[-1, -2]))
+    view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.table.append(payments(b=[-3, -4]))
+    assert view.epoch_over().holds_back
+    view.table.delete_where("amount = -1")
+    left = view.epoch_over()
+    assert (left.holds_back, left.expectations[POSITIVE].accepted) == (True, 1)
+    view.recovered()
+    view.table.delete_where("name = 'b'")
+    gone = view.epoch_over()
+    assert (gone.holds_back, gone.expectations[POSITIVE].accepted) == (False, 1), "those that were accepted stay so"
+
+
+def test_groups_that_no_release_has_accepted_hold_when_accepted_ones_are_right(root: Location) -> None:
+    view = CountedView(root, totals(a=-1, b=-1, c=1), "name")
+    view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.table.upsert(totals(a=1, c=-1))
+    assert view.epoch_over().holds_back
+    view.table.upsert(totals(b=1))
+    assert view.epoch_over().holds_back, "c waits"
+    view.table.upsert(totals(c=1))
+    assert not view.epoch_over().holds_back
+
+
+def test_more_files_than_are_named_hold_until_the_last_has_left(root: Location) -> None:
+    view = CountedView(root, payments(a=[-1, -2]))
+    view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.table.append(payments(**{f"f{number}": [-1] for number in range(150)}))
+    view.epoch_over()
+    view.table.delete_where("name <> 'a' AND name <> 'f7'")
+    assert view.epoch_over().holds_back
+    view.table.delete_where("name = 'f7'")
+    assert rows_of(view.epoch_over())[POSITIVE] == 2
+    view.counts.release()
+    assert not view.epoch_over().holds_back
+
+
+def test_a_further_expectation_leaves_what_was_accepted_of_the_others(root: Location) -> None:
+    view = CountedView(root, payments(a=[-1, 13]))
+    view.expect({POSITIVE: "amount > 0"})
+    view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.expect(EXPECT)
+    found = view.epoch_over().expectations
+    assert (found[POSITIVE].accepted, found[NAMED].rows, found[NAMED].accepted) == (1, 1, 0)
+
+
+def test_a_view_that_is_built_anew_has_nothing_accepted(root: Location) -> None:
+    view = CountedView(root, payments(a=[-1, -2]))
+    view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.create(payments(b=[-3, -4]))
     assert view.epoch_over().holds_back
 
 

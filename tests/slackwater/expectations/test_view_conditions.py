@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -14,6 +15,7 @@ import pytest
 import slackwater as sw
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.view_facts import Records
+from slackwater.expectations.view_rows import StoredRows
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.conditions.view_conditions import ViewCondition
 from spark_bridge.datasets.view_table import ViewTable, view_path
@@ -37,7 +39,7 @@ class JudgedView:
         self.definition = ViewDefinition("v", query="SELECT", expect=expect, on_violation="hold")
         self.path = view_path("v", 1)
         self.table = ViewTable.create(root.child(self.path), rows(minutes))
-        self.counts = ExpectationCounts(root, {}, {}, DuckDBConditions)
+        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, DuckDBConditions)
 
     def judged(self, after_s: int = 0, *, came: int = 0, bad: int = 0) -> ViewExpectations:
         """The expectations at an epoch so many seconds after the first, in which so many records came."""
@@ -111,7 +113,9 @@ def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) ->
         elif view.minutes():
             view.table.delete_where(f"minutes {random.choice('<>')} {random.randrange(60)}")
         if number % 13 == 0:
-            view.counts = ExpectationCounts(root, view.counts.views, {}, DuckDBConditions)  # another attempt
+            view.counts = ExpectationCounts(
+                partial(StoredRows, root), view.counts.views, {}, DuckDBConditions
+            )  # another attempt
         fresh, youngest = view.judged().expectations["fresh"], min(view.minutes(), default=None)
         wanted = "no time" if youngest is None else f"newest {AT - timedelta(minutes=youngest):%Y-%m-%d %H:%M:%S} UTC"
         assert (fresh.found, fresh.rows) == (wanted, 0 if youngest is not None and youngest <= 30 else 1), number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
+from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
@@ -129,7 +131,7 @@ class Looped:
     ) -> None:
         self.retried = {*retried}
         counts = ExpectationCounts(
-            Location("/nowhere"),
+            partial(StoredRows, Location("/nowhere")),
             {each.view: each for each in expected},
             {each.view: ViewVersion(each.view, each.view, 1) for each in expected},
             no_conditions,
