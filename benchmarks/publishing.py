@@ -61,15 +61,17 @@ class ChangingView:
         self._writer.add(VIEW, pa.Table.from_batches(batches(groups)))
         self._writer.commit()
         self.epochs = [self._writer.store.head.epoch]
+        view = self._writer.views[VIEW]
+        self._table = ViewTable.open(self.root.child(view.path), view.version)
 
     def change(self) -> int:
-        """An epoch that changes groups."""
+        """An epoch that changes groups, and the tidying after it."""
         view = self._writer.views[VIEW]
-        table = ViewTable.open(self.root.child(view.path), view.version)
         numbers = np.array(self._random.sample(range(self._groups), CHANGED), np.int64)
-        table.upsert(rows_of(numbers, self._random.randrange(1, 1_000)))
-        self._writer.views[VIEW] = view.at({view.path: table.version})
+        self._table.upsert(rows_of(numbers, self._random.randrange(1, 1_000)))
+        self._writer.views[VIEW] = view.at({view.path: self._table.version})
         self._writer.commit()
+        self._table.tidy()
         self.epochs.append(self._writer.store.head.epoch)
         return self.epochs[-1]
 

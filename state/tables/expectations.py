@@ -145,6 +145,16 @@ class ViewExpectations:
         accepted = {name: each.released for name, each in self.expectations.items()}
         return replace(self, expectations=accepted).settled(epoch)
 
+    def taken(self, epoch: int) -> ViewExpectations:
+        """The same at another root that takes the view over, where no release has accepted its rows."""
+        judged = {name: replace(each, accepted=0) for name, each in self.expectations.items()}
+        return replace(self, expectations=judged, held_since=None).settled(epoch)
+
+    def uncounted(self, epoch: int, reason: str) -> ViewExpectations:
+        """The same while nobody has counted the rows that the view has got."""
+        unknown = {name: replace(each, error=reason) for name, each in self.expectations.items()}
+        return replace(self, expectations=unknown).settled(epoch)
+
     def to_json(self) -> str:
         """The content of its row in the catalog."""
         return json.dumps({name: value for name, value in asdict(self).items() if name != "view"})

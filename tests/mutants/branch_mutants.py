@@ -249,7 +249,7 @@ BRANCH_MUTANTS = (
         _MERGE,
         (
             (
-                "Delta.merge([self._definitions(names).build(), self._late_rows(names).build()])",
+                "Delta.merge([self._definitions(names).build(), self._late_rows(names).build(), _put(expected)])",
                 "self._definitions(names).build()",
             ),
         ),

@@ -6,25 +6,43 @@ from tests.mutants.mutant import Mutant
 
 _COUNTED = "tests/slackwater/expectations/test_expectation_counts.py"
 _GATE = "tests/slackwater/expectations/test_gate.py"
+_STORIES = "tests/simulation/test_stories.py"
+_MERGED = f"{_STORIES}::test_a_view_that_is_merged_is_judged_at_the_root"
+_RELEASED = f"{_STORIES}::test_the_gate_opens_for_what_is_right_or_released_whoever_dies"
 
 GATE_MUTANTS = (
+    Mutant(
+        "a merge brings views without what is expected of them",
+        "slackwater/branching/merge_steps.py",
+        (("expected = self._expectations(names, views)", "expected = {}"),),
+        shown_by=_MERGED,
+    ),
+    Mutant(
+        "a view that is merged keeps what was released on the branch",
+        "state/tables/expectations.py",
+        (("judged = {name: replace(each, accepted=0)", "judged = {name: replace(each)"),),
+        shown_by=_MERGED,
+    ),
+    Mutant(
+        "a release is asked for and not done",
+        "slackwater/running/materializer_loop.py",
+        (("        self._expectations.release()\n        self._tell(record=True)", "        self._tell(record=True)"),),
+        shown_by=_RELEASED,
+    ),
     Mutant(
         "the tag of the gate moves to the epoch that closes it",
         "state/tables/expectations.py",
         (('return None if before == "closed" else last', 'return None if before == "closed" else epoch'),),
-        shown_by="tests/state/tables/test_expectations.py",
     ),
     Mutant(
         "the tag of the gate moves while it is closed",
         "state/tables/expectations.py",
         (('return None if before == "closed" else last', "return last"),),
-        shown_by="tests/actors/coordination/test_epoch_commits.py",
     ),
     Mutant(
         "rows that leave still violate",
         "state/tables/expectations.py",
         (("rows=self.rows + begun - left,", "rows=self.rows + begun,"),),
-        shown_by=f"{_COUNTED}::test_groups_that_change_are_counted_as_they_are_now",
     ),
     Mutant(
         "a release accepts rows that come later, as others leave",
@@ -35,7 +53,6 @@ GATE_MUTANTS = (
                 "accepted=min(self.accepted, self.rows + begun - left)",
             ),
         ),
-        shown_by=f"{_COUNTED}::test_a_release_accepts_what_violates_now_and_nothing_that_comes_later",
     ),
     Mutant(
         "rows that leave are those that no release has accepted",

@@ -10,6 +10,7 @@ import pytest
 from slackwater.commands.operations import (
     ForgetCommand,
     ReingestCommand,
+    ReleaseCommand,
     RetryCommand,
     RetryViewCommand,
     StopCommand,
@@ -773,3 +774,21 @@ def test_a_changed_view_takes_groups_over_whoever_dies(told: Told, who: Step, mo
     story = [file("a", rows=8), START, CAUGHT_UP, FILTER_VIEW("groups"), AT(moment, who), START, file("b"), EVENTS(80)]
     for outcome in told(*story, START, BARRIER, seeds=16, keep_epochs=2, derived_view=True):
         assert outcome.views == {"copy", "groups", "rows"}
+
+
+@pytest.mark.parametrize("who", few([KILL, CRASH("coordinator"), CRASH("materializer")], KILL), ids=repr)
+@pytest.mark.parametrize("moment", few(["before view", "before commit", "after commit"], "before commit"))
+def test_the_gate_opens_for_what_is_right_or_released_whoever_dies(told: Told, who: Step, moment: str) -> None:
+    wrong = [START, CAUGHT_UP, *(file(name) for name in "abcdef"), AT(moment, who), START, CAUGHT_UP]
+    released = [ASK(ReleaseCommand()), ANSWERED, BARRIER, file("g"), AT(moment, who), START, CAUGHT_UP]
+    corrected = [*(file(name, rows=1) for name in "abcdefg"), CAUGHT_UP]
+    outcomes = told(*wrong, *released, *corrected, seeds=16, keep_epochs=2, on_change="replace", gate=True)
+    assert all(outcome.gates[:4] == ("none", "open", "closed", "open") for outcome in outcomes)
+
+
+def test_a_view_that_is_merged_is_judged_at_the_root(told: Told) -> None:
+    changed = [ON("b", CHANGE_VIEW("groups")), ON("b", START), ON("b", CAUGHT_UP), ON("b", ASK(ReleaseCommand()))]
+    for outcome in told(
+        *_BEGUN, *changed, *_MET, MERGE("b"), BRANCHED, START, CAUGHT_UP, seeds=16, gate=True, **_WITH_BRANCHES
+    ):
+        assert outcome.refusals == () and outcome.gates[-1] != "none"

@@ -13,6 +13,7 @@ from slackwater.testing.simulation.stories.branched_story import with_branches
 from slackwater.testing.simulation.stories.changed_story import with_changed_views
 from slackwater.testing.simulation.stories.commanded_story import with_commands
 from slackwater.testing.simulation.stories.contended_story import ContendedStory
+from slackwater.testing.simulation.stories.gated_story import with_gate
 from slackwater.testing.simulation.stories.idle_story import with_idle_sources
 from slackwater.testing.simulation.stories.merged_story import with_merges
 from slackwater.testing.simulation.stories.random_story import RandomStory
@@ -29,7 +30,8 @@ def scenario_of(seed: int) -> Scenario:
     scenario = with_changed_views(scenario, Random(f"{seed} changed"))
     scenario = with_idle_sources(scenario, Random(f"{seed} idle"))
     scenario = with_branches(scenario, Random(f"{seed} branched"))
-    return with_merges(scenario, Random(f"{seed} merged"))
+    scenario = with_merges(scenario, Random(f"{seed} merged"))
+    return with_gate(scenario, Random(f"{seed} gated"))
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

@@ -106,7 +106,7 @@ class World:
         self.deaths = UnrelatedDeaths()
         self.definition = _definition(scenario, self.place)
         self.recovery = RecoverySettings()
-        self.must_settle = scenario.must_settle
+        self.must_settle, self.has_gate = scenario.must_settle, scenario.gate
         self.patience_s = scenario.patience_s
         self.staged_from_bytes = 0 if scenario.stages_deltas else _NEVER_STAGED_BYTES
         self.views: tuple[ModelView, ...] = (

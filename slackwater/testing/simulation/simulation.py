@@ -31,6 +31,7 @@ from slackwater.testing.simulation.stories.steps import (
 )
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.surroundings import Surroundings
+from state.tables.expectations import Gate
 from state.tables.stored_rows import is_view
 
 
@@ -47,6 +48,7 @@ class Outcome:
         views: the names of the views of the last version of the store that are maintained.
         refusals: the errors of merges that were refused.
         late_rows: the file and the position of each row that came too late for a view.
+        gates: the states of the gate, one after the other.
     """
 
     events: int
@@ -57,6 +59,7 @@ class Outcome:
     views: frozenset[str] = frozenset()
     refusals: tuple[str, ...] = ()
     late_rows: tuple[tuple[FileKey, int], ...] = ()
+    gates: tuple[Gate, ...] = ()
 
 
 class Simulation:
@@ -129,6 +132,7 @@ class Simulation:
             views=frozenset(filter(is_view, world.head().views)) - frozen.keys(),
             refusals=world.branches.refusals,
             late_rows=world.promises.late_rows,
+            gates=world.promises.gates,
         )
 
     def _turn(self, *, nested: bool = True) -> bool:

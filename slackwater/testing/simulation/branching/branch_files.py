@@ -13,6 +13,7 @@ from state.memory.memory_store import MemoryStateStore
 from state.tables.delta import Delta
 from state.tables.records import ViewVersion
 from state.upkeep.branch_beginning import become_branch, first_record
+from state.upkeep.branches import branches_of
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
@@ -68,7 +69,15 @@ class SimulatedBranch:
                 process.end()
 
     def refer(self, path: str, version: int) -> None:
-        """The branch refers to a dataset, with which one of its own begins."""
+        """The branch refers to a dataset, with which one of its own begins.
+
+        Raises:
+            NotFoundError: it is gone, as another user has dropped the branch meanwhile.
+        """
+        dataset = self._above.disk.datasets.get(path)
+        is_gone = dataset is None or version not in dataset.versions
+        if is_gone and self._name not in branches_of(self._above.head().tags):
+            raise NotFoundError(f"branch {self._name} is dropped, and version {version} of {path} is gone")
         self.datasets[path, version] = rows = self._rows(path, version)
         self.origin.datasets.setdefault(path, MemoryDataset({version: rows}, version))
 

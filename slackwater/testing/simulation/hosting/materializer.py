@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,10 +12,12 @@ import pyarrow as pa
 from actors.protocol.blocks import Block
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
+from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.testing.simulation.hosting.run_client import SimulatedRunClient
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.model_views.model_expectations import ModelConditions, opened_rows
 from slackwater.testing.simulation.model_views.model_full_view import SimulatedThread
 from slackwater.testing.simulation.model_views.model_history import ModelHistory
 from slackwater.testing.simulation.model_views.model_materializer import ModelMaterializer
@@ -93,6 +96,12 @@ class SimulatedMaterializer(Life):
             make_materializer=self._make_materializer,
             clock=self._world.clock,
             record_every_s=self._world.random.choice(_RECORD_EVERY_S),
+            expectations=ExpectationCounts(
+                partial(opened_rows, self._root, bool(self._world.stored_rows)),
+                recovered.expectations,
+                recovered.views,
+                lambda *_: ModelConditions(),
+            ),
         )
 
     @property

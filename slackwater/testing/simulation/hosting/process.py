@@ -62,7 +62,9 @@ class SimulatedProcess(Life):
         # What the user changes from now on is known to a later process.
         self.models = {**world.all_views}
         self.declared = DeclaredViews(
-            [definition_of(view) for view in views], {view.name: view.sources for view in views}, self.requests
+            [definition_of(view, expects=world.has_gate) for view in views],
+            {view.name: view.sources for view in views},
+            self.requests,
         )
         self._view_changes: list[Callable[[], None]] = []
         # As the user knows them: every call of theirs that has returned is in force.
@@ -120,7 +122,7 @@ class SimulatedProcess(Life):
         """Declares a view, in this run, after the changes before."""
 
         def add() -> None:
-            self.declared.add(definition_of(view))
+            self.declared.add(definition_of(view, expects=self.world.has_gate))
             self.shown_views |= {view.name}
             self.ended_views -= {view.name}
 
@@ -147,6 +149,13 @@ class SimulatedProcess(Life):
         """The sources whose removals are paused, each with the numbers of the attempt and of its listings."""
         number = self._plan.number
         return frozenset((each.source, number, each.listings) for each in self._state.lists if each.paused_removals)
+
+    @property
+    def expecting_views(self) -> frozenset[str]:
+        """The declared views that expect something of their rows, as the user knows them."""
+        return frozenset(
+            name for name, each in self.declared.definitions.items() if each.expect and name in self.shown_views
+        )
 
     def stop(self) -> None:
         """Ends the run after a last epoch."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.testing.simulation.model_views.model_expectations import expectations_of, on_violation
 from slackwater.testing.simulation.model_views.model_view import (
     ClosedWindows,
     GroupedRows,
@@ -52,10 +53,22 @@ BELOW = pa.schema([(AT, pa.string()), (FIRST, pa.int64()), (LAST, pa.int64())])
 _LEAF = "leaf"
 
 
-def definition_of(view: ModelView) -> ViewDefinition:
-    """The declaration of a model view; nothing reads its query."""
+def definition_of(view: ModelView, *, expects: bool = False) -> ViewDefinition:
+    """The declaration of a model view; nothing reads its query.
+
+    Args:
+        view: the view.
+        expects: whether it has the expectations that such views have.
+    """
     query = f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}"
-    return ViewDefinition(view.name, query=query, replace=is_grouped(view), cascade=is_grouped(view))
+    return ViewDefinition(
+        view.name,
+        query=query,
+        replace=is_grouped(view),
+        cascade=is_grouped(view),
+        expect=expectations_of(view) if expects else {},
+        on_violation=on_violation(view.name) if expects else "count",
+    )
 
 
 def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:

@@ -15,6 +15,7 @@
         view_checker.py           ViewChecker          views, backfills, stored rows, tags                  G1 G2 G3
         closing_checker.py        ClosingChecker       windows that close, and late rows                    time G1
         expiry_checker.py         ExpiryChecker        joins whose rows expire                              time G1
+        gate_checker.py           GateChecker          expectations, releases, and the tag that follows     gate
     each report of a run ───────► Promises
         run_checker.py            RunChecker           its state and totals, caught up, deleted messages    G3 G4 G6
     each write of `owner.json`

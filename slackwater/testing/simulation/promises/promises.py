@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
-from slackwater.commands.operations import AllowRemovalsCommand
+from slackwater.commands.operations import AllowRemovalsCommand, ReleaseCommand
 from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
 from slackwater.testing.simulation.promises.closing_checker import ClosingChecker, LateRowChecker
@@ -16,6 +16,7 @@ from slackwater.testing.simulation.promises.epoch_checker import EpochChecker
 from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.promises.gate_checker import GateChecker
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
 from slackwater.testing.simulation.promises.reading_order_checker import ReadingOrderChecker
 from slackwater.testing.simulation.promises.removal_checker import RemovalChecker
@@ -27,6 +28,7 @@ from slackwater.testing.simulation.world.bucket import Bucket
 from state.errors import BadInputError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
 from state.ownership.command import Answer, Command
+from state.tables.expectations import Gate
 from state.tables.records import EpochRecord, ViewVersion
 
 
@@ -81,6 +83,7 @@ class Promises:
         self._late = LateRowChecker(bucket, lateness_us, idle_us)
         self._closing = ClosingChecker(disk.datasets, self._late, views)
         self._expiry = ExpiryChecker(disk.datasets, self._late, views)
+        self._gate = GateChecker(disk.datasets)
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
@@ -101,6 +104,7 @@ class Promises:
         self._files.begin(tables)
         self._watermarks.begin(above._watermarks)
         self._views.begin(above._views, head.epoch)
+        self._gate.begin(tables, head, above._gate)
         self._check(self._checked, version)
 
     @property
@@ -112,6 +116,11 @@ class Promises:
     def late_rows(self) -> tuple[tuple[FileKey, int], ...]:
         """The file and the position of each row that came too late for a view."""
         return self._closing.late_rows + self._expiry.late_rows
+
+    @property
+    def gates(self) -> tuple[Gate, ...]:
+        """The states of the gate, one after the other."""
+        return tuple(self._gate.gates)
 
     def on_version(self) -> None:
         """Checks every version of the store that was committed since the last call."""
@@ -154,6 +163,7 @@ class Promises:
         views: Iterable[str],
         dropped: Iterable[str] = (),
         *,
+        expecting: Iterable[str] = (),
         is_settled: bool = False,
     ) -> None:
         """Checks a run that reports that it has caught up.
@@ -162,11 +172,13 @@ class Promises:
             objects: the objects that have been in the bucket since the mark.
             views: the names of the declared views.
             dropped: the names of the views that were dropped.
+            expecting: the names of the declared views that expect something of their rows.
             is_settled: True if the bucket has not changed for long, so that no object counts as vanished by mistake.
         """
         latest = self._disk.versions[self._disk.latest].head.views
         tables = FileTables.latest(self._disk)
         self._views.check_declared(views, dropped, latest)
+        self._gate.check_expected(expecting)
         files = [(*path, each.version) for path, each in objects.items()]
         frozen = tables.frozen_views()
         maintained = [view for name, view in latest.items() if name not in frozen]
@@ -199,6 +211,8 @@ class Promises:
         """A user sends a command."""
         if isinstance(command, AllowRemovalsCommand):
             self.on_removals_allowed()
+        if isinstance(command, ReleaseCommand):
+            self._gate.on_asked()
         self._commands.on_asked(name, command)
 
     def on_answered(self, name: str, answer: Answer, *, is_of_its_run: bool, has_stopped: bool) -> None:
@@ -256,6 +270,7 @@ class Promises:
         self._views.check(
             version.head.epoch, views, ingested, self._tables_at, tables.frozen_views(), tables.identities()
         )
+        self._gate.check(tables, version.head, record)
         late = self._late.take(tables)
         self._closing.check(tables, views, ingested, late)
         self._expiry.check(tables, version.head.views, ingested, late)

@@ -107,7 +107,8 @@ class WatermarkChecker:
     def _note_rows(self, tables: FileTables, epoch: int) -> None:
         rows: dict[str, int] = {}
         for row, offset in tables.offsets():
-            rows[row["source"]] = rows.get(row["source"], 0) + offset
+            good = self._bucket.contents[file_of(row)].good_rows(offset)
+            rows[row["source"]] = rows.get(row["source"], 0) + len(good)
         for source, count in rows.items():
             if count > self._rows.get(source, 0):
                 self._came.setdefault(source, []).append((epoch_time_us(epoch), self._time_us()))

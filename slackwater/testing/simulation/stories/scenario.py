@@ -52,6 +52,7 @@ class Scenario:
         expiring: the kind of a further join of these two, whose rows expire by the watermarks; None without that view.
         time_filter: the filter by the time of a further view of the first source; None without that view.
         closing: whether there is a further view of the first source that shows windows when they close.
+        gate: whether views expect something of their rows, and two of them hold results back.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
         idle_s: seconds without rows after which the watermark of a source follows the clock; None for never.
         order: in which the files of every source are read; None for none.
@@ -95,6 +96,7 @@ class Scenario:
     expiring: JoinKind | None = None
     time_filter: TimeFilter | None = None
     closing: bool = False
+    gate: bool = False
     lateness_us: int | None = None
     idle_s: float | None = None
     order: ReadingOrder | None = None

@@ -546,7 +546,11 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
         if not process.caught_up:
             return False
         world.promises.on_caught_up(
-            process.marked_objects, process.shown_views, process.ended_views, is_settled=is_settled
+            process.marked_objects,
+            process.shown_views,
+            process.ended_views,
+            expecting=process.expecting_views,
+            is_settled=is_settled,
         )
         return True
 
