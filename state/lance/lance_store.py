@@ -52,8 +52,8 @@ from state.tables.tables import row_column, state_rows
 from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
-_OWNERS_METADATA_BYTES = 8 << 20
-"""Lance caches what each commit writes, some 200 KB: a larger cache fills up with manifests of former versions."""
+_METADATA_BYTES = 8 << 20
+"""Lance caches what each version brings, some 200 KB: a larger cache fills up with manifests of former versions."""
 _COMMIT_TIMEOUT = timedelta(seconds=60)
 _LOOKED_UP = 10_000
 _COLUMNS = ("key", "vnode", "epoch")
@@ -110,7 +110,7 @@ class LanceStateStore(HeadSwapStore):
         rows = Delta.merge([head_delta(Head(0, 0)), Directory().to_delta()])
         # One row in a fragment: the head and the directory, each in a fragment of its own for ever.
         created = create_dataset(dataset_location(root), state_rows(rows.tables.items(), 0), stamped_schema(), 1)
-        return cls(root, clock, _open_version(dataset_location(root), created.version, read_only=False))
+        return cls(root, clock, _open_version(dataset_location(root), created.version))
 
     @classmethod
     def open(cls, root: Location, clock: Clock, *, read_only: bool = False) -> LanceStateStore:
@@ -123,7 +123,7 @@ class LanceStateStore(HeadSwapStore):
         """
         if not read_only:
             DatasetFiles(dataset_location(root)).settle()
-        return cls(root, clock, _open_latest(root, read_only=read_only), read_only=read_only)
+        return cls(root, clock, _open_latest(root), read_only=read_only)
 
     @classmethod
     def create_or_open(cls, root: Location, clock: Clock) -> LanceStateStore:
@@ -318,9 +318,9 @@ class LanceStateStore(HeadSwapStore):
 
     def reopen(self, version: int | None = None) -> LanceStateStore:
         if version is None:
-            dataset = _open_latest(self._root, read_only=self._read_only)
+            dataset = _open_latest(self._root)
         else:
-            dataset = _open_version(dataset_location(self._root), version, read_only=self._read_only)
+            dataset = _open_version(dataset_location(self._root), version)
         return type(self)(self._root, self._clock, dataset, read_only=self._read_only)
 
     def _adopt(self, fresh: LanceStateStore) -> None:
@@ -418,13 +418,13 @@ def dataset_location(root: Location) -> Location:
     return root.child("state.lance")
 
 
-def _open_latest(root: Location, *, read_only: bool) -> lance.LanceDataset:
+def _open_latest(root: Location) -> lance.LanceDataset:
     """The last version; after a power cut the last whole one, since a torn one was never acknowledged."""
     location = dataset_location(root)
     files = DatasetFiles(location)
     no_store = f"there is no Slackwater store at {root}: run a pipeline with this root"
     try:
-        dataset = _open_version(location, None, read_only=read_only)
+        dataset = _open_version(location, None)
         if files.is_whole(dataset.version):
             return dataset
     except StoreNotFoundError:
@@ -435,13 +435,11 @@ def _open_latest(root: Location, *, read_only: bool) -> lance.LanceDataset:
     whole = files.last_whole_version()
     if whole is None:
         raise StoreNotFoundError(no_store)
-    return _open_version(location, whole, read_only=read_only)
+    return _open_version(location, whole)
 
 
-def _open_version(location: Location, version: int | None, *, read_only: bool) -> lance.LanceDataset:
-    if read_only:
-        return open_dataset(location, version)
-    return open_dataset(location, version, metadata_cache_bytes=_OWNERS_METADATA_BYTES)
+def _open_version(location: Location, version: int | None) -> lance.LanceDataset:
+    return open_dataset(location, version, metadata_cache_bytes=_METADATA_BYTES)
 
 
 def _head_rows(head: Head) -> pa.Table:

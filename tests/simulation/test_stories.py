@@ -787,8 +787,9 @@ def test_the_gate_opens_for_what_is_right_or_released_whoever_dies(told: Told, w
 
 
 def test_a_view_that_is_merged_is_judged_at_the_root(told: Told) -> None:
-    changed = [ON("b", CHANGE_VIEW("groups")), ON("b", START), ON("b", CAUGHT_UP), ON("b", ASK(ReleaseCommand()))]
-    for outcome in told(
-        *_BEGUN, *changed, *_MET, MERGE("b"), BRANCHED, START, CAUGHT_UP, seeds=16, gate=True, **_WITH_BRANCHES
-    ):
-        assert outcome.refusals == () and outcome.gates[-1] != "none"
+    more = [file("f", rows=8), file("k", rows=3), CAUGHT_UP, ON("b", CHANGE_VIEW("groups")), ON("b", START)]
+    released = [ON("b", CAUGHT_UP), ON("b", ASK(ReleaseCommand())), ON("b", ANSWERED), ON("b", BARRIER)]
+    merged = [*_MET, MERGE("b"), BRANCHED, START, CAUGHT_UP]
+    for outcome in told(*_BEGUN, *more, *released, *merged, seeds=16, gate=True, **_WITH_BRANCHES):
+        assert outcome.refusals == ()
+        assert outcome.gates[-1] == "closed"

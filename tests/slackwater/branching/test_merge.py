@@ -19,10 +19,12 @@ from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.catalog import Catalog, delete_view, put_view
+from state.tables.catalog import Catalog, delete_expectations, delete_view, put_expectations, put_view
+from state.tables.expectations import Expectation, ViewExpectations
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from state.upkeep.quarantine import clear_quarantine
+from state.upkeep.tags import put_tag
 from tests.cases import few
 from tests.slackwater.branching.branched_root import Writer, branched, contents, opened, vacuum_now
 from tests.slackwater.branching.killed import deaths
@@ -390,3 +392,27 @@ def test_a_death_at_any_step_of_a_merge_takes_all_or_nothing(
     vacuum_now(local.root)
     datasets = sorted(each.name for each in (local.root.path / "views").iterdir())
     assert len(datasets) == 4, f"of a merge that died no dataset stays: {datasets}"
+
+
+def test_a_view_whose_rows_the_branch_has_not_judged_holds_back_until_a_run_has(local: WrittenRoot) -> None:
+    above = Writer(local.root)
+    put_expectations(above.delta, ViewExpectations("late", "hold", {"n is positive": Expectation("n > 0")}))
+    before = above.commit().epoch
+    writer = Writer(branched(local.root))
+    delete_expectations(writer.delta, "late")
+    writer.add("late", late(5), identity="another plan")
+    writer.commit()
+    taken = merged(local)
+    store = opened(local.root)
+    assert (taken.views, store.latest_epoch(), store.published_epoch()) == (("late",), taken.epoch, before)
+    [held] = store.held()
+    assert held["view"] == "late" and "its rows are from branch 'trial': the next epoch counts" in str(held["errors"])
+
+
+def test_a_merge_that_would_move_the_tag_of_a_user_is_refused(local: WrittenRoot) -> None:
+    writer = with_new_view(local.root)
+    put_expectations(writer.delta, ViewExpectations("more", "hold", {"n is positive": Expectation("n > 0")}))
+    writer.commit()
+    put_tag(Writer(local.root).store, "published", opened(local.root).latest_epoch())
+    with pytest.raises(sw.UsageError, match="the root has a tag 'published', which views with on_violation=\"hold\""):
+        merged(local)
