@@ -90,7 +90,7 @@ class ModelVersionRows:
         if self.origin == KEY_COLUMN:
             arrays[KEY_COLUMN] = arrays[_AT]
         elif self.origin is not None:
-            files = [path_fingerprint(file[0], file[1]) for file, _ in places]  # type: ignore[misc, has-type]
+            files = [path_fingerprint(file[0], file[1]) for file, _ in places]
             arrays[FILE_FIELD.name] = pa.array(files, FILE_FIELD.type)
         return pa.table(arrays).select(list(columns))
 
