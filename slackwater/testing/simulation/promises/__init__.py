@@ -21,7 +21,7 @@
     each write of `owner.json`
         owner_checker.py          OwnerChecker         one owner after the other, each by right             G5 owner
 
-    file_tables.py, ingested_rows.py    FileTables, IngestedRows: the values that the checkers pass on
+    file_tables.py                      FileTables: the rows about files at one version
     backfill_history.py                 history_of: the rows that were ingested before a backfill
     backlog.py                          Backlog: differences between bucket and store, for the end of a story
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from actors.files import FileKey
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.command_checker import CommandChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
-from slackwater.testing.simulation.promises.ingested_rows import IngestedRows
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import RowsByFile
 from state.memory.memory_disk import Row
@@ -14,6 +15,34 @@ from state.tables.fingerprint import path_fingerprint
 from state.tables.tables import REMOVED_STATUSES
 
 _STATUSES = ("done", "quarantined", "vanished", *REMOVED_STATUSES)
+
+
+@dataclass(frozen=True)
+class IngestedRows:
+    """The ingested rows at one version of the store.
+
+    Args:
+        rows: all rows that were ever ingested.
+        removed: the file versions whose rows were removed from the views since.
+    """
+
+    rows: RowsByFile
+    removed: frozenset[FileKey] = frozenset()
+
+    @property
+    def in_views(self) -> RowsByFile:
+        """The rows that the views must have."""
+        return {file: rows for file, rows in self.rows.items() if file not in self.removed}
+
+    def count_since(self, before: IngestedRows, read_again: frozenset[FileKey] = frozenset()) -> int:
+        """Number of rows that were ingested since an earlier version.
+
+        A removed file that is back counts again, and so does a file that was read again.
+        """
+        again = (before.removed - self.removed) | read_again
+        return sum(
+            len(rows) - (0 if file in again else len(before.rows.get(file, ()))) for file, rows in self.rows.items()
+        )
 
 
 class FileChecker:
