@@ -13,13 +13,13 @@ from actors.recovery.attempt_plan import AttemptPlan, Poisoned
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
-from state.errors import CommitRefusedError, FencedError, StoreNotFoundError, UsageError
+from state.errors import CommitRefusedError, FencedError, StoreNotFoundError
 from state.store.restored_views import restored_views
 from state.store.root import Root
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
-from state.tables.expectations import PUBLISHED
 from state.tables.records import EpochRecord, Head, ViewVersion
+from state.upkeep.tags import require_gate_tag
 
 _TAKE_OVER_TRIES = 10
 
@@ -83,11 +83,8 @@ def check(definition: PipelineDefinition, root: Root, *, holds_back: bool = Fals
     try:
         store = root.open(read_only=True)
         committed, epoch = Catalog.of(store.scan("catalog")), store.head.epoch
-        if holds_back and committed.gate == "none" and PUBLISHED in store.head.tags:
-            raise UsageError(
-                f'{definition.root} has a tag {PUBLISHED!r}, which views with on_violation="hold" move from now on: '
-                "keep its epoch under another name, and delete it (`slackwater tag --delete`)"
-            )
+        if holds_back:
+            require_gate_tag(definition.root, committed.gate, store.head.tags)
     except StoreNotFoundError:
         pass
     changes = CatalogChanges(committed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -15,12 +15,12 @@ from state.errors import UsageError, ViewNotFoundError
 from state.store.store import StateStore
 from state.tables.catalog import Catalog, delete_view, put_expectations, put_view
 from state.tables.delta import Delta, DeltaBuilder
-from state.tables.expectations import PUBLISHED, ViewExpectations, gate_of, published_after
+from state.tables.expectations import ViewExpectations, gate_of, published_after
 from state.tables.records import CatalogView, EpochCounts, EpochRecord, EpochSeconds, ViewVersion
 from state.tables.stored_rows import declared_name, is_stored_rows, is_view
 from state.upkeep.quarantine import late_rows
+from state.upkeep.tags import require_gate_tag
 
-_TO_COUNT = "the next epoch counts those that violate"
 _PATH = re.compile(r"(\w+)/.+-\d+((?:-\w+)?\.lance)")
 """The folder of a dataset; the name of a view and the epoch that has created it; a word for its kind."""
 
@@ -110,17 +110,20 @@ class MergeSteps:
         self._require_windows(names)
         sources = {source for view in self._there.views.values() for source in view.sources if _is_of(view, names)}
         require_same_files(sources, (self._store, self._here, None), (self._branch, self._there, self._record))
+        expected = self._expectations(names)
+        after = gate_of({**self._here.expectations, **{each.view: each for each in expected}}.values())
+        if after != "none":
+            require_gate_tag("the root", self._here.gate, self._store.head.tags)
         views = {each: view for each, view in self._store.head.views.items() if declared_name(each) not in names}
         taken = {each: view for each, view in self._record.views.items() if declared_name(each) in names}
         views |= {each: self._copy(view) for each, view in taken.items()}
-        expected = self._expectations(names, views)
         self._store.commit(
             epoch=self._epoch,
-            delta=Delta.merge([self._definitions(names).build(), self._late_rows(names).build(), _put(expected)]),
+            delta=Delta.merge([self._definitions(names, expected).build(), self._late_rows(names).build()]),
             views=views,
             counts=EpochCounts(),
             seconds=EpochSeconds(),
-            published=self._published(expected),
+            published=published_after(self._here.gate, after, last=self._store.head.epoch, epoch=self._epoch),
         )
         for each in taken:
             self._datasets.tag_committed(views[each])
@@ -217,28 +220,19 @@ class MergeSteps:
             self._bytes += nbytes
         return self._copied[path]
 
-    def _expectations(self, names: Set[str], views: Mapping[str, ViewVersion]) -> dict[str, ViewExpectations]:
-        """What is expected of the views, as the branch has counted their rows; no release at the root has seen them."""
-        before, expected = self._store.head.views, dict[str, ViewExpectations]()
+    def _expectations(self, names: Set[str]) -> list[ViewExpectations]:
+        """What is expected of the views whose rows come from the branch."""
+        expected = []
         for name in names:
-            here, there = self._here.expectations.get(name), self._there.expectations.get(name)
-            if name in before and before[name].path == views[name].path:
+            if self._record.views[name].path in self._maintained:
                 continue  # the rows are those of the root
+            here, there = self._here.expectations.get(name), self._there.expectations.get(name)
             if there is not None:
-                expected[name] = there.taken(self._epoch)
+                expected.append(there.taken(self._epoch))
             elif here is not None:
-                expected[name] = here.uncounted(self._epoch, f"its rows are from branch {self._name!r}: {_TO_COUNT}")
+                unknown = f"its rows are from branch {self._name!r}: the next epoch counts those that violate"
+                expected.append(here.taken(self._epoch, unknown))
         return expected
-
-    def _published(self, expected: Mapping[str, ViewExpectations]) -> int | None:
-        """The epoch that the gate lets pass, see `published_after`."""
-        before, after = self._here.gate, gate_of({**self._here.expectations, **expected}.values())
-        if before == "none" and after != "none" and PUBLISHED in self._store.head.tags:
-            raise UsageError(
-                f'the root has a tag {PUBLISHED!r}, which views with on_violation="hold" move: delete it with '
-                "`slackwater tag --delete`, or give the epoch another tag"
-            )
-        return published_after(before, after, last=self._store.head.epoch, epoch=self._epoch)
 
     def _late_rows(self, names: Set[str]) -> DeltaBuilder:
         """The rows that came to the branch, and were late for these views: no dataset of the views has them."""
@@ -251,7 +245,7 @@ class MergeSteps:
                 delta.put("quarantine", row["key"], row["vnode"], **fields)
         return delta
 
-    def _definitions(self, names: Set[str]) -> DeltaBuilder:
+    def _definitions(self, names: Set[str], expected: Sequence[ViewExpectations]) -> DeltaBuilder:
         """The changes of the catalog."""
         delta = DeltaBuilder()
         for each in self._here.views:
@@ -260,14 +254,9 @@ class MergeSteps:
         for each, view in self._there.views.items():
             if declared_name(each) in names and not is_stored_rows(each):
                 put_view(delta, replace(view, created_epoch=self._epoch))
+        for of_view in expected:
+            put_expectations(delta, of_view)
         return delta
-
-
-def _put(expected: Mapping[str, ViewExpectations]) -> Delta:
-    delta = DeltaBuilder()
-    for each in expected.values():
-        put_expectations(delta, each)
-    return delta.build()
 
 
 def _is_of(view: CatalogView, names: Set[str]) -> bool:

@@ -68,6 +68,8 @@ class ExpectationCounts:
         self._conditions: dict[str, tuple[Mapping[str, str], str, Conditions]] = {}
         self._overall: dict[str, ViewFacts] = {}
         self._is_released = False
+        # By a merge; or its condition has failed, and this attempt tries once more.
+        self._is_uncounted = any(each.error for view in known.values() for each in view.expectations.values())
 
     @property
     def views(self) -> Mapping[str, ViewExpectations]:
@@ -86,7 +88,7 @@ class ExpectationCounts:
             if name in self._versions and _texts(each)
         }
         known = {name: (each.conditions, each.on_violation) for name, each in self._known.items()}
-        return self._is_released or wanted != known
+        return self._is_released or self._is_uncounted or wanted != known
 
     def after_epoch(
         self,
@@ -115,6 +117,7 @@ class ExpectationCounts:
         if self._is_released:
             self._known = {name: each.released(epoch) for name, each in self._known.items()}
             self._is_released = False
+        self._is_uncounted = False
         self._known = {
             name: self._view(epoch, name, each, versions[name], keys.get(name, ()), records.get(name, Records()))
             for name, each in declared.items()
@@ -172,12 +175,7 @@ class ExpectationCounts:
         if before is after and len(base.expectations) == len(conditions):
             return base
         rows = _ViewRows(after, self._conditions_of(base.view, conditions, after.columns), key)
-        followed = base
-        if before is not after:
-            try:
-                followed = replace(base, expectations={}) if before is None else rows.changed(base, before)
-            except EpochExpiredError:
-                followed = replace(base, expectations={})  # all rows are counted instead
+        followed = base if before is after else rows.followed(base, before)
         if len(followed.expectations) == len(conditions):
             return followed
         whole = rows.whole(replace(base, expectations=known), conditions)
@@ -197,9 +195,18 @@ class _ViewRows:
 
     def __init__(self, rows: VersionRows, conditions: Conditions, key: Sequence[str]) -> None:
         self._rows, self._conditions, self._origin = rows, conditions, rows.origin
-        names, hidden = rows.columns.names, [] if rows.origin is None else [rows.origin]
-        self._columns = [*names, *hidden]
-        self._ident = hidden if rows.origin == KEY_COLUMN else [*(key or names), *hidden]
+        names, self._hidden = rows.columns.names, [] if rows.origin is None else [rows.origin]
+        self._columns = [*names, *self._hidden]
+        self._ident = self._hidden if rows.origin == KEY_COLUMN else [*(key or names), *self._hidden]
+
+    def followed(self, before: ViewExpectations, earlier: VersionRows | None) -> ViewExpectations:
+        """Those of the expectations that the changed rows tell, without the others: all of them, or none."""
+        if earlier is not None and before.expectations:
+            try:
+                return self._changed(before, earlier)
+            except EpochExpiredError:
+                pass  # all rows are counted instead
+        return replace(before, expectations={})
 
     def whole(self, before: ViewExpectations, conditions: Mapping[str, str]) -> ViewExpectations:
         """Counts all rows.  Which of them a release has accepted, nobody knows: none."""
@@ -209,7 +216,7 @@ class _ViewRows:
             found = _Violations(self._conditions, rows)
             counts.update({name: found.count(name) for name in found.masks})
             for name in found.masks:
-                waiting[name].update(_origins(found.of(name, self._ident), self._origin, MOST_NAMED))
+                waiting[name].update(_origins(found.of(name, self._hidden), self._origin, MOST_NAMED))
             files.update(found.files())
             errors |= found.errors
         expectations = {}
@@ -225,7 +232,7 @@ class _ViewRows:
             )
         return replace(before, expectations=expectations, files=dict(files))
 
-    def changed(self, before: ViewExpectations, earlier: VersionRows) -> ViewExpectations:
+    def _changed(self, before: ViewExpectations, earlier: VersionRows) -> ViewExpectations:
         """Counts the rows that this version does not share with an earlier one."""
         both = self._rows.changed_since(earlier, self._columns)
         gone, new = (_Violations(self._conditions, rows) for rows in both)

@@ -58,6 +58,7 @@ class ViewFacts:
         """
         if known is None or known.condition != condition.text:
             known = Expectation(condition.text)
+        known = replace(known, error=None)  # it can be judged, whatever a merge has noted
         if isinstance(condition, ShareOfBadRecords):
             return _with_records(condition, known, records)
         if isinstance(condition, RowCount):

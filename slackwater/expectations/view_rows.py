@@ -18,7 +18,7 @@ _Rows = TypeVar("_Rows")
 
 
 class VersionRows(Protocol):
-    """Every method raises StorageError if the rows cannot be read."""
+    """The rows of a view at one version.  Every method raises StorageError if they cannot be read."""
 
     @property
     def version(self) -> ViewVersion: ...
@@ -71,7 +71,8 @@ class StoredRows:
 
     @property
     def origin(self) -> str | None:
-        names = self._reader.stored_schema.names
+        with self._reader.errors():
+            names = self._reader.stored_schema.names
         return next((each for each in (FILE_FIELD.name, KEY_COLUMN) if each in names), None)
 
     def count(self) -> int:

@@ -74,11 +74,8 @@ class Expectation:
             left_from: where the ones are from, as `waiting` has it → rows; empty if no row waits.
             begun_from: where the others are from.
         """
-        if self.rows == self.accepted or self.accepted == 0:
-            waited = left if self.accepted == 0 else 0
-        else:
-            waited = sum(min(rows, left_from.get(origin, 0)) for origin, rows in self.waiting.items())
         waiting = Counter(self.waiting)
+        waited = (waiting & Counter(left_from)).total()
         waiting.subtract(left_from)
         waiting.update(begun_from)
         return replace(
@@ -145,15 +142,17 @@ class ViewExpectations:
         accepted = {name: each.released for name, each in self.expectations.items()}
         return replace(self, expectations=accepted).settled(epoch)
 
-    def taken(self, epoch: int) -> ViewExpectations:
-        """The same at another root that takes the view over, where no release has accepted its rows."""
-        judged = {name: replace(each, accepted=0) for name, each in self.expectations.items()}
-        return replace(self, expectations=judged, held_since=None).settled(epoch)
+    def taken(self, epoch: int, uncounted: str | None = None) -> ViewExpectations:
+        """The same at a root that takes the view over, where no release has accepted its rows.
 
-    def uncounted(self, epoch: int, reason: str) -> ViewExpectations:
-        """The same while nobody has counted the rows that the view has got."""
-        unknown = {name: replace(each, error=reason) for name, each in self.expectations.items()}
-        return replace(self, expectations=unknown).settled(epoch)
+        Args:
+            epoch: the epoch that takes it over.
+            uncounted: why nobody has counted its rows; None if they are the rows that were counted.
+        """
+        taken = {
+            name: replace(each, accepted=0, error=uncounted or each.error) for name, each in self.expectations.items()
+        }
+        return replace(self, expectations=taken, held_since=None).settled(epoch)
 
     def to_json(self) -> str:
         """The content of its row in the catalog."""

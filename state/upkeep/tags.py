@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
-from state.tables.expectations import PUBLISHED
+from state.tables.expectations import PUBLISHED, Gate
 from state.tables.keys import encode_key
 from state.upkeep.branches import is_branch_tag, require_free, user_tags
 
@@ -73,6 +74,24 @@ def delete_tag(store: StateStore, name: str) -> None:
         raise NotFoundError(f"there is no tag {name!r}; the tags are: {', '.join(user_tags(tags)) or 'none'}")
     del tags[name]
     store.amend(tags=tags)
+
+
+def require_gate_tag(root: object, gate: Gate, tags: Mapping[str, int]) -> None:
+    """Refuses a tag of a user that a gate would move.
+
+    Args:
+        root: the root, in words.
+        gate: its gate as of the last commit, before a view holds results back.
+        tags: those of its head.
+
+    Raises:
+        UsageError: there is such a tag.
+    """
+    if gate == "none" and PUBLISHED in tags:
+        raise UsageError(
+            f'{root} has a tag {PUBLISHED!r}, which views with on_violation="hold" move from now on: keep its epoch '
+            "under another name, and delete it (`slackwater tag --delete`)"
+        )
 
 
 def _require_users(store: StateStore, name: str) -> None:

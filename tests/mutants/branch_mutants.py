@@ -249,8 +249,8 @@ BRANCH_MUTANTS = (
         _MERGE,
         (
             (
-                "Delta.merge([self._definitions(names).build(), self._late_rows(names).build(), _put(expected)])",
-                "self._definitions(names).build()",
+                "Delta.merge([self._definitions(names, expected).build(), self._late_rows(names).build()])",
+                "self._definitions(names, expected).build()",
             ),
         ),
         shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",

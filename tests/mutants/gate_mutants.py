@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _COUNTED = "tests/slackwater/expectations/test_expectation_counts.py"
 _GATE = "tests/slackwater/expectations/test_gate.py"
+_JUDGED = "tests/slackwater/expectations/test_view_conditions.py"
 _STORIES = "tests/simulation/test_stories.py"
 _MERGED = f"{_STORIES}::test_a_view_that_is_merged_is_judged_at_the_root"
 _RELEASED = f"{_STORIES}::test_the_gate_opens_for_what_is_right_or_released_whoever_dies"
@@ -14,14 +15,26 @@ GATE_MUTANTS = (
     Mutant(
         "a merge brings views without what is expected of them",
         "slackwater/branching/merge_steps.py",
-        (("expected = self._expectations(names, views)", "expected = {}"),),
+        (("expected = self._expectations(names)", "expected = []"),),
         shown_by=_MERGED,
     ),
     Mutant(
         "a view that is merged keeps what was released on the branch",
         "state/tables/expectations.py",
-        (("judged = {name: replace(each, accepted=0)", "judged = {name: replace(each)"),),
+        (("replace(each, accepted=0, error=uncounted or each.error)", "replace(each, error=uncounted or each.error)"),),
         shown_by=_MERGED,
+    ),
+    Mutant(
+        "what nobody has counted holds back for ever",
+        "slackwater/expectations/view_facts.py",
+        (("known = replace(known, error=None)", "known = replace(known)"),),
+        shown_by=_JUDGED,
+    ),
+    Mutant(
+        "what nobody has counted waits for files",
+        "slackwater/expectations/expectation_counts.py",
+        (("self._is_released or self._is_uncounted or wanted", "self._is_released or wanted"),),
+        shown_by=_JUDGED,
     ),
     Mutant(
         "a release is asked for and not done",
@@ -59,7 +72,7 @@ GATE_MUTANTS = (
         "state/tables/expectations.py",
         (
             (
-                "waited = sum(min(rows, left_from.get(origin, 0)) for origin, rows in self.waiting.items())",
+                "waited = (waiting & Counter(left_from)).total()",
                 "waited = left",
             ),
         ),

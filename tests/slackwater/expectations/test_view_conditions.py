@@ -199,3 +199,15 @@ def test_a_date_is_fresh_until_its_day_is_too_old() -> None:
     assert fresh.is_fulfilled(day_us, noon_us)
     assert not fresh.is_fulfilled(day_us - 1, noon_us)
     assert not fresh.is_fulfilled(None, noon_us)
+
+
+def test_what_nobody_has_counted_is_judged_by_the_next_epoch_which_comes_without_files(root: Location) -> None:
+    view = JudgedView(root, [1.0, 2.0], some=sw.expect.row_count(at_least=1), right="minutes > 0")
+    versions = {"v": ViewVersion("v", view.path, view.table.version)}
+    taken = view.judged().taken(view.epoch, "its rows are from a branch")
+    assert taken.holds_back
+    view.counts = ExpectationCounts(partial(StoredRows, root), {"v": taken}, versions, DuckDBConditions)
+    assert view.counts.has_news({"v": view.definition})
+    judged = view.judged(after_s=1)
+    assert (judged.held_since, [each.error for each in judged.expectations.values()]) == (None, [None, None])
+    assert not view.counts.has_news({"v": view.definition})

@@ -8,7 +8,7 @@ from slackwater.testing.simulation.model_views.model_expectations import wrong_r
 from slackwater.testing.simulation.promise_broken import PromiseBroken
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from state.memory.memory_disk import MemoryDataset
-from state.tables.expectations import PUBLISHED, Gate, ViewExpectations
+from state.tables.expectations import PUBLISHED, Expectation, Gate, ViewExpectations
 from state.tables.records import EpochRecord, Head
 
 
@@ -25,11 +25,10 @@ class GateChecker:
     def __init__(self, datasets: Mapping[str, MemoryDataset]) -> None:
         self._datasets = datasets
         self._head = Head(0, 0)
-        self._is_held: bool | None = None
         self._wrong: dict[str, frozenset[object]] = {}
         self._accepted: Mapping[str, frozenset[object]] = {}
         self._accepted_at: dict[int, Mapping[str, frozenset[object]]] = {0: {}}
-        self._expected: dict[str, ViewExpectations] = {}
+        self._expected: dict[str, Expectation] = {}
         self._releases = 0
         self.gates: list[Gate] = ["none"]
 
@@ -51,17 +50,16 @@ class GateChecker:
             head: its head.
             record: the epoch that it commits; None if it commits none.
         """
-        before, was_held, wrong_before = self._head, self._is_held, self._wrong
-        expected_before = self._expected
+        before, gate_before, wrong_before, expected_before = self._head, self.gates[-1], self._wrong, self._expected
         self._look(tables, head)
         self._head = head
         if record is None and self._expected != expected_before:
             raise PromiseBroken("gate", "expectations change without an epoch")
         if record is not None:
             self._follow_accepted(before, head, wrong_before)
-        for view, expected in self._expected.items():
-            self._check_accepted(view, expected)
-        self._check_tag(before, was_held, is_epoch=record is not None)
+        for view, found in self._expected.items():
+            self._check_accepted(view, found)
+        self._check_tag(before, gate_before, is_epoch=record is not None)
 
     def check_expected(self, views: Iterable[str]) -> None:
         """Checks that the expectations of views are counted that a run has declared and shown, and caught up."""
@@ -74,9 +72,9 @@ class GateChecker:
     def _look(self, tables: FileTables, head: Head) -> None:
         """Counts the wrong rows of each view with expectations, and checks that the catalog has these counts."""
         rows = [row for row in tables.catalog.values() if row["kind"] == "expectations"]
-        self._expected = {row["name"]: ViewExpectations.of_json(row["name"], row["definition"]) for row in rows}
-        self._wrong = {}
-        for view, expected in self._expected.items():
+        views = {row["name"]: ViewExpectations.of_json(row["name"], row["definition"]) for row in rows}
+        self._expected, self._wrong = {}, {}
+        for view, expected in views.items():
             version = head.views.get(view)
             if version is None:
                 raise PromiseBroken("gate", f"the catalog has expectations of {view}, and no rows")
@@ -86,10 +84,10 @@ class GateChecker:
                 raise PromiseBroken(
                     "gate", f"{len(wrong)} rows of {view} are wrong ({wrong}), {found.rows} are counted"
                 )
-            self._wrong[view] = frozenset(wrong)
-        holding = [each for each in self._expected.values() if each.on_violation == "hold"]
-        self._is_held = any(_waiting(each) for each in holding) if holding else None
-        gate: Gate = "none" if self._is_held is None else "closed" if self._is_held else "open"
+            self._expected[view], self._wrong[view] = found, frozenset(wrong)
+        holding = [self._expected[view] for view, each in views.items() if each.on_violation == "hold"]
+        is_held = any(found.rows > found.accepted for found in holding)
+        gate: Gate = "closed" if is_held else "open" if holding else "none"
         if gate != self.gates[-1]:
             self.gates.append(gate)
 
@@ -101,38 +99,28 @@ class GateChecker:
             nothing = frozenset[object]()
             kept[view] = wrong & (nothing if is_anew else self._accepted.get(view, nothing))
             released[view] = wrong & (nothing if is_anew else wrong_before.get(view, nothing))
-        is_release = any(_accepted(self._expected[view]) > len(rows) for view, rows in kept.items())
+        is_release = any(self._expected[view].accepted > len(rows) for view, rows in kept.items())
         if is_release:
             if not self._releases:
                 raise PromiseBroken("gate", f"wrong rows are accepted, and nobody has released them: {self._expected}")
             self._releases -= 1
         self._accepted = self._accepted_at[head.epoch] = released if is_release else kept
 
-    def _check_accepted(self, view: str, expected: ViewExpectations) -> None:
+    def _check_accepted(self, view: str, found: Expectation) -> None:
         """Checks the number of accepted rows; a row that leaves from an unknown place counts as an accepted one."""
-        accepted, [found] = self._accepted.get(view, frozenset()), expected.expectations.values()
+        accepted = self._accepted.get(view, frozenset())
         if found.accepted > len(accepted):
             raise PromiseBroken("gate", f"{found.accepted} rows of {view} are accepted, and {len(accepted)} should be")
         if found.accepted < len(accepted) and sum(found.waiting.values()) == found.rows - found.accepted:
             raise PromiseBroken("gate", f"{len(accepted)} rows of {view} were released: {found}")
 
-    def _check_tag(self, before: Head, was_held: bool | None, *, is_epoch: bool) -> None:
-        last, tag = before.tags.get(PUBLISHED), self._head.tags.get(PUBLISHED)
-        wanted = last
-        if is_epoch and self._is_held is None:
+    def _check_tag(self, before: Head, gate_before: Gate, *, is_epoch: bool) -> None:
+        tag, wanted, gate = self._head.tags.get(PUBLISHED), before.tags.get(PUBLISHED), self.gates[-1]
+        if is_epoch and gate == "none":
             wanted = None
-        elif is_epoch and not self._is_held:
+        elif is_epoch and gate == "open":
             wanted = self._head.epoch
-        elif is_epoch and not was_held:
+        elif is_epoch and gate_before != "closed":
             wanted = before.epoch or None
         if tag != wanted:
             raise PromiseBroken("gate", f"the tag {PUBLISHED} is at epoch {tag}, and should be at {wanted}")
-
-
-def _accepted(expected: ViewExpectations) -> int:
-    return sum(each.accepted for each in expected.expectations.values())
-
-
-def _waiting(expected: ViewExpectations) -> int:
-    """The number of wrong rows that no release has accepted."""
-    return sum(each.rows - each.accepted for each in expected.expectations.values())
