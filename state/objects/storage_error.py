@@ -16,6 +16,7 @@ from state.errors import (
 )
 from state.location import Location, is_secret
 
+_INTERRUPTED = "External error: KeyboardInterrupt:"  # Lance's words for an interrupt during one of its calls
 _NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
 # Of a disk, its quota, a limit of the process, and S3 servers.
 _FULL = (
@@ -68,8 +69,13 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     Returns:
         BucketNotFoundError, StorageFullError, AccessDeniedError, DamagedStoreError, StoreNotFoundError, or else
         StorageUnavailableError.
+
+    Raises:
+        KeyboardInterrupt: Lance has wrapped one in its error.
     """
     text = str(error)
+    if _INTERRUPTED in text:
+        raise KeyboardInterrupt
     if any(mark in text for mark in _NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
     if any(mark in text for mark in _FULL):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -151,3 +152,21 @@ def test_a_root_that_cannot_be_reached_is_told_in_one_line_without_secrets(s3: S
             assert "\n" not in str(raised.value)
             for secret in (options["secret_access_key"], s3.storage_options["secret_access_key"]):
                 assert secret not in str(raised.value)
+
+
+def test_ctrl_c_in_a_read_is_an_interrupt_and_no_error_of_the_store(tmp_path: Path) -> None:
+    store = LanceStateStore.create(Location(str(tmp_path)), CLOCK)
+
+    def read_until_interrupted(after_s: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, after_s)
+        while True:
+            store.reopen()
+
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for attempt in range(100):
+            with pytest.raises(KeyboardInterrupt):
+                read_until_interrupted(0.001 + attempt / 20_000)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -75,3 +75,11 @@ def test_a_file_of_another_kind_is_damage(tmp_path: Path) -> None:
     with pytest.raises((OSError, ValueError)) as raised:
         lance.dataset(location.lance_uri).to_table()
     assert isinstance(storage_error(raised.value, location), DamagedStoreError)
+
+
+def test_an_interrupt_that_lance_wraps_in_an_error_stays_an_interrupt() -> None:
+    # So Lance tells of a KeyboardInterrupt that came while it waited for its own threads.
+    with pytest.raises(KeyboardInterrupt):
+        storage_error(OSError("External error: KeyboardInterrupt: "), Location("s3://b/root"))
+    named = storage_error(OSError("Generic S3 error"), Location("s3://b/KeyboardInterrupt"))
+    assert isinstance(named, StorageUnavailableError)
