@@ -199,8 +199,8 @@ def verify(
     from slackwater.cli.target import load_pipeline
 
     configure(log_level)
-    store = opened_store(root, option)
     pipeline = load_pipeline(target) if target else None
+    store = opened_store(root, option)
     if not print_verification(store, epoch, pipeline, follow_sources, engine, Output(json)).all_equal:
         sys.exit(1)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actors.telemetry.logging import redact
+from slackwater.terminal.quick_arrow import load_arrow
 from state.errors import UsageError
 from state.location import is_secret
 
@@ -96,7 +97,7 @@ def _elsewhere(key: str) -> str:
 
 
 def opened_store(root: str, option: Sequence[str] | None) -> Store:
-    """Opens the store of a root, for reading.
+    """Opens the store of a root, for reading; a user's code is loaded before, if at all (`quick_arrow`).
 
     Raises:
         UsageError: as `storage_options`.
@@ -107,6 +108,7 @@ def opened_store(root: str, option: Sequence[str] | None) -> Store:
 
 def open_store(root: str, options: Mapping[str, str]) -> Store:
     """The same with the options as a mapping."""
+    load_arrow()
     # Imports Lance, which `--help` must not wait for.
     from slackwater.reading.store import open as open_root
 

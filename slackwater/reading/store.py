@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from copy import copy
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,7 @@ def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None
 
 
 class Store:
-    """The committed state of a root.  Every call sees the latest epoch.
+    """The committed state of a root.  Every call sees the latest epoch; those of `frozen()` see one and the same.
 
     Args:
         root: the root.
@@ -78,6 +79,8 @@ class Store:
         self._root = root
         self._clock = clock
         self._state = LanceStateStore.open(root, clock, read_only=True)
+        self._is_frozen = False
+        self._cataloged: tuple[LanceStateStore, Catalog] | None = None
 
     def __repr__(self) -> str:
         return f"Store({str(self._root)!r})"
@@ -90,6 +93,18 @@ class Store:
     def root(self) -> str:
         """The URL of the root, without user information."""
         return self._root.url
+
+    def frozen(self) -> Store:
+        """The store as it is now: all calls see the epoch that is the latest at this call, so their answers agree.
+
+        They are cheaper too, as none looks for a later epoch.  Files of the store that a vacuum deletes are not kept
+        for it: an hour later a call may raise `EpochExpiredError`.  What is not committed, `owner()` and the files and
+        seconds of queues, is of the time of its call.
+        """
+        frozen = copy(self)
+        frozen._state = self._latest()
+        frozen._is_frozen = True
+        return frozen
 
     def epochs(self, *, before: int | None = None, limit: int | None = None) -> pa.Table:
         """The retained epochs, oldest first, with counts, view versions, and the seconds of each phase.
@@ -123,7 +138,7 @@ class Store:
         It is the latest one if there is no such view.  Publications and `slackwater serve` show this epoch.
         """
         state = self._latest()
-        return published_epoch(state, _catalog(state))
+        return published_epoch(state, self._catalog_of(state))
 
     def published_snapshot(self) -> Snapshot:
         """The root as of `published_epoch`.
@@ -147,7 +162,7 @@ class Store:
         of their view.  `error` says why an expectation cannot be computed, which closes the gate as well.  Of one over
         the view as a whole `rows` is 1 while it is violated, and `found` says what the view has.
         """
-        return expectation_table(_catalog(self._latest()))
+        return expectation_table(self._catalog_of(self._latest()))
 
     def held(self) -> list[dict[str, Any]]:
         """The views that close the gate: `view`, `since` (an epoch), `expectations`, `errors`, `found`, `files`.
@@ -159,7 +174,7 @@ class Store:
         such rows.
         """
         state = self._latest()
-        return held_views(state, _catalog(state))
+        return held_views(state, self._catalog_of(state))
 
     def tags(self) -> dict[str, int]:
         """The epoch of each tag."""
@@ -241,7 +256,7 @@ class Store:
             >>> store.files("flights", where=pc.field("rows_bad") > 0, limit=100)  # doctest: +SKIP
         """
         state = self._latest()
-        return file_table(state, _catalog(state), None, source=source, status=status, where=where, limit=limit)
+        return file_table(state, self._catalog_of(state), None, source=source, status=status, where=where, limit=limit)
 
     def file_batches(
         self,
@@ -272,7 +287,7 @@ class Store:
             ...         writer.write_batch(batch)
         """
         state = self._latest()
-        return file_batches(state, _catalog(state), source=source, status=status, where=where, limit=limit)
+        return file_batches(state, self._catalog_of(state), source=source, status=status, where=where, limit=limit)
 
     def find_files(
         self,
@@ -303,7 +318,7 @@ class Store:
             >>> following = store.find_files("2013-02", status="quarantined", after=page.after)  # doctest: +SKIP
         """
         state = self._latest()
-        return find_files(state, _catalog(state), text, source=source, status=status, after=after, limit=limit)
+        return find_files(state, self._catalog_of(state), text, source=source, status=status, after=after, limit=limit)
 
     def count_files(self) -> pa.Table:
         """One row per `source` and `status`: the number of `files`, and sums over them.
@@ -327,7 +342,7 @@ class Store:
         Raises:
             NotFoundError: the source does not exist.
         """
-        catalog = _catalog(self._latest())
+        catalog = self._catalog_of(self._latest())
         require_source(source, catalog)
         return handled_table(self._root, catalog, source)
 
@@ -350,7 +365,7 @@ class Store:
             NotFoundError: the source does not exist.
         """
         state = self._latest()
-        return quarantine_table(state, _catalog(state), None, source)
+        return quarantine_table(state, self._catalog_of(state), None, source)
 
     def find_bad_records(self, source: str | None = None, *, after: str | None = None, limit: int = 100) -> Page:
         """A page of the bad records, ordered by source, path and row: columns as `quarantine`.
@@ -365,7 +380,7 @@ class Store:
             UsageError: `after` or `limit` is not valid.
         """
         state = self._latest()
-        return find_bad_records(state, _catalog(state), source, after, limit)
+        return find_bad_records(state, self._catalog_of(state), source, after, limit)
 
     def trace(self, epoch: int | str | None = None) -> Trace:
         """The times of one epoch: its phases, and in each phase the slowest actors, views and steps.
@@ -393,7 +408,7 @@ class Store:
             path: the whole URL of the object, or its path below a source.
         """
         state = self._latest()
-        return tell(os.fspath(path), self._root, state, _catalog(state), self.owner(), self._clock.now())
+        return tell(os.fspath(path), self._root, state, self._catalog_of(state), self.owner(), self._clock.now())
 
     def owner(self) -> Owner | None:
         """The process that runs on this root or ran last; None before the first run.
@@ -405,7 +420,7 @@ class Store:
 
     def source_schemas(self) -> dict[str, pa.Schema]:
         """The schema of each source that has one: it is declared, or was taken from the first files."""
-        sources = _catalog(self._latest()).sources.values()
+        sources = self._catalog_of(self._latest()).sources.values()
         return {each.name: pa.ipc.read_schema(pa.py_buffer(each.schema)) for each in sources if each.schema is not None}
 
     def sources(self) -> pa.Table:
@@ -421,7 +436,7 @@ class Store:
         the files of the last listing without an event.
         """
         state = self._latest()
-        return source_table(state, _catalog(state), self.owner(), self._clock.now())
+        return source_table(state, self._catalog_of(state), self.owner(), self._clock.now())
 
     def views(self) -> pa.Table:
         """One row per view, with the path of its dataset; a view without a version was not committed yet.
@@ -436,7 +451,7 @@ class Store:
         other views they are null.
         """
         state = self._latest()
-        return view_table(state, _catalog(state), self._root)
+        return view_table(state, self._catalog_of(state), self._root)
 
     def hidden_views(self) -> pa.Table:
         """One row per dataset that views keep for their joins, windows and groups within.
@@ -448,7 +463,7 @@ class Store:
         are null if no pipeline runs on this root.  A run tells them every few seconds.
         """
         state = self._latest()
-        return hidden_view_table(state, _catalog(state), self._root, self.owner())
+        return hidden_view_table(state, self._catalog_of(state), self._root, self.owner())
 
     def view_costs(self, epochs: int = 100) -> dict[str, ViewCost]:
         """Name of a view, or of a hidden view, → what an epoch has cost it, over the last epochs.
@@ -465,7 +480,7 @@ class Store:
         whole.
         """
         state = self._latest()
-        return backfill_table(state, _catalog(state))
+        return backfill_table(state, self._catalog_of(state))
 
     def snapshot(
         self, epoch: int | str | None = None, *, as_of: datetime | str | None = None, tag: str | None = None
@@ -580,7 +595,7 @@ class Store:
         Raises:
             ViewNotFoundError: the view does not exist.
             EpochExpiredError: the changes are no longer retained: begin again without `since`.
-            EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative.
+            EpochNotFoundError, UsageError: as `snapshot`; or `poll_s` is negative, or the store is frozen.
             StorageError: the root cannot be read now; continue with the last epoch as `since`.
 
         Examples:
@@ -592,6 +607,8 @@ class Store:
         """
         if not poll_s >= 0:
             raise UsageError(f"poll_s={poll_s!r}: give a number of seconds, 0 or more")
+        if self._is_frozen:
+            raise UsageError("a frozen store sees no later epoch: watch with the store that `slackwater.open` returns")
         state = self._latest()
         latest = find_epoch(state, self._root)
         start = None
@@ -605,9 +622,11 @@ class Store:
         return iter(ViewChanges(self._root, self._latest, self._clock, view, since=start, poll_s=poll_s))
 
     def _latest(self) -> LanceStateStore:
-        self._state = self._state.reopen()
+        if not self._is_frozen:
+            self._state = self._state.reopen()
         return self._state
 
-
-def _catalog(state: LanceStateStore) -> Catalog:
-    return Catalog.of(state.scan("catalog"))
+    def _catalog_of(self, state: LanceStateStore) -> Catalog:
+        if self._cataloged is None or self._cataloged[0] is not state:
+            self._cataloged = (state, Catalog.of(state.scan("catalog")))
+        return self._cataloged[1]

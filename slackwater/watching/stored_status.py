@@ -30,6 +30,7 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
     Raises:
         StorageError: the root cannot be read.
     """
+    store = store.frozen()
     violations: dict[str, dict[str, int]] = {}
     held: dict[str, int | None] = {}
     for row in store.expectations().to_pylist():

@@ -98,7 +98,7 @@ _WRITERS: Mapping[str, Callable[[pa.Table, BinaryIO], None]] = {
 
 def print_quarantine(root: str, options: Mapping[str, str], source: str | None, output: Output) -> None:
     """Prints the bad records of a root; on a terminal only the first characters of each."""
-    store = open_store(root, options)
+    store = open_store(root, options).frozen()
     records = store.quarantine(source)
     if output.json:
         output.document(list(as_values(records)))

@@ -20,6 +20,7 @@ SHORT = ("view", "expectation", "rows", "is_held")
 
 def print_held(store: Store, output: Output) -> None:
     """Prints the views that close the gate."""
+    store = store.frozen()
     views, published = store.held(), store.published_epoch()
     if output.json:
         output.document({"published": published or None, "epoch": store.latest_epoch() or None, "views": views})

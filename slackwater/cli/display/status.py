@@ -45,6 +45,7 @@ def print_status(store: Store, output: Output) -> None:
     """Prints the owner of the root, the last epoch, sources, views, quarantined files and bad records."""
     import pyarrow as pa
 
+    store = store.frozen()
     owner = store.owner()
     epochs = store.epoch_times()
     last: Mapping[str, Any] | None = next(iter(store.epochs(limit=1).to_pylist()), None)

@@ -17,6 +17,7 @@ _SHORT = ("name", "class", "state", "rows", "reads", "path")
 
 def print_views(store: Store, output: Output) -> None:
     """Prints the views in the catalog of a root, without Spark."""
+    store = store.frozen()
     rows = view_rows(store, store.backfills()["name"].to_pylist())
     columns = list(rows[0]) if rows else store.views().column_names
     shown = rows if output.json else [{**row, "reads": ", ".join(row["reads"])} for row in rows]

@@ -231,6 +231,19 @@ def test_an_open_store_sees_later_epochs_and_a_snapshot_does_not(written: Writte
     assert snapshot.views == ("by_carrier", "late")
 
 
+def test_a_frozen_store_stays_at_its_epoch(written: WrittenRoot) -> None:
+    store = opened(written)
+    frozen = store.frozen()
+    state = LanceStateStore.open(written.root, ManualClock())
+    state.take_over()
+    state.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    assert store.latest_epoch() == store.frozen().latest_epoch() == written.epochs[-1] + 1
+    assert frozen.latest_epoch() == frozen.snapshot().epoch == written.epochs[-1]
+    assert frozen.epochs().num_rows + 1 == store.epochs().num_rows
+    with pytest.raises(UsageError, match="a frozen store sees no later epoch"):
+        frozen.watch("by_carrier")
+
+
 def test_a_snapshot_shows_files_and_views_of_the_same_moment(written: WrittenRoot) -> None:
     store = opened(written)
     seen = []
