@@ -45,6 +45,10 @@ PART ?= 1/1
 test-more: setup  ## run more cases and random queries, without Ray (30 minutes); PART=2/4 runs a quarter of them
 	$(PYTEST) -n 4 -m "more and not ray" --part $(PART)
 
+.PHONY: test-docs
+test-docs: setup  ## run every page and example of the documentation (three minutes)
+	$(PYTEST) -n 2 -m long tests/docs
+
 .PHONY: test-long
 test-long: setup  ## run whole jobs on Ray: each kind of death, lost nodes, every page and example (an hour)
 	$(PYTEST) -n 2 -m "long or (more and ray)"

@@ -165,7 +165,7 @@ class ReleaseCommand(RootOperation, kind="release"):
 
     def on_run(self, run: RunOperations) -> Answer:
         run.release()
-        return Answer(True, "the next epoch accepts the rows that violate expectations now")
+        return Answer(True, "the rows that violate expectations now are accepted")
 
     def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
         from slackwater.commands.release import release

@@ -9,5 +9,5 @@ Invariants:
 * Only a release accepts a row.  One that leaves counts as accepted if nobody knows: the gate errs on its closed side.
 * The epoch, the counts and the tag `published` are one commit.
 
-Face: `expectation_counts.ExpectationCounts`.
+Face: `expectation_counts.ExpectationCounts`; a `release.Release` outlives it.
 """

@@ -11,6 +11,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.expectations.release import Release
 from slackwater.expectations.view_facts import Records, ViewFacts
 from slackwater.expectations.view_rows import OpenRows, VersionRows
 from slackwater.reading.changes.view_difference import surplus
@@ -54,6 +55,7 @@ class ExpectationCounts:
         known: the expectations as of the last commit.
         versions: the views as of the last commit.
         make_conditions: makes the conditions over a view.
+        release: of the run, which has recovered it.
     """
 
     def __init__(
@@ -62,12 +64,13 @@ class ExpectationCounts:
         known: Mapping[str, ViewExpectations],
         versions: Mapping[str, ViewVersion],
         make_conditions: MakeConditions,
+        release: Release,
     ) -> None:
         self._open, self._known, self._make = open_rows, dict(known), make_conditions
         self._versions: Mapping[str, ViewVersion] = dict(versions)
         self._conditions: dict[str, tuple[Mapping[str, str], str, Conditions]] = {}
         self._overall: dict[str, ViewFacts] = {}
-        self._is_released = False
+        self._release = release
         # By a merge; or its condition has failed, and this attempt tries once more.
         self._is_uncounted = any(each.error for view in known.values() for each in view.expectations.values())
 
@@ -78,7 +81,7 @@ class ExpectationCounts:
 
     def release(self) -> None:
         """The next epoch accepts the rows that violate now."""
-        self._is_released = True
+        self._release.ask()
 
     def has_news(self, declared: Mapping[str, Declared]) -> bool:
         """Whether the next epoch has other expectations, even if no row changes."""
@@ -88,7 +91,7 @@ class ExpectationCounts:
             if name in self._versions and _texts(each)
         }
         known = {name: (each.conditions, each.on_violation) for name, each in self._known.items()}
-        return self._is_released or self._is_uncounted or wanted != known
+        return self._release.is_due or self._is_uncounted or wanted != known
 
     def after_epoch(
         self,
@@ -114,9 +117,8 @@ class ExpectationCounts:
             StorageError: a view cannot be read.
         """
         before = self._known
-        if self._is_released:
+        if self._release.take(epoch):
             self._known = {name: each.released(epoch) for name, each in self._known.items()}
-            self._is_released = False
         self._is_uncounted = False
         self._known = {
             name: self._view(epoch, name, each, versions[name], keys.get(name, ()), records.get(name, Records()))

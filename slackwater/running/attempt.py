@@ -17,6 +17,7 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import event_columns, replacing, row_keys
 from slackwater.backfill.backfill_input import view_history
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
@@ -38,6 +39,7 @@ class Attempt:
         plan: the result of the earlier attempts.
         views: the declared views.
         dropped, retried: see `MaterializerLoop`.
+        release: of the run.
         spark: the Spark application, which outlives the attempt.
         clock: see `MaterializerLoop`.
     """
@@ -50,12 +52,13 @@ class Attempt:
         views: Sequence[ViewDefinition],
         dropped: Mapping[str, int],
         retried: set[str],
+        release: Release,
         spark: SparkApplication,
         clock: Clock,
     ) -> None:
         self.plan = plan
         self._definition, self._views, self._dropped, self._retried = definition, views, dropped, retried
-        self._spark, self._clock = spark, clock
+        self._release, self._spark, self._clock = release, spark, clock
         self._client = RunClient(definition, plan)
         self._loop: MaterializerLoop | None = None
         self._thread: LoopThread | None = None
@@ -115,6 +118,7 @@ class Attempt:
         """Takes the root over, recovers, and starts the flow.  Errors as `actors.recovery.recovery.recover`."""
         self.recovered = recovered = self._client.start()
         self.state = self._client.watch()
+        self._release.recover(recovered.epoch)
         self._loop = MaterializerLoop(
             client=self._client,
             definitions=self._views,
@@ -131,6 +135,7 @@ class Attempt:
                 recovered.expectations,
                 recovered.views,
                 self._make_conditions,
+                self._release,
             ),
             urls={source.name: source.location.url for source in self._definition.sources},
         )

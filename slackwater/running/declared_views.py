@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
+from slackwater.expectations.release import Release
 from slackwater.running.requests import RunningAttempt, RunRequests
 from spark_bridge.analysis.view_definition import ViewDefinition, parts_of, sources_read
 from state.errors import RunFailedError
@@ -20,6 +21,7 @@ class DeclaredViews:
         definitions: name → definition.
         dropped: the views that were dropped, each with the last epoch at that moment.
         retried: the failed views that were retried, and have not failed since.
+        release_asked: the last release.
 
     Args:
         definitions: the views at the start.
@@ -32,6 +34,7 @@ class DeclaredViews:
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
         self.dropped: Mapping[str, int] = {}
         self.retried: set[str] = set()
+        self.release_asked = Release()
 
     @property
     def reads(self) -> dict[str, frozenset[str]]:
@@ -56,8 +59,9 @@ class DeclaredViews:
         self._change(lambda attempt: attempt.retry_view(name), lambda _: None)
 
     def release(self) -> None:
-        """Lets the next epoch accept the rows that violate expectations.  Errors as `Run.release`."""
+        """Accepts the rows that violate expectations; returns when that is committed.  Errors as `Run.release`."""
         self._change(lambda attempt: attempt.release(), lambda _: None)
+        self._requests.await_commit(self.release_asked.is_committed)
 
     def _change(
         self, change: Callable[[RunningAttempt], Future[None]], on_changed: Callable[[RunningAttempt], None]

@@ -231,6 +231,20 @@ class RunRequests:
             number = self._request(mutation)
         return self._await_request(attempt, number)
 
+    def await_commit(self, is_in: Callable[[int], bool]) -> None:
+        """Waits until what every attempt goes on with is committed.
+
+        Args:
+            is_in: whether it is in this committed epoch of the attempt that runs, or in one before.
+
+        Raises:
+            CommandRefusedError: the run ends.
+        """
+        while True:
+            attempt = self.running_attempt()
+            if self._await(attempt, lambda: is_in(attempt.state.epoch)):  # noqa: B023
+                return
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _require_source(self, source: str | None) -> None:

@@ -179,8 +179,7 @@ class Run:
     def release(self) -> None:
         """Opens the gate: the rows that violate expectations of views with `on_violation="hold"` now are accepted.
 
-        Rows that come later, and violate, close it again.  Returns when the next epoch is asked for, which opens it; a
-        run that recovers before this epoch has to be asked again.
+        Rows that come later, and violate, close it again.  Returns when the epoch is committed that opens it.
 
         Raises:
             CommandRefusedError: no view is held back, or the run ends.

@@ -296,6 +296,7 @@ class RunControl:
             views=tuple(self.declared.definitions.values()),
             dropped=self.declared.dropped,
             retried=self.declared.retried,
+            release=self.declared.release_asked,
             spark=self._spark,
             clock=self._clock,
         )

@@ -22,7 +22,8 @@ _ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
 _HERE = [
     page
     for page in pages("tutorial", "howto")
-    if page not in _ON_S3 and any(block.language in ("python", "console") for block in blocks(page))
+    if page not in _ON_S3
+    and any(each.language in ("python", "console") and not (each.not_run or each.title) for each in blocks(page))
 ]
 
 

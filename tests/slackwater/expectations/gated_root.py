@@ -36,12 +36,12 @@ class GatedRoot:
     def store(self) -> Store:
         return Store(self.writer.root, self.writer.clock)
 
-    def epoch(self, *numbers: int, files: Mapping[str, int] | None = None) -> int:
-        """Commits rows, of which those up to 0 violate, and returns the epoch."""
+    def epoch(self, *numbers: int, files: Mapping[str, int] | None = None, found: str | None = None) -> int:
+        """Commits rows, of which those up to 0 violate, and returns the epoch; `found` is of the view as a whole."""
         writer, before = self.writer, Catalog.of(self.writer.store.scan("catalog")).gate
         bad = sum(number <= 0 for number in numbers)
         known = self.expected.expectations[POSITIVE]
-        counted = Expectation(known.condition, known.rows + bad, known.accepted, known.came + bad)
+        counted = Expectation(known.condition, known.rows + bad, known.accepted, known.came + bad, found=found)
         last, epoch = writer.store.head.epoch, writer.epoch
         expected = ViewExpectations(
             "v", "hold", {POSITIVE: counted}, self.expected.held_since, self.expected.epochs, files or {}

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.view_table import ViewTable, view_path
@@ -35,7 +36,8 @@ class CountedView:
         self.conditions: list[DuckDBConditions] = []
         self.declared: dict[str, ViewDefinition] = {}
         self.expect(EXPECT, on_violation)
-        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, self._make)
+        self.release = Release()
+        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, self._make, self.release)
         self.create(rows)
 
     def create(self, rows: pa.Table) -> None:
@@ -51,9 +53,16 @@ class CountedView:
         self.changed = self.counts.after_epoch(self.epoch, self.declared, self.versions, {"v": self.key})
         return self.counts.views["v"]
 
-    def recovered(self) -> None:
-        """The counts of the next attempt."""
-        self.counts = ExpectationCounts(partial(StoredRows, self.root), self.counts.views, self.versions, self._make)
+    def recovered(self, committed: ViewExpectations | None = None) -> None:
+        """The counts of the next attempt.
+
+        Args:
+            committed: what the last commit has, if the epoch after it is lost; None for all that was counted.
+        """
+        known = self.counts.views if committed is None else {"v": committed}
+        self.epoch -= committed is not None
+        self.release.recover(self.epoch)
+        self.counts = ExpectationCounts(partial(StoredRows, self.root), known, self.versions, self._make, self.release)
 
     @property
     def versions(self) -> dict[str, ViewVersion]:
@@ -160,6 +169,20 @@ def test_a_release_accepts_what_violates_now_and_nothing_that_comes_later(root: 
     assert rows_of(again)[POSITIVE] == 2
     assert (again.holds_back, again.expectations[POSITIVE].accepted) == (True, 1), "one came as another left"
     assert again.held_since == 3
+
+
+def test_a_release_whose_epoch_is_lost_is_in_the_first_epoch_of_the_next_attempt(root: Location) -> None:
+    view = CountedView(root, payments(a=[-1, -2]))
+    held = view.epoch_over()
+    view.counts.release()
+    view.epoch_over()
+    view.recovered(held)
+    assert view.counts.has_news(view.declared) and not view.release.is_committed(view.epoch)
+    released = view.epoch_over()
+    assert (released.holds_back, released.expectations[POSITIVE].accepted) == (False, 2)
+    assert view.release.is_committed(view.epoch)
+    view.recovered()
+    assert not view.counts.has_news(view.declared), "it was committed"
 
 
 def test_a_group_that_was_released_may_change(root: Location) -> None:

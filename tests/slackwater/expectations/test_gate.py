@@ -166,6 +166,15 @@ def test_status_tells_what_violates_and_what_is_held_back(root: GatedRoot) -> No
     assert line.endswith("`slackwater held ROOT` shows the files")
 
 
+def test_no_file_is_to_be_forgotten_where_no_row_violates(root: GatedRoot) -> None:
+    root.epoch(1)
+    root.writer.finish("bad.csv")
+    root.epoch(-1, found="3 of 4 records were bad")
+    told = slackwater("held", root.writer.root.url)
+    assert "3 of 4 records were bad" in told.out and "/raw/bad.csv" in told.out
+    assert "slackwater release" in told.out and "slackwater forget" not in told.out
+
+
 def test_the_commands_tell_the_files_and_release_the_rows(root: GatedRoot) -> None:
     url = root.writer.root.url
     good = root.epoch(1)
@@ -176,7 +185,7 @@ def test_the_commands_tell_the_files_and_release_the_rows(root: GatedRoot) -> No
     assert told.code == 0
     assert f"published is epoch {good}, committed at 2026-01-31" in told.out
     assert f"view v is held back since epoch {closed}" in told.out
-    assert f"{POSITIVE}\t2" in told.out and "/raw/bad.csv" in told.out
+    assert f"{POSITIVE}\t2" in told.out and "slackwater forget" in told.out and "/raw/bad.csv" in told.out
     document = json.loads(slackwater("held", url, "--json").out)
     assert (document["published"], document["epoch"]) == (str(good), str(closed))
     assert [(each["view"], each["expectations"]) for each in document["views"]] == [("v", {POSITIVE: 2})]

@@ -14,6 +14,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.expectations.expectation_counts import ExpectationCounts
+from slackwater.expectations.release import Release
 from slackwater.expectations.view_facts import Records
 from slackwater.expectations.view_rows import StoredRows
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -39,7 +40,7 @@ class JudgedView:
         self.definition = ViewDefinition("v", query="SELECT", expect=expect, on_violation="hold")
         self.path = view_path("v", 1)
         self.table = ViewTable.create(root.child(self.path), rows(minutes))
-        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, DuckDBConditions)
+        self.counts = ExpectationCounts(partial(StoredRows, root), {}, {}, DuckDBConditions, Release())
 
     def judged(self, after_s: int = 0, *, came: int = 0, bad: int = 0) -> ViewExpectations:
         """The expectations at an epoch so many seconds after the first, in which so many records came."""
@@ -114,7 +115,7 @@ def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) ->
             view.table.delete_where(f"minutes {random.choice('<>')} {random.randrange(60)}")
         if number % 13 == 0:
             view.counts = ExpectationCounts(
-                partial(StoredRows, root), view.counts.views, {}, DuckDBConditions
+                partial(StoredRows, root), view.counts.views, {}, DuckDBConditions, Release()
             )  # another attempt
         fresh, youngest = view.judged().expectations["fresh"], min(view.minutes(), default=None)
         wanted = "no time" if youngest is None else f"newest {AT - timedelta(minutes=youngest):%Y-%m-%d %H:%M:%S} UTC"
@@ -206,7 +207,7 @@ def test_what_nobody_has_counted_is_judged_by_the_next_epoch_which_comes_without
     versions = {"v": ViewVersion("v", view.path, view.table.version)}
     taken = view.judged().taken(view.epoch, "its rows are from a branch")
     assert taken.holds_back
-    view.counts = ExpectationCounts(partial(StoredRows, root), {"v": taken}, versions, DuckDBConditions)
+    view.counts = ExpectationCounts(partial(StoredRows, root), {"v": taken}, versions, DuckDBConditions, Release())
     assert view.counts.has_news({"v": view.definition})
     judged = view.judged(after_s=1)
     assert (judged.held_since, [each.error for each in judged.expectations.values()]) == (None, [None, None])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -43,6 +44,9 @@ class ChangedAttempt:
     def retry_view(self, name: str) -> Future[None]:
         return self._change(f"retry {name}")
 
+    def release(self) -> Future[None]:
+        return self._change("release")
+
     def readers(self, name: str) -> tuple[str, ...]:
         return self.read_by.get(name, ())
 
@@ -64,6 +68,12 @@ class Declaring(Requested):
         attempt = ChangedAttempt()
         self.requests.begin(cast(Attempt, attempt))
         return attempt
+
+    def come_to(self, attempt: ChangedAttempt, epoch: int) -> None:
+        """The attempt has committed an epoch."""
+        attempt.state = replace(attempt.state, epoch=epoch)
+        with self.news:
+            self.news.notify_all()
 
     def beside(self, call: Callable[[], None]) -> None:
         self.threads.append(threading.Thread(target=call))
@@ -158,3 +168,46 @@ def test_no_view_changes_when_the_run_is_over(run: Declaring) -> None:
     run.requests.end(for_good=True)
     with pytest.raises(CommandRefusedError):
         run.views.drop("v")
+
+
+def test_a_release_ends_when_its_epoch_is_committed(run: Declaring) -> None:
+    ended: list[str] = []
+
+    def release() -> None:
+        run.views.release()
+        ended.append("released")
+
+    attempt = run.begin()
+    run.beside(release)
+    eventually(lambda: attempt.asked == ["release"])
+    run.views.release_asked.ask()
+    attempt.changes[0].set_result(None)
+    assert run.views.release_asked.take(8)
+    run.come_to(attempt, 7)
+    run.requests.end()
+    run.views.release_asked.recover(7)
+    assert run.views.release_asked.take(9), "the next attempt does it"
+    later = run.begin()
+    run.come_to(later, 8)
+    assert not ended
+    run.come_to(later, 9)
+    eventually(lambda: ended == ["released"])
+    assert later.asked == []
+
+
+def test_a_release_is_refused_if_the_run_ends_before_its_epoch(run: Declaring) -> None:
+    errors: list[str] = []
+
+    def release() -> None:
+        with pytest.raises(CommandRefusedError) as caught:
+            run.views.release()
+        errors.append(str(caught.value))
+
+    attempt = run.begin()
+    run.beside(release)
+    eventually(lambda: attempt.asked == ["release"])
+    run.views.release_asked.ask()
+    attempt.changes[0].set_result(None)
+    run.requests.end(for_good=True)
+    eventually(lambda: len(errors) == 1)
+    assert "the run is stopping: ask again" in errors[0]

@@ -17,6 +17,7 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
+from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
@@ -135,6 +136,7 @@ class Looped:
             {each.view: each for each in expected},
             {each.view: ViewVersion(each.view, each.view, 1) for each in expected},
             no_conditions,
+            Release(),
         )
         self.clock = ManualClock()
         self.calls: list[str] = []

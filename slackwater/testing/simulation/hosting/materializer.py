@@ -81,6 +81,7 @@ class SimulatedMaterializer(Life):
         self._is_due = self._is_turning = self._is_over = False
         self._later: ScheduledTimer | None = None
         self._recovered_views = recovered.views
+        attempt.process.declared.release_asked.recover(recovered.epoch)
         self._client = SimulatedRunClient(
             SimulatedRuntime(self, self._world), attempt.coordinator, recovered.merger, self.turn_soon
         )
@@ -101,6 +102,7 @@ class SimulatedMaterializer(Life):
                 recovered.expectations,
                 recovered.views,
                 lambda *_: ModelConditions(),
+                attempt.process.declared.release_asked,
             ),
         )
 
