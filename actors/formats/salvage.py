@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from actors.file_errors import UnreadableFile
 from actors.rows import BadRecord, Rows
 from actors.schemas.metadata_columns import row_positions
 from actors.settings import ReadLimits
+from state.errors import SchemaError
 
 _RAW_BYTES = 64 * 1024
 
@@ -35,6 +37,25 @@ class Records(Protocol):
 
 WRONG = (pa.ArrowException, UnreadableFile)
 """The errors of a parser about a record."""
+
+
+def with_a_record(pieces: Iterator[Rows], infer_schema: Callable[[], object]) -> Iterator[Rows]:
+    """The pieces of a file from its first row on.  A file without one good record is not read, but unreadable.
+
+    It is unreadable to a source that has no schema yet, too: a file has one outcome, whenever it is read.
+
+    Args:
+        pieces: of the reader.
+        infer_schema: raises the error of a file that shows no schema.
+
+    Raises:
+        UnreadableFile: no record is good, neither in this schema nor in another one.
+    """
+    for piece in pieces:
+        if piece.first_row == 0 and piece.bad and not piece.table.num_rows:
+            with suppress(SchemaError):  # of good records
+                infer_schema()
+        yield piece
 
 
 def salvaged(

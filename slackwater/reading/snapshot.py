@@ -14,6 +14,7 @@ from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOU
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_table import FileStatus, file_table, require_source
+from slackwater.reading.tables.handled_table import handled_table
 from slackwater.reading.tables.quarantine_table import quarantine_table
 from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.view import View
@@ -170,6 +171,15 @@ class Snapshot:
             NotFoundError: the epoch has no such source.
         """
         return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
+
+    def handled_files(self, source: str | None = None) -> pa.Table:
+        """What was done to files after their commit, until that of this epoch; columns as `Store.handled_files`.
+
+        Raises:
+            NotFoundError: the epoch has no such source.
+        """
+        require_source(source, self._definitions())
+        return handled_table(self._root, self._definitions(), source, self.committed_at)
 
     def epochs(self) -> pa.Table:
         """The epochs up to this one that it retained; columns as `Store.epochs`."""

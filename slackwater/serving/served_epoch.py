@@ -14,6 +14,7 @@ from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.snapshot_sql import named
 from slackwater.reading.tables.epoch_table import EPOCH_SCHEMA
 from slackwater.reading.tables.file_table import FILE_SCHEMA
+from slackwater.reading.tables.handled_table import HANDLED_SCHEMA
 from slackwater.reading.tables.quarantine_table import QUARANTINE_SCHEMA
 from slackwater.reading.tables.source_table import SOURCE_SCHEMA
 from slackwater.reading.view import View
@@ -26,6 +27,7 @@ TABLES: Mapping[str, pa.Schema] = {
     "epochs": EPOCH_SCHEMA,
     "quarantine": QUARANTINE_SCHEMA,
     "sources": SOURCE_SCHEMA,
+    "handled_files": HANDLED_SCHEMA,
 }
 """The tables beside the views; a view with such a name comes before it."""
 
@@ -159,6 +161,7 @@ class ServedEpoch:
             "epochs": self.snapshot.epochs,
             "quarantine": self.snapshot.quarantine,
             "sources": self.snapshot.sources,
+            "handled_files": self.snapshot.handled_files,
         }
         return _TableRelation(TABLES[name], reads[name])
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile
-from actors.formats.salvage import set_aside
+from actors.formats.salvage import set_aside, with_a_record
 from actors.formats.text.json import JsonReader
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
@@ -75,6 +76,12 @@ class DebeziumReader:
         piece_bytes: int = 8 * MIB,
         columns: Collection[str] | None = None,
         every_column: bool = False,
+    ) -> Iterator[Rows]:
+        rows = self._changes(file, schema, offset, piece_bytes, columns)
+        yield from with_a_record(rows, partial(self.infer_schema, file))
+
+    def _changes(
+        self, file: ObjectFile, schema: pa.Schema, offset: Offset, piece_bytes: int, columns: Collection[str] | None
     ) -> Iterator[Rows]:
         wanted = schema if columns is None else pa.schema([field for field in schema if field.name in columns])
         for piece in self._json.read(file, _envelope(schema), offset, piece_bytes):

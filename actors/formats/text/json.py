@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Collection, Iterable, Iterator
+from functools import partial
 from itertools import islice
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow.types as kinds
 
 from actors.file_errors import EmptyFile
 from actors.formats.limits import row_bytes
+from actors.formats.salvage import with_a_record
 from actors.formats.text.content import TextContent
 from actors.formats.text.json_schema import inferred
 from actors.formats.text.json_text import is_too_large, parsed, reason_of
@@ -61,7 +63,8 @@ class JsonReader:
         parser = _Parser(schema, self._limits, self._timestamps, every_column)
         if file.size:
             content = TextContent(file, self._limits, start=offset.anchor_byte)
-            yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
+            rows = read_rows(content, parser, offset, piece_bytes, self._limits, columns)
+            yield from with_a_record(rows, partial(self.infer_schema, file))
 
 
 class _Parser:

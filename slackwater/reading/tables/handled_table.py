@@ -8,18 +8,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.tables.file_table import whole_urls
-from state.lance.handled_files import HandledFiles
+from state.lance.handled_files import SCHEMA, HandledFiles
 from state.location import Location
 from state.tables.catalog import Catalog
 
-_COLUMNS = ("source", "path", "action", "outcome", "at", "epoch", "error")
+HANDLED_SCHEMA = pa.schema(
+    [SCHEMA.field(name) for name in ("source", "path", "action", "outcome", "at", "epoch", "error")]
+)
 _DONE = {"delete": "deleted", "move": "moved", "tag": "tagged"}
 
 
-def handled_table(root: Location, catalog: Catalog, source: str | None) -> pa.Table:
-    """See `Store.handled_files`."""
-    rows = HandledFiles(root).table(source).select(_COLUMNS)
+def handled_table(root: Location, catalog: Catalog, source: str | None, until: datetime | None = None) -> pa.Table:
+    """See `Store.handled_files`.
+
+    Args:
+        root: the root.
+        catalog: as of which sources are known.
+        source: only files of this source.
+        until: nothing later counts.
+    """
+    rows = HandledFiles(root).table(source).select(HANDLED_SCHEMA.names)
     rows = rows.filter(pc.is_in(rows["source"], value_set=pa.array(list(catalog.sources), pa.string())))
+    if until is not None:
+        rows = rows.filter(pc.less_equal(rows["at"], pa.scalar(until, HANDLED_SCHEMA.field("at").type)))
     return rows.set_column(1, "path", whole_urls(rows, catalog)) if rows.num_rows else rows
 
 

@@ -28,6 +28,14 @@ _DELETED = {"before": {"id": 1, "amount": None}, "after": None, "op": "d", "ts_m
 _TRUNCATED = {"before": None, "after": None, "op": "t", "source": {"lsn": 3}}
 
 
+def test_a_file_without_an_envelope_is_unreadable_with_and_without_a_schema(tmp_path: Path) -> None:
+    content = b'{"id": 1}\n{"id": 2}\n'
+    with pytest.raises(UnreadableFile, match="no line has Debezium's envelope"):
+        DebeziumReader().infer_schema(open_written(tmp_path, content))
+    with pytest.raises(UnreadableFile, match="no line has Debezium's envelope"):
+        list(DebeziumReader().read(open_written(tmp_path, content), pa.schema([("id", pa.int64())])))
+
+
 def test_a_row_is_after_or_of_a_deletion_before(tmp_path: Path) -> None:
     file = open_written(tmp_path, _lines(_CREATED, _DELETED))
     pieces = list(DebeziumReader().read(file, _SCHEMA))

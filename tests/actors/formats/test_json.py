@@ -149,3 +149,28 @@ def test_a_line_that_is_no_object_is_a_bad_record_beside_extra_columns(tmp_path:
     assert [bad.row for bad in bad_of(pieces)] == [3]
     assert [row["a"] for row in rows_of(pieces)] == [1, 1, 1, 2]
     assert {field.name for piece in pieces for field in piece.others} == {"x"}
+
+
+@pytest.mark.parametrize("line", [b'{"a": 1', b"nonsense", b'[{"a": 1}]'])
+def test_a_file_without_a_good_line_is_unreadable_with_and_without_a_schema(line: bytes, tmp_path: Path) -> None:
+    content = b"\n".join([line] * 3)
+    with pytest.raises(UnreadableFile) as inferring:
+        JsonReader().infer_schema(open_written(tmp_path, content))
+    with pytest.raises(UnreadableFile) as reading:
+        list(JsonReader().read(open_written(tmp_path, content), _A))
+    assert str(reading.value) == str(inferring.value)
+    assert str(reading.value).startswith("row 1: ")
+    resumed = list(JsonReader().read(open_written(tmp_path, content), _A, Offset(1)))
+    assert [bad.row for bad in bad_of(resumed)] == [1, 2], "an earlier version has read the first row"
+
+
+def test_lines_that_are_good_for_another_schema_are_bad_records(tmp_path: Path) -> None:
+    content = b'{"a": "x"}\n{"a": "y"}\n'
+    pieces = list(JsonReader().read(open_written(tmp_path, content), _A))
+    assert [bad.row for bad in bad_of(pieces)] == [0, 1]
+
+
+def test_good_lines_behind_blocks_of_bad_ones_are_rows(tmp_path: Path) -> None:
+    content = b"bad\n" * 100 + b'{"a": 1}\n'
+    pieces = list(JsonReader().read(open_written(tmp_path, content), _A, piece_bytes=100))
+    assert (rows_of(pieces), len(bad_of(pieces))) == ([{"a": 1}], 100)

@@ -17,6 +17,7 @@ from slackwater.reading.store import Store
 from slackwater.status.run_status import AfterCommitStatus
 from state.errors import NotFoundError
 from tests.slackwater.after_commit.real_files import RealFiles
+from tests.slackwater.serving.served_sql import served
 
 
 @pytest.fixture
@@ -61,6 +62,21 @@ def test_an_earlier_epoch_does_not_know_what_came_later(files: RealFiles) -> Non
     store = Store(files.root, files.clock)
     assert "deleted" in store.why(f"{files.raw}/a.csv").text
     assert "deleted" not in store.snapshot(epoch).why(f"{files.raw}/a.csv").text
+
+
+def test_sql_clients_see_what_was_done_by_the_commit_of_their_epoch(files: RealFiles) -> None:
+    before = files.finish(files.write("a.csv"))
+    files.look(files.work(Delete(keep_s=3_600)), after_s=4_000)
+    done = files.finish(files.write("b.csv"))
+    store = Store(files.root, files.clock)
+    assert store.snapshot(done).handled_files("flights") == store.handled_files()
+    with pytest.raises(NotFoundError, match="there is no source 'orders'"):
+        store.snapshot(done).handled_files("orders")
+    question = "SELECT path, action, outcome, epoch FROM handled_files"
+    with served(files.root.url) as endpoint, endpoint.connect() as client:
+        assert client.execute(question).fetchall() == [(f"{files.raw.url}/a.csv", "delete", "done", before)]
+        client.execute(f"SET slackwater.epoch = '{before}'")
+        assert client.execute(question).fetchall() == []
 
 
 def test_a_root_without_the_record_tells_nothing(files: RealFiles) -> None:

@@ -13,7 +13,7 @@ import sqlalchemy
 from tests.slackwater.serving.served_sql import HOST, ServedSql
 from tests.slackwater.serving.value_root import COLUMNS
 
-RELATIONS = ["epochs", "every_type", "files", "quarantine", "sources", "totals"]
+RELATIONS = ["epochs", "every_type", "files", "handled_files", "quarantine", "sources", "totals"]
 
 
 @pytest.fixture(scope="module")

@@ -256,6 +256,7 @@ def test_the_tables_beside_the_views_are_those_of_the_store(written: WrittenRoot
     assert flights.rows("SELECT name, format FROM sources") == [("flights", "csv")]
     assert flights.rows("SELECT count(*) FROM files") == [(5,)]
     assert flights.rows("SELECT * FROM quarantine") == []
+    assert flights.rows("SELECT * FROM handled_files") == []
 
 
 @pytest.mark.parametrize(
