@@ -54,6 +54,8 @@ class Rows:
         anchor: a position behind all of them, or at a row of them, at which another reader may begin.
         others: columns of the file that the schema does not have, if the reader looks for them; of type null if it
             does not look for their type.
+        missing: columns of the schema that the file as a whole does not have, and that are null in all its records, if
+            the format tells.
         event_high: the highest event time among the rows of `table`, in microseconds since 1970, or of rows of the
             file that were read with them; None without one.
     """
@@ -63,6 +65,7 @@ class Rows:
     bad: tuple[BadRecord, ...] = ()
     anchor: Offset = Offset()
     others: tuple[pa.Field, ...] = ()
+    missing: tuple[str, ...] = ()
     event_high: int | None = None
 
     @property
@@ -90,6 +93,7 @@ class Rows:
             bad,
             parts[0].anchor,
             parts[-1].others,
+            parts[-1].missing,
             highest(*(part.event_high for part in parts)),
         )
 
@@ -99,7 +103,7 @@ class Rows:
         first_bad, end_bad = (bisect_left(self.bad, row, key=lambda bad: bad.row) for row in (start, end))
         good = start - self.first_row - first_bad
         table = self.table.slice(good, end - start - (end_bad - first_bad))
-        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others, self.event_high)
+        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others, self.missing, self.event_high)
 
     def cut(self, piece_bytes: int) -> Iterator[Rows]:
         """Yields parts of about `piece_bytes`; one part if the rows are not larger than two of them."""

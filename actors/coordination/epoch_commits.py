@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from actors.coordination.epoch_collector import CollectedEpoch
 from actors.coordination.epoch_times import youngest_files
-from actors.coordination.instructions import Commit, CoordinateInstruction, TellLeftOut
+from actors.coordination.instructions import Commit, CoordinateInstruction, TellUnmatched
 from actors.protocol.barrier import BarrierKind
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight
 from actors.recovery.catalog_changes import CatalogChanges
@@ -76,8 +76,9 @@ class EpochCommits:
         """
         if epoch.barrier.kind is BarrierKind.INITIAL:
             return []
-        left_out = [each for report in epoch.reports.values() for each in report.left_out]
-        instructions: list[CoordinateInstruction] = [TellLeftOut(each) for each in self._catalog.leave_out(left_out)]
+        unmatched = [each for report in epoch.reports.values() for each in report.unmatched]
+        new = self._catalog.put_unmatched(unmatched)
+        instructions: list[CoordinateInstruction] = [TellUnmatched(each) for each in new]
         gate = self._catalog.gate
         self._catalog.expect(epoch.expectations)
         published = published_after(gate, self._catalog.gate, last=self._epoch, epoch=epoch.epoch)

@@ -14,7 +14,7 @@ from actors.protocol.instructions import End, Fail, Instruction, WakeAt
 from actors.protocol.reports import CorrectedFile
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.tables.delta import Delta
-from state.tables.records import EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
+from state.tables.records import EpochCounts, EpochSeconds, UnmatchedColumn, ViewVersion
 
 
 @dataclass(frozen=True)
@@ -61,10 +61,10 @@ class DecideSchema(Instruction):
 
 
 @dataclass(frozen=True)
-class TellLeftOut(Instruction):
-    """Reports a column of a source's files that the source does not have."""
+class TellUnmatched(Instruction):
+    """Reports a column that a source and its files do not share."""
 
-    column: LeftOutColumn
+    column: UnmatchedColumn
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ CoordinateInstruction: TypeAlias = (
     | TellCommitted
     | MoveTags
     | DecideSchema
-    | TellLeftOut
+    | TellUnmatched
     | TryNextFile
     | MarkListings
     | Connect

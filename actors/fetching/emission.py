@@ -6,7 +6,7 @@ from actors.fetching.file_versions import FileVersions
 from actors.fetching.instructions import EmitBlock, FetchInstruction
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece, ReadBuffers
-from actors.fetching.schema_reports import ExtraColumns
+from actors.fetching.schema_reports import UnmatchedColumns
 
 
 class Emission:
@@ -16,13 +16,13 @@ class Emission:
         epoch: the open epoch.
         buffers: rows that were read.
         files: the versions, whose offsets move or which end.
-        extra_columns: columns outside of the schema.
+        unmatched: columns outside of the schema.
     """
 
     def __init__(
-        self, *, epoch: OpenEpoch, buffers: ReadBuffers, files: FileVersions, extra_columns: ExtraColumns
+        self, *, epoch: OpenEpoch, buffers: ReadBuffers, files: FileVersions, unmatched: UnmatchedColumns
     ) -> None:
-        self._epoch, self._buffers, self._files, self._extra_columns = epoch, buffers, files, extra_columns
+        self._epoch, self._buffers, self._files, self._unmatched = epoch, buffers, files, unmatched
 
     def emit(self, now_s: float, *, flush: bool) -> list[FetchInstruction]:
         """Emits full blocks, and with `flush` the rest, as far as credit and limits allow.
@@ -45,7 +45,7 @@ class Emission:
         epoch = self._epoch
         if piece.rows is not None:
             epoch.rows += self._files.queue.advance(piece.progress, piece.rows, epoch.number)
-            self._extra_columns.note(piece.progress.file, piece.rows, epoch.number)
+            self._unmatched.note(piece.progress.file, piece.rows, epoch.number)
         if piece.ending is not None:
             self._files.finish(piece.progress, piece.ending, epoch.number)
             epoch.files += 1

@@ -24,7 +24,7 @@ from actors.fetching.read_buffers import Piece, ReadBuffers
 from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, ReadOutcome, StoreUnavailable
 from actors.fetching.read_scheduler import ReadScheduler
 from actors.fetching.replacements import Replacements
-from actors.fetching.schema_reports import ExtraColumns, SchemaProposals
+from actors.fetching.schema_reports import SchemaProposals, UnmatchedColumns
 from actors.fetching.vnode_moves import VnodeMoves
 from actors.file_errors import bad_input
 from actors.files import FileKey, FileVersion, ForgottenFile
@@ -82,16 +82,14 @@ class FetchExecutor:
         self._schemas, self._poisoned, self._policies = set(known_schemas), poisoned, policies
         self._limits = FetchLimits(settings, num_fetchers)
         self._epoch = epoch = OpenEpoch(self._limits)
-        self._proposals, self._extra_columns = SchemaProposals(), ExtraColumns()
+        self._proposals, self._unmatched = SchemaProposals(), UnmatchedColumns()
         self._arrivals = VnodeArrivals()
         self._reads = ReadScheduler(
             settings=settings, limits=self._limits, queue=files.queue, decided=self._schemas, epoch=epoch
         )
         self._buffers = ReadBuffers(settings.piece_bytes, self._limits, outlet)
-        self._emission = Emission(epoch=epoch, buffers=self._buffers, files=files, extra_columns=self._extra_columns)
-        self._replacements = Replacements(
-            epoch=epoch, files=files, reads=self._reads, extra_columns=self._extra_columns
-        )
+        self._emission = Emission(epoch=epoch, buffers=self._buffers, files=files, unmatched=self._unmatched)
+        self._replacements = Replacements(epoch=epoch, files=files, reads=self._reads, unmatched=self._unmatched)
         self._moves = VnodeMoves(
             actor=actor, files=files, reads=self._reads, replacements=self._replacements, proposals=self._proposals
         )
@@ -370,7 +368,7 @@ class FetchExecutor:
             activity=self._epoch.activity,
             vanished=self._files.state.take_vanished(),
             corrected=self._files.state.take_corrected(),
-            left_out=self._extra_columns.take(),
+            unmatched=self._unmatched.take(),
             unfinished_since=self._files.unfinished_since(),
             event_times=self._files.state.take_event_times(),
         )

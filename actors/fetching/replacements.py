@@ -11,7 +11,7 @@ from actors.fetching.instructions import FetchInstruction, StagePiece
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece
 from actors.fetching.read_scheduler import ReadScheduler
-from actors.fetching.schema_reports import ExtraColumns
+from actors.fetching.schema_reports import UnmatchedColumns
 from actors.files import ForgottenFile
 from actors.protocol.blocks import Correction, StoredBlock
 from actors.protocol.instructions import Send
@@ -25,20 +25,20 @@ class Replacements:
         epoch: the open epoch, whose corrections begin here.
         files: the versions, of which these end here.
         reads: reads a file on when its last piece is staged.
-        extra_columns: columns outside of the schema.
+        unmatched: columns outside of the schema.
     """
 
     def __init__(
-        self, *, epoch: OpenEpoch, files: FileVersions, reads: ReadScheduler, extra_columns: ExtraColumns
+        self, *, epoch: OpenEpoch, files: FileVersions, reads: ReadScheduler, unmatched: UnmatchedColumns
     ) -> None:
-        self._epoch, self._files, self._reads, self._extra_columns = epoch, files, reads, extra_columns
+        self._epoch, self._files, self._reads, self._unmatched = epoch, files, reads, unmatched
         self._at_end: deque[FileProgress] = deque()
 
     def add(self, piece: Piece) -> list[FetchInstruction]:
         """Takes a piece, or the end, of a file; rows are staged before the file is read on."""
         progress = piece.progress
         if piece.rows is not None:
-            self._extra_columns.note(progress.file, piece.rows, self._epoch.number)
+            self._unmatched.note(progress.file, piece.rows, self._epoch.number)
             progress.bad += piece.rows.bad
             progress.event_high = highest(progress.event_high, piece.rows.event_high)
         progress.ending = piece.ending

@@ -1,4 +1,4 @@
-"""Reports on schemas: proposals for sources without one, and columns outside of a schema."""
+"""Reports on schemas: proposals for sources without one, and columns that files and a schema do not share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from actors.files import FileVersion
 from actors.protocol.instructions import ProposeSchema
 from actors.rows import Rows
 from state.errors import SchemaError
-from state.tables.records import LeftOutColumn
+from state.tables.records import UnmatchedColumn
 
 
 class SchemaProposals:
@@ -38,22 +38,27 @@ class SchemaProposals:
         return [ProposeSchema(file.source, file.path, schema, self.samples.get(file.source, 0))]
 
 
-class ExtraColumns:
-    """Columns of files that the schema of their source does not have, each reported once."""
+class UnmatchedColumns:
+    """Columns that files have and the schema of their source does not, or the other way round, each reported once."""
 
     def __init__(self) -> None:
-        self._new: dict[tuple[str, str], LeftOutColumn] = {}
-        self._reported: set[tuple[str, str]] = set()
+        self._new: list[UnmatchedColumn] = []
+        self._reported: set[tuple[str, str, bool]] = set()
 
     def note(self, file: FileVersion, rows: Rows, epoch: int) -> None:
-        """Notes the extra columns of rows that come in an epoch."""
+        """Notes the columns of rows that come in an epoch."""
         for column in rows.others:
-            key = file.source, column.name
-            if key not in self._reported:
-                self._reported.add(key)
-                self._new[key] = LeftOutColumn(file.source, column.name, file.path, epoch)
+            self._note(file, column.name, epoch, is_missing=False)
+        for name in rows.missing:
+            self._note(file, name, epoch, is_missing=True)
 
-    def take(self) -> tuple[LeftOutColumn, ...]:
+    def _note(self, file: FileVersion, column: str, epoch: int, *, is_missing: bool) -> None:
+        key = file.source, column, is_missing
+        if key not in self._reported:
+            self._reported.add(key)
+            self._new.append(UnmatchedColumn(file.source, column, file.path, epoch, is_missing))
+
+    def take(self) -> tuple[UnmatchedColumn, ...]:
         """The columns that were not reported yet."""
-        new, self._new = tuple(self._new.values()), {}
+        new, self._new = tuple(self._new), []
         return new

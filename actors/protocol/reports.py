@@ -13,7 +13,7 @@ from actors.protocol.blocks import Block, Correction
 from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
 from state.tables.expectations import ViewExpectations
-from state.tables.records import CatalogView, EpochCounts, LeftOutColumn, ViewVersion
+from state.tables.records import CatalogView, EpochCounts, UnmatchedColumn, ViewVersion
 
 CorrectionOutcome = Literal["replaced", "forgotten", "kept"]
 
@@ -41,7 +41,7 @@ class CollectReport:
         activity: number of actions of the actor, ever, when it sealed; later ones belong to another epoch.
         vanished: a fetch actor's, see `Barrier.vanished`.
         corrected: a fetch actor's, in the order in which it happened.
-        left_out: a fetch actor's: columns of the epoch's files that their sources do not have.
+        unmatched: a fetch actor's: columns that the epoch's files and their sources do not share.
         unfinished_since: a fetch actor's: source → the epoch in which its oldest unfinished file was listed.
         event_times: a fetch actor's: source → epoch that listed files → the highest event time of their rows that came
             in this epoch, in microseconds since 1970.
@@ -62,7 +62,7 @@ class CollectReport:
     activity: int = 0
     vanished: tuple[Vanished, ...] = ()
     corrected: tuple[CorrectedFile, ...] = ()
-    left_out: tuple[LeftOutColumn, ...] = ()
+    unmatched: tuple[UnmatchedColumn, ...] = ()
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
     event_times: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     complete_mark: int = 0

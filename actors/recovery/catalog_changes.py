@@ -18,14 +18,14 @@ from state.tables.catalog import (
     delete_expectations,
     delete_view,
     put_expectations,
-    put_left_out,
     put_pipeline,
     put_source,
+    put_unmatched,
     put_view,
 )
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.expectations import Gate, ViewExpectations, gate_of
-from state.tables.records import CatalogSource, CatalogView, LeftOutColumn
+from state.tables.records import CatalogSource, CatalogView, UnmatchedColumn
 from state.tables.stored_rows import declared_name
 
 
@@ -49,7 +49,7 @@ class CatalogChanges:
         }
         self.watermarks = dict(committed.watermarks)
         self.expectations = dict(committed.expectations)
-        self._left_out = {(each.source, each.column) for each in committed.left_out}
+        self._unmatched = {(each.source, each.column, each.is_missing) for each in committed.unmatched}
         self._delta = DeltaBuilder()
         self.is_changed = False
 
@@ -86,13 +86,14 @@ class CatalogChanges:
         """Source → the earliest time at which its objects may have been written; None for no limit."""
         return {name: source.not_before for name, source in self._sources.items()}
 
-    def leave_out(self, columns: Iterable[LeftOutColumn]) -> list[LeftOutColumn]:
-        """Notes columns of files that their sources do not have.  Returns those that are not in the catalog yet."""
+    def put_unmatched(self, columns: Iterable[UnmatchedColumn]) -> list[UnmatchedColumn]:
+        """Notes columns that files and sources do not share.  Returns those that are not in the catalog yet."""
         new = []
         for column in columns:
-            if (column.source, column.column) not in self._left_out:
-                self._left_out.add((column.source, column.column))
-                put_left_out(self._delta, column)
+            key = column.source, column.column, column.is_missing
+            if key not in self._unmatched:
+                self._unmatched.add(key)
+                put_unmatched(self._delta, column)
                 new.append(column)
         self.is_changed = self.is_changed or bool(new)
         return new

@@ -25,8 +25,8 @@ from actors.coordination.instructions import (
     MoveTags,
     PrepareMove,
     TellCommitted,
-    TellLeftOut,
     TellScaling,
+    TellUnmatched,
     TryNextFile,
 )
 from actors.protocol.barrier import Mutation
@@ -259,9 +259,11 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
                     "rescaling", epoch=self._executor.state.epoch, before=instruction.before,
                     after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
                 )  # fmt: skip
-            case TellLeftOut(column):
+            case TellUnmatched(column):
+                has_not = "files lack a column of their source: it is null in their rows"
+                has_more = "files have a column that their source does not: it is left out"
                 self._log.warning(
-                    "files have a column that their source does not: it is left out",
+                    has_not if column.is_missing else has_more,
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
                 )  # fmt: skip
             case End():

@@ -426,9 +426,10 @@ class Store:
     def sources(self) -> pa.Table:
         """One row per source.
 
-        `left_out` has the extra columns of its files, each with its first file; `changes_ignored` counts the files that
-        changed after they were read and were not read again; `listed_at` is the end of the last listing, null if it is
-        not known; `watermark` is the event time before which no row is expected, null without one.
+        `left_out` has the extra columns of its files, each with its first file, and `missing` the columns that files
+        lack, with the first of these; `changes_ignored` counts the files that changed after they were read and were not
+        read again; `listed_at` is the end of the last listing, null if it is not known; `watermark` is the event time
+        before which no row is expected, null without one.
 
         `queue` is null for a source without notifications.  It has the `url` of the queue; `in_flight`, the messages
         that a run works on, and `oldest_s`, the age of the oldest of them in seconds; the messages `received` and

@@ -171,7 +171,7 @@ def _of_listed(
         lines.append(f"{len(versions)} versions of it were listed; the last line is about the latest.")
     if is_paused and latest["status"] in ("waiting", "reading"):
         lines.append("The run is paused, and reads it on after `slackwater resume`.")
-    lines += _left_out(candidate, catalog)
+    lines += _unmatched(candidate, catalog)
     lacking = _lacking(candidate.source.name, versions, store, catalog, at)
     lines += lacking.values()
     epochs = {name: latest[name] for name in STORY_EPOCHS if latest[name] is not None}
@@ -185,15 +185,19 @@ def _is_paused(owner: Owner | None) -> bool:
     return owner is not None and owner.phase == "paused" and not owner.is_gone()
 
 
-def _left_out(candidate: _Candidate, catalog: Catalog) -> list[str]:
-    """The columns of files that its source does not have, in a sentence: the ledger knows the first file of each."""
+def _unmatched(candidate: _Candidate, catalog: Catalog) -> list[str]:
+    """The columns that files of its source have alone, or lack, a sentence each: the first file of each is known."""
     name = candidate.source.name
-    columns = [
-        f"{each.column} ({'first in it' if each.path == candidate.relative else f'first in {each.path}'})"
-        for each in catalog.left_out
-        if each.source == name
-    ]
-    return [f"Source {name} leaves out columns that its schema does not have: {', '.join(columns)}."] if columns else []
+    columns: dict[bool, list[str]] = {False: [], True: []}
+    for each in catalog.unmatched:
+        if each.source == name:
+            first = "first in it" if each.path == candidate.relative else f"first in {each.path}"
+            columns[each.is_missing].append(f"{each.column} ({first})")
+    said = {
+        f"Source {name} leaves out columns that its schema does not have": columns[False],
+        f"Files of source {name} lack columns, which are null in their rows": columns[True],
+    }
+    return [f"{sentence}: {', '.join(names)}." for sentence, names in said.items() if names]
 
 
 def _took_its_rows_along(version: Mapping[str, Any]) -> bool:

@@ -8,6 +8,7 @@ from slackwater.reading.store import Store
 from slackwater.serving.catalog_database import CatalogDatabase
 from slackwater.serving.engine import Engine
 from slackwater.serving.served_epoch import ServedEpoch
+from state.allocation import return_memory
 from state.tables.expectations import PUBLISHED
 
 LATEST = "latest"
@@ -64,6 +65,7 @@ class ServedRoot:
                     self._published = fresh
             for each in old:
                 each.release()
+        return_memory()
 
     def hold(self, epoch: str = PUBLISHED) -> ServedEpoch:
         """An epoch; the caller releases it.

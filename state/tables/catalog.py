@@ -12,7 +12,7 @@ import pyarrow as pa
 from state.tables.delta import DeltaBuilder
 from state.tables.expectations import Gate, ViewExpectations, gate_of
 from state.tables.keys import encode_key
-from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, SourceWatermark
+from state.tables.records import CatalogSource, CatalogView, SourceWatermark, UnmatchedColumn
 from state.tables.stored_rows import declared_name
 
 _VNODE = 0
@@ -41,7 +41,7 @@ class Catalog:
         pipeline: the pipeline; None before the first commit.
         sources: the sources by name.
         views: the views by name, in the order of their creation.
-        left_out: the columns that files have and their sources do not, each once.
+        unmatched: the columns that files have and their sources do not, or the other way round, each once.
         watermarks: the watermarks of the sources with an event time, by source.
         expectations: the expectations of views, by view.
     """
@@ -49,7 +49,7 @@ class Catalog:
     pipeline: CatalogPipeline | None = None
     sources: Mapping[str, CatalogSource] = field(default_factory=dict)
     views: Mapping[str, CatalogView] = field(default_factory=dict)
-    left_out: tuple[LeftOutColumn, ...] = ()
+    unmatched: tuple[UnmatchedColumn, ...] = ()
     watermarks: Mapping[str, SourceWatermark] = field(default_factory=dict)
     expectations: Mapping[str, ViewExpectations] = field(default_factory=dict)
 
@@ -64,12 +64,12 @@ class Catalog:
             for row in kinds["source"]
         ]
         views = [_view(row) for row in kinds["view"]]
-        left_out = [_left_out(row) for row in kinds["column"]]
+        unmatched = [_unmatched(row) for row in kinds["column"]]
         return cls(
             _pipeline(kinds["pipeline"][0]) if kinds["pipeline"] else None,
             {source.name: source for source in sorted(sources, key=lambda source: source.name)},
             {view.name: view for view in sorted(views, key=lambda view: (view.created_epoch, view.name))},
-            tuple(sorted(left_out, key=lambda each: (each.source, each.epoch, each.column))),
+            tuple(sorted(unmatched, key=lambda each: (each.source, each.epoch, each.column))),
             {row["name"]: SourceWatermark(row["name"], **json.loads(row["definition"])) for row in kinds["watermark"]},
             {row["name"]: ViewExpectations.of_json(row["name"], row["definition"]) for row in kinds["expectations"]},
         )
@@ -110,15 +110,15 @@ def put_source(delta: DeltaBuilder, source: CatalogSource) -> None:
     )
 
 
-def put_left_out(delta: DeltaBuilder, column: LeftOutColumn) -> None:
-    """Writes the row of a column that files have and their source does not."""
+def put_unmatched(delta: DeltaBuilder, column: UnmatchedColumn) -> None:
+    """Writes the row of a column that files and their source do not share."""
     _put(
         delta,
         "column",
         column.column,
         column.source,
         column.column,
-        definition=json.dumps({"path": column.path}),
+        definition=json.dumps({"path": column.path} | ({"is_missing": True} if column.is_missing else {})),
         sources=[column.source],
         created_epoch=column.epoch,
     )
@@ -189,6 +189,7 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
     )
 
 
-def _left_out(row: Mapping[str, Any]) -> LeftOutColumn:
-    path = json.loads(row["definition"])["path"]
-    return LeftOutColumn(row["sources"][0], row["name"], path, row["created_epoch"])
+def _unmatched(row: Mapping[str, Any]) -> UnmatchedColumn:
+    definition = json.loads(row["definition"])
+    is_missing = definition.get("is_missing", False)
+    return UnmatchedColumn(row["sources"][0], row["name"], definition["path"], row["created_epoch"], is_missing)

@@ -193,20 +193,22 @@ class SourceWatermark:
 
 
 @dataclass(frozen=True)
-class LeftOutColumn:
-    """A column that files have and their source does not.
+class UnmatchedColumn:
+    """A column that files have and their source does not, or that their source has and a file does not.
 
     Args:
         source: the name of the source.
         column: the name of the column.
-        path: the first file that has it, relative to the source.
+        path: the first such file, relative to the source.
         epoch: the epoch in which this file was read.
+        is_missing: False for an extra column, which is left out; True for one that is null in the rows of the file.
     """
 
     source: str
     column: str
     path: str
     epoch: int
+    is_missing: bool = False
 
 
 @dataclass(frozen=True)

@@ -64,10 +64,11 @@ class AvroReader:
         require_fitting_columns(plan.schema, schema)
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(plan.schema, schema.names))
+        missing = tuple(without_columns(wanted, plan.schema.names).names)
         reading = _Reading(container, plan, wanted, self._limits, self._timestamps, piece_bytes, cpu)
         parts = reading.rows(offset, Expansion(file.size, self._limits))
         for rows in cpu.pausing(pieces(parts, piece_bytes)):
-            yield replace(rows, others=others) if others else rows
+            yield replace(rows, others=others, missing=missing) if others or missing else rows
 
 
 class _Reading:

@@ -60,11 +60,12 @@ class OrcReader:
         require_fitting_columns(found, schema)
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(found, schema.names))
+        missing = tuple(without_columns(wanted, found.names).names)
         reading = _Reading(file, tail, _read_columns(found, wanted), self._limits)
         tables = reading.tables(offset.row, piece_bytes)
         parts = self._rows(tables, wanted, Expansion(file.size, self._limits), cpu)
         for rows in cpu.pausing(pieces(parts, piece_bytes)):
-            yield replace(rows, others=others) if others else rows
+            yield replace(rows, others=others, missing=missing) if others or missing else rows
 
     def _rows(
         self, tables: Iterator[tuple[pa.Table, int]], wanted: pa.Schema, expansion: Expansion, cpu: CpuTime

@@ -58,11 +58,12 @@ class ParquetReader:
         wanted = only_columns(schema, columns)
         reading = _Reading(file, parquet, only_columns(found, wanted.names), self)
         others = tuple(without_columns(found, schema.names)) if {*found.names} - {*schema.names} else ()
+        missing = tuple(without_columns(wanted, found.names).names)
         expansion = Expansion(file.size, self.limits)
         num_bad = 0
         for table, first_row in reading.tables(offset.row, piece_bytes):
             rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
-            rows = replace(rows, others=others) if others else rows
+            rows = replace(rows, others=others, missing=missing) if others or missing else rows
             num_bad += len(rows.bad)
             expansion.add(rows.nbytes)
             yield from rows.cut(piece_bytes)

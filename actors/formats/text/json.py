@@ -83,6 +83,7 @@ class _Parser:
         self._every_column, self._is_strict = every_column, True
         self._looked_bytes = 0
         self.others: tuple[pa.Field, ...] = ()
+        self.missing: tuple[str, ...] = ()  # of lines, not of files
         self._text_schema = pa.schema([pa.field(f.name, _text_type(f.type, f.name, timestamps)) for f in schema])
         # A row of three characters is a null in every column.
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(schema)))

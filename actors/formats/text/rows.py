@@ -53,6 +53,11 @@ class RecordParser(Protocol):
         """The extra columns of the records so far, as far as they were looked for."""
         ...
 
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """See `Rows.missing`."""
+        ...
+
     def reason(self, error: Exception) -> str:
         """The reason of an error of `parse` for a single record."""
         ...
@@ -126,7 +131,7 @@ def _parts(
             if row > offset.row:
                 if offset.row > rows.first_row:
                     rows = rows.between(offset.row, row)
-                yield Rows(rows.table, rows.first_row, rows.bad, anchor, parser.others)
+                yield Rows(rows.table, rows.first_row, rows.bad, anchor, parser.others, parser.missing)
         position += len(block)
 
 

@@ -58,6 +58,7 @@ class _Parser:
 
     first_end, last_end, ends = staticmethod(first_line_end), staticmethod(last_line_end), staticmethod(line_ends)
     others: tuple[pa.Field, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __init__(self, schema: pa.Schema, limits: ReadLimits) -> None:
         self._schema = schema

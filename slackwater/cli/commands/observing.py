@@ -119,6 +119,9 @@ def serve(
 
     The environment variable SLACKWATER_PASSWORD has the password, if there is one.
     """
+    from state.allocation import share_arenas
+
+    share_arenas()  # Lance has threads as soon as the store is open
     store = opened_store(root, option)
     from slackwater.cli.commands.serve import serve_sql
     from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES

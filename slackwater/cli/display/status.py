@@ -57,6 +57,7 @@ def print_status(store: Store, output: Output) -> None:
     paused = {row["name"]: row["paused_removals"] for row in declared if row["paused_removals"]}
     queues = [_queue(row) for row in declared if row["queue"] is not None]
     left_out = [{"source": row["name"], **column} for row in declared for column in row["left_out"]]
+    missing = [{"source": row["name"], **column} for row in declared for column in row["missing"]]
     backfills = store.backfills().to_pylist()
     views = view_rows(store, [row["name"] for row in backfills])
     root = shell_root(Location(store.root))
@@ -74,6 +75,7 @@ def print_status(store: Store, output: Output) -> None:
                 "sources": sources,
                 "queues": queues,
                 "left_out": left_out,
+                "missing": missing,
                 "views": views,
                 "backfills": backfills,
                 "expectations": expectations,
@@ -137,6 +139,9 @@ def print_status(store: Store, output: Output) -> None:
         output.rows(shown_hidden, _HIDDEN_COLUMNS, title="hidden views: rows kept for joins, windows and groups within")
     if left_out:
         output.rows(left_out, ("source", "column", "path"), title="ignored columns, and their first files")
+    if missing:
+        title = "columns that files lack, null in their rows, and the first of these files"
+        output.rows(missing, ("source", "column", "path"), title=title)
     if quarantined:
         shown = quarantined[:_SHOWN_QUARANTINED]
         output.rows(shown, ("source", "path", "error"), title=f"quarantined: {len(quarantined):,}")

@@ -97,7 +97,7 @@ def _at(time: datetime) -> str:
     return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
-_LEFT_OUT = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
+_COLUMN = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
 _QUEUE = pa.struct(
     [
         ("url", pa.string()),
@@ -116,7 +116,8 @@ SOURCE_SCHEMA = pa.schema(
         ("format", pa.string()),
         ("pattern", pa.string()),
         ("schema", pa.string()),
-        ("left_out", pa.list_(_LEFT_OUT)),
+        ("left_out", pa.list_(_COLUMN)),
+        ("missing", pa.list_(_COLUMN)),
         ("changes_ignored", pa.int64()),
         ("listed_at", pa.timestamp("us", tz="UTC")),
         ("requests_last_hour", pa.int64()),
@@ -152,11 +153,8 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "format": definition["format"]["name"],
                 "pattern": definition["pattern"],
                 "schema": None if source.schema is None else _schema_text(source.schema),
-                "left_out": [
-                    {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
-                    for each in catalog.left_out
-                    if each.source == source.name
-                ],
+                "left_out": _columns(catalog, source.name, url, are_missing=False),
+                "missing": _columns(catalog, source.name, url, are_missing=True),
                 "changes_ignored": ignored.get(source.name, 0),
                 "listed_at": discovery.progress.listed_at,
                 "requests_last_hour": listing.get("requests_last_hour"),
@@ -189,3 +187,11 @@ def _queue(discovery: SourceDiscovery, now: datetime) -> Mapping[str, Any] | Non
 def _schema_text(schema: bytes) -> str:
     fields = pa.ipc.read_schema(pa.py_buffer(schema))
     return ", ".join(f"{field.name} {field.type}" for field in fields)
+
+
+def _columns(catalog: Catalog, source: str, url: str, *, are_missing: bool) -> list[dict[str, Any]]:
+    return [
+        {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
+        for each in catalog.unmatched
+        if each.source == source and each.is_missing == are_missing
+    ]

@@ -21,7 +21,7 @@ from actors.recovery.recovery import recover
 from state.clock import SystemClock
 from state.lance.lance_root import LanceRoot
 from state.tables.delta import DeltaBuilder
-from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, LeftOutColumn
+from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, UnmatchedColumn
 from tests.actors.flow import AT, of
 from tests.actors.recovery.root_with_files import definition
 
@@ -57,7 +57,7 @@ class Coordination:
         barrier: Barrier,
         *,
         with_a_change: bool = False,
-        left_out: tuple[LeftOutColumn, ...] = (),
+        unmatched: tuple[UnmatchedColumn, ...] = (),
         unfinished_since: Mapping[str, int] = {},
         complete_mark: int = 0,
     ) -> list[CoordinateInstruction]:
@@ -66,13 +66,13 @@ class Coordination:
             delta.put("list_state", b"s", 0, source="s")
         instructions: list[CoordinateInstruction] = []
         for actor in ("list-s", "dispatcher", "fetch-0", "fetch-1", "merger", "materializer"):
-            told = left_out if actor.startswith("fetch") else ()
+            told = unmatched if actor.startswith("fetch") else ()
             since = unfinished_since if actor == "fetch-1" else {}
             report = CollectReport(
                 actor,
                 barrier.epoch.prev,
                 delta.build(),
-                left_out=told,
+                unmatched=told,
                 unfinished_since=since,
                 complete_mark=complete_mark if actor == "list-s" else 0,
             )

@@ -16,8 +16,8 @@ from actors.coordination.instructions import (
     Connect,
     CoordinateInstruction,
     DecideSchema,
-    TellLeftOut,
     TellScaling,
+    TellUnmatched,
     TryNextFile,
 )
 from actors.fetching.file_progress import FileProgress
@@ -34,7 +34,7 @@ from state.lance.lance_root import LanceRoot
 from state.tables.catalog import Catalog
 from state.tables.delta import DeltaBuilder
 from state.tables.epoch_trace import EpochTrace, Span
-from state.tables.records import LeftOutColumn, ViewVersion
+from state.tables.records import UnmatchedColumn, ViewVersion
 from state.tables.tables import TABLES
 from tests.actors.coordination.coordination import Coordination, X
 from tests.actors.flow import AT, file, of
@@ -206,19 +206,20 @@ def test_new_columns_come_to_the_end_of_the_schema_and_every_proposal_is_answere
     assert pa.ipc.read_schema(pa.py_buffer(row["row"]["schema"])) == longer
 
 
-def test_a_column_that_is_left_out_is_told_and_kept_once(flow: Coordination) -> None:
+@pytest.mark.parametrize("is_missing", [False, True])
+def test_a_column_that_is_left_out_or_missing_is_told_and_kept_once(flow: Coordination, is_missing: bool) -> None:
     def collected() -> tuple[list[CoordinateInstruction], Commit]:
         barrier = flow.ask(Resume())
         assert barrier is not None
-        left_out = (LeftOutColumn("s", "y", "a", barrier.epoch.prev),)
-        instructions = flow.all_collect(barrier, with_a_change=True, left_out=left_out)
+        unmatched = (UnmatchedColumn("s", "y", "a", barrier.epoch.prev, is_missing),)
+        instructions = flow.all_collect(barrier, with_a_change=True, unmatched=unmatched)
         (commit,) = of(Commit, instructions)
         flow.commits(commit)
-        return of(TellLeftOut, instructions), commit
+        return of(TellUnmatched, instructions), commit
 
     (told,), commit = collected()
-    assert isinstance(told, TellLeftOut) and (told.column.column, told.column.path) == ("y", "a")
-    assert Catalog.of(_rows(commit)).left_out == (told.column,)
+    assert isinstance(told, TellUnmatched) and (told.column.column, told.column.path) == ("y", "a")
+    assert Catalog.of(_rows(commit)).unmatched == (told.column,)
     told_again, commit = collected()
     assert told_again == [] and "catalog" not in commit.delta.tables
 

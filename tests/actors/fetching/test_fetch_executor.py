@@ -16,7 +16,7 @@ from actors.protocol.messages import ChangedFiles, ForgottenFiles, NewFiles
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from state.errors import ProtocolError, StorageUnavailableError
-from state.tables.records import LeftOutColumn
+from state.tables.records import UnmatchedColumn
 from state.tables.tables import DELETE, PATCH, PUT
 from tests.actors.flow import INITIAL, barrier, delta_rows, emitted, fetcher, file, files, of, reads, report, rows
 
@@ -266,16 +266,19 @@ def test_a_file_with_new_columns_waits_until_its_source_has_them() -> None:
     assert (row["path"], row["row_offset"], row["requests"]) == ("a", 3, 1 + 1)
 
 
-def test_columns_that_are_left_out_are_told_once_with_the_epoch_of_their_rows() -> None:
+def test_columns_that_are_left_out_or_missing_are_told_once_with_the_epoch_of_their_rows() -> None:
     executor = started()
     executor.on_message(files("a", "b"), 0.0)
     others = (pa.field("y", pa.null()),)
     piece(executor, file("a"), replace(rows(1), others=others))
-    piece(executor, file("b"), replace(rows(1), others=others))
-    assert report(executor.on_message(barrier(1), 0.0)).left_out == (LeftOutColumn("s", "y", "a", 1),)
+    piece(executor, file("b"), replace(rows(1), others=others, missing=("x",)))
+    assert report(executor.on_message(barrier(1), 0.0)).unmatched == (
+        UnmatchedColumn("s", "y", "a", 1),
+        UnmatchedColumn("s", "x", "b", 1, is_missing=True),
+    )
     executor.on_message(files("c"), 0.0)
-    piece(executor, file("c"), replace(rows(1), others=others))
-    assert report(executor.on_message(barrier(2), 0.0)).left_out == ()
+    piece(executor, file("c"), replace(rows(1), others=others, missing=("x",)))
+    assert report(executor.on_message(barrier(2), 0.0)).unmatched == ()
 
 
 def changed(path: str, before: str, now: str) -> ChangedFiles:

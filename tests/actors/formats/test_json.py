@@ -143,7 +143,7 @@ def test_null_is_a_row_of_nulls_wherever_it_stands(content: bytes, piece_bytes: 
 
 
 @pytest.mark.parametrize("line", [b"[1, 2]", b'"text"', b"3"])
-def test_a_line_that_is_no_object_is_a_bad_record_beside_extra_columns(tmp_path: Path, line: bytes) -> None:
+def test_a_line_that_is_no_object_is_a_bad_record_beside_unmatched(tmp_path: Path, line: bytes) -> None:
     content = b'{"a": 1, "x": {"y": 1}}\n' * 3 + line + b'\n{"a": 2, "x": {"z": 1}}\n'
     pieces = list(JsonReader().read(open_written(tmp_path, content), _A, piece_bytes=30, every_column=True))
     assert [bad.row for bad in bad_of(pieces)] == [3]

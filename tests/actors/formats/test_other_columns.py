@@ -1,4 +1,4 @@
-"""Columns of files that their source does not have."""
+"""Columns of files that their source does not have, and the other way round."""
 
 from __future__ import annotations
 
@@ -48,6 +48,15 @@ def test_without_any_nothing_is_told(kind: FileKind, every_column: bool, tmp_pat
     pieces = list(reader_for(kind.format).read(file, table.schema, Offset(3), 400, every_column=every_column))
     assert rows_of(pieces) == table.to_pylist()[3:]
     assert {piece.others for piece in pieces} == {()}
+
+
+@_every_kind
+def test_a_column_that_a_file_lacks_is_told_if_its_format_has_columns(kind: FileKind, tmp_path: Path) -> None:
+    file = open_written(tmp_path, kind.write(flights(40)))
+    schema = pa.schema([("delay", pa.float64()), ("gate", pa.string()), ("id", pa.int64())])
+    pieces = list(reader_for(kind.format).read(file, schema, Offset(3), 400, frozenset({"gate", "delay"})))
+    assert {piece.missing for piece in pieces} == {() if kind.name.startswith("json") else ("gate",)}
+    assert all(piece.table["gate"].null_count == piece.table.num_rows for piece in pieces)
 
 
 def _lines(*rows: Mapping[str, object]) -> bytes:

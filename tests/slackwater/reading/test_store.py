@@ -205,6 +205,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "pattern": "**/*.csv",
             "schema": "carrier string, day date32[day]",
             "left_out": [],
+            "missing": [],
             "changes_ignored": 0,
             "listed_at": START,
             "requests_last_hour": None,

@@ -15,13 +15,14 @@ from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.ownership.owner import Ownership
-from state.tables.catalog import Catalog, put_left_out
+from state.tables.catalog import Catalog, put_unmatched
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.discovery_progress import DiscoveryProgress
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
-from state.tables.records import EpochCounts, EpochSeconds, LeftOutColumn
+from state.tables.records import EpochCounts, EpochSeconds, UnmatchedColumn
 from state.upkeep.quarantine import clear_quarantine
+from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.told_root import skipped
 from tests.slackwater.reading.written_root import START, WrittenRoot
 
@@ -154,14 +155,29 @@ def test_a_file_that_waits_for_a_paused_run_says_so(store: Store, written: Writt
 def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store: Store, written: WrittenRoot) -> None:
     assert "leaves out" not in store.why("day=1/a.csv").text
     delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
-    put_left_out(delta, LeftOutColumn("flights", "gate", "day=1/a.csv", epoch))
-    put_left_out(delta, LeftOutColumn("flights", "crew", "day=1/b.csv", epoch))
+    put_unmatched(delta, UnmatchedColumn("flights", "gate", "day=1/a.csv", epoch))
+    put_unmatched(delta, UnmatchedColumn("flights", "crew", "day=1/b.csv", epoch))
     LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
         epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
     )
     said = "Source flights leaves out columns that its schema does not have: "
     assert store.why("day=1/a.csv").text.endswith(f"{said}crew (first in day=1/b.csv), gate (first in it).")
     assert store.why("day=1/b.csv").text.endswith(f"{said}crew (first in it), gate (first in day=1/a.csv).")
+
+
+def test_columns_that_files_lack_are_told_with_the_first_of_them(store: Store, written: WrittenRoot) -> None:
+    delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
+    put_unmatched(delta, UnmatchedColumn("flights", "carrier", "day=1/b.csv", epoch, is_missing=True))
+    LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
+        epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
+    )
+    said = "Files of source flights lack columns, which are null in their rows: carrier"
+    assert store.why("day=1/a.csv").text.endswith(f"{said} (first in day=1/b.csv).")
+    assert store.why("day=1/b.csv").text.endswith(f"{said} (first in it).")
+    (source,) = store.sources().to_pylist()
+    assert (source["left_out"], [each["column"] for each in source["missing"]]) == ([], ["carrier"])
+    status = slackwater("status", store.root).out
+    assert "columns that files lack, null in their rows" in status and "carrier" in status
 
 
 def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:

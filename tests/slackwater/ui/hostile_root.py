@@ -8,10 +8,10 @@ import pyarrow as pa
 
 from state.lance import view_dataset
 from state.location import Location
-from state.tables.catalog import CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_unmatched, put_view
 from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
-from state.tables.records import CatalogSource, CatalogView, LeftOutColumn, ViewVersion
+from state.tables.records import CatalogSource, CatalogView, UnmatchedColumn, ViewVersion
 from tests.slackwater.reading.written_root import RAW_SCHEMA, START, RootWriter
 
 RUN_ME = "<img src=x onerror=executed=1>"
@@ -26,7 +26,7 @@ def write_hostile_root(root: Location, raw: Location) -> RootWriter:
     put_pipeline(writer.delta, CatalogPipeline(RUN_ME, ansi=False))
     definition = {"url": raw.url, "format": {"name": RUN_ME}, "pattern": f"**/{RUN_ME}"}
     put_source(writer.delta, CatalogSource("flights", json.dumps(definition), RAW_SCHEMA.serialize().to_pybytes()))
-    put_left_out(writer.delta, LeftOutColumn("flights", RUN_ME, f"day=1/{RUN_ME}.csv", writer.epoch))
+    put_unmatched(writer.delta, UnmatchedColumn("flights", RUN_ME, f"day=1/{RUN_ME}.csv", writer.epoch))
     view = CatalogView("late", "append", f"SELECT '{SCRIPT}' {RUN_ME}", "plan", ("flights",), (), writer.epoch)
     put_view(writer.delta, view)
     rows = pa.table({RUN_ME: [RUN_ME, LINK], PROTO: [SCRIPT, "\u202egpj.exe"], "n": [1, 2]})

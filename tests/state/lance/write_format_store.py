@@ -21,13 +21,13 @@ from state.epoch import next_epoch
 from state.lance import view_dataset
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.tables.catalog import CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.tables.catalog import CatalogPipeline, put_pipeline, put_source, put_unmatched, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.epoch_trace import EpochTrace, Span
 from state.tables.fingerprint import path_fingerprint, version_fingerprint
 from state.tables.group_key import group_keys
 from state.tables.keys import encode_key
-from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, LeftOutColumn, ViewVersion
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, UnmatchedColumn, ViewVersion
 from state.upkeep.tags import put_tag
 from state.vnode import vnode_of
 
@@ -102,7 +102,7 @@ def write_store(root: Location) -> None:
     query = "SELECT carrier, count(*) AS n FROM flights GROUP BY carrier"
     view = CatalogView("by_carrier", "aggregate", query, "plan", ("flights",), ("carrier",), first)
     put_view(writer.delta, view)
-    put_left_out(writer.delta, LeftOutColumn("flights", "tail", FILES[0], first))
+    put_unmatched(writer.delta, UnmatchedColumn("flights", "tail", FILES[0], first))
     for path in FILES:
         writer.put_file("queue", path, row_offset=0, listed_epoch=first)
         seen = path_fingerprint("flights", path)

@@ -7,9 +7,9 @@ import pyarrow as pa
 from state.clock import ManualClock
 from state.memory.memory_disk import MemoryDisk
 from state.memory.memory_store import MemoryStateStore
-from state.tables.catalog import Catalog, CatalogPipeline, put_left_out, put_pipeline, put_source, put_view
+from state.tables.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_unmatched, put_view
 from state.tables.delta import DeltaBuilder
-from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, LeftOutColumn
+from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, UnmatchedColumn
 
 PIPELINE = CatalogPipeline("flights", ansi=True)
 SOURCE = CatalogSource("raw", '{"url": "s3://raw"}', pa.schema([("a", pa.int64())]).serialize().to_pybytes())
@@ -17,7 +17,7 @@ EMPTY_SOURCE = CatalogSource("empty", "{}", None)
 VIEW = CatalogView(
     "totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5, visible={"raw": ("a",), "empty": ()}
 )
-LEFT_OUT = LeftOutColumn("raw", "new", "dt=1/a.json", 7)
+LEFT_OUT = UnmatchedColumn("raw", "new", "dt=1/a.json", 7)
 GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9, error="too wet")
 
 
@@ -35,7 +35,7 @@ def test_what_was_declared_comes_back() -> None:
         put_source(delta, source)
     for view in (VIEW, GLOBAL_VIEW):
         put_view(delta, view)
-    put_left_out(delta, LEFT_OUT)
+    put_unmatched(delta, LEFT_OUT)
     catalog = committed(delta)
     sources, views = {"empty": EMPTY_SOURCE, "raw": SOURCE}, {"all": GLOBAL_VIEW, "totals": VIEW}
     assert catalog == Catalog(PIPELINE, sources, views, (LEFT_OUT,))
