@@ -36,10 +36,13 @@ from slackwater.publishing.publications import Publications
 from slackwater.publishing.targets import Target
 from spark_bridge.datasets.view_table import ViewTable
 from state.clock import SystemClock
+from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source
 from state.tables.records import CatalogSource, EpochCounts, EpochSeconds
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.retention import RetentionSettings
 
 VIEW = "by_user"
 EVERY_S = 1.0
@@ -56,6 +59,7 @@ class ChangingView:
         self.root = root
         self._writer = Writer(root, LanceStateStore.create(root, SystemClock()))
         self._groups, self._random = groups, Random(7)
+        self._upkeep = Housekeeping(LanceRoot(root, SystemClock()), SystemClock(), RetentionSettings())
         put_pipeline(self._writer.delta, CatalogPipeline("events", ansi=False))
         put_source(self._writer.delta, CatalogSource("events", '{"format": {"name": "parquet"}}', None))
         self._writer.add(VIEW, pa.Table.from_batches(batches(groups)))
@@ -65,13 +69,16 @@ class ChangingView:
         self._table = ViewTable.open(self.root.child(view.path), view.version)
 
     def change(self) -> int:
-        """An epoch that changes groups, and the tidying after it."""
+        """An epoch that changes groups, and the upkeep after it, as a run does it."""
         view = self._writer.views[VIEW]
         numbers = np.array(self._random.sample(range(self._groups), CHANGED), np.int64)
         self._table.upsert(rows_of(numbers, self._random.randrange(1, 1_000)))
         self._writer.views[VIEW] = view.at({view.path: self._table.version})
         self._writer.commit()
         self._table.tidy()
+        staged = self._upkeep.stage(self._writer.store)
+        if staged is not None:
+            self._upkeep.commit(self._writer.store, staged)
         self.epochs.append(self._writer.store.head.epoch)
         return self.epochs[-1]
 
