@@ -71,6 +71,7 @@ CATALOGUE = (
     Entry("notifications", 300, _words("--files 40 --events 4000 --rest 10")),
     Entry("discovery_cost", 30, quick=()),
     Entry("startup", 300, _words("--turns 2")),
+    Entry("commands", 60, quick=_words("--times 3")),
     Entry("observing", 200, _words("--commits 400 --files 60")),
 )
 
