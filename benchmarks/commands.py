@@ -18,8 +18,11 @@ from benchmarks.branch import FILES, made_root
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
 from state.clock import SystemClock
+from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.ownership.owner import Ownership
+from state.upkeep.housekeeping import Housekeeping
+from state.upkeep.retention import RetentionSettings
 
 GROUPS = 10_000
 READ, REFUSED = Target(1, "s"), Target(2, "s")
@@ -50,6 +53,10 @@ def measure(options: argparse.Namespace) -> Result:
         app.write_text(APP.format(root=str(root)), encoding="utf-8")
         place = Location(str(root))
         made_root(place, GROUPS)
+        kept = LanceRoot(place, SystemClock())
+        store = kept.open()
+        store.take_over()
+        Housekeeping(kept, SystemClock(), RetentionSettings()).run(store)  # as a run folds its log
         reading = {
             "`--help`": ["--help"],
             "`status`": ["status", place.url],

@@ -16,7 +16,7 @@ class Emission:
         epoch: the open epoch.
         buffers: rows that were read.
         files: the versions, whose offsets move or which end.
-        unmatched: columns outside of the schema.
+        unmatched: columns that files and their sources do not share.
     """
 
     def __init__(

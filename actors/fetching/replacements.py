@@ -25,7 +25,7 @@ class Replacements:
         epoch: the open epoch, whose corrections begin here.
         files: the versions, of which these end here.
         reads: reads a file on when its last piece is staged.
-        unmatched: columns outside of the schema.
+        unmatched: columns that files and their sources do not share.
     """
 
     def __init__(

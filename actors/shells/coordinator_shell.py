@@ -260,10 +260,10 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
                     after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
                 )  # fmt: skip
             case TellUnmatched(column):
-                has_not = "files lack a column of their source: it is null in their rows"
-                has_more = "files have a column that their source does not: it is left out"
+                lacking = "files lack a column of their source: it is null in their rows"
+                extra = "files have a column that their source does not: it is left out"
                 self._log.warning(
-                    has_not if column.is_missing else has_more,
+                    lacking if column.is_missing else extra,
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
                 )  # fmt: skip
             case End():
