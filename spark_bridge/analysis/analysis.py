@@ -679,9 +679,9 @@ class _Analysis:
         except NotIncrementalError as other:
             # A filter by the time is maintained, but for the reason that is known.
             raise (refusal if has_timed_filter(self._catalyst, plan) else other) from None
-        if self._definition.on_full != "allow":
-            raise full_refusal(refusal) from None
         apart = sorted({*sources} - {*self._materialized})
+        if self._definition.on_full != "allow":
+            raise full_refusal(refusal, apart) from None
         if apart:
             raise NotIncrementalError(
                 f"{refusal}; to be recomputed as a whole it needs the stored rows of {', '.join(apart)}: declare each "

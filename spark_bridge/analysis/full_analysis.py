@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from spark_bridge.analysis.operators import ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.analysis.spark_analysis import LEAVES
@@ -118,9 +118,15 @@ def require_order(catalyst: Catalyst, view: str, expression: Expression) -> None
         require_order(catalyst, view, child)
 
 
-def full_refusal(refusal: NotIncrementalError) -> NotIncrementalError:
-    """The refusal of a view that could be recomputed, with the option that allows it."""
-    return NotIncrementalError(f'{refusal}; or let it be recomputed as a whole, with on_full="allow"')
+def full_refusal(refusal: NotIncrementalError, apart: Sequence[str] = ()) -> NotIncrementalError:
+    """The refusal of a view that could be recomputed, with all that allows it.
+
+    Args:
+        refusal: why it is not maintained by changes.
+        apart: the sources whose rows are not stored.
+    """
+    stored = f", and {' and '.join(apart)} declared with materialize=True" if apart else ""
+    return NotIncrementalError(f'{refusal}; or let it be recomputed as a whole, with on_full="allow"{stored}')
 
 
 def _is_ordered(plan: Plan) -> bool:

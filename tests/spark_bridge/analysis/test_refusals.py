@@ -230,6 +230,15 @@ def test_the_time_at_which_rows_came_is_stored_below(local_spark: SparkSession, 
     assert analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"]).view_class == "append"
 
 
+def test_a_refusal_names_all_that_recomputation_needs_at_once(local_spark: SparkSession) -> None:
+    definition = ViewDefinition("v", "SELECT t.k FROM t JOIN u ON t.i < u.i")
+    for stored, wanted in (["t", "u"], ""), (["t"], ", and u declared"), ([], ", and t and u declared"):
+        with pytest.raises(NotIncrementalError) as refused:
+            analyse(local_spark, definition, SCHEMAS, stored)
+        needs = f"{wanted} with materialize=True" if wanted else ""
+        assert str(refused.value).endswith(f'; or let it be recomputed as a whole, with on_full="allow"{needs}')
+
+
 def test_the_first_row_of_an_order_is_determined(local_spark: SparkSession) -> None:
     query = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY at, i) AS f FROM t"
     plan = analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"])
