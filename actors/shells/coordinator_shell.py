@@ -259,11 +259,14 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
                     "rescaling", epoch=self._executor.state.epoch, before=instruction.before,
                     after=instruction.decision.num_fetchers, reason=instruction.decision.reason,
                 )  # fmt: skip
-            case TellUnmatched(column):
-                lacking = "files lack a column of their source: it is null in their rows"
-                extra = "files have a column that their source does not: it is left out"
+            case TellUnmatched(column) if column.is_missing:
                 self._log.warning(
-                    lacking if column.is_missing else extra,
+                    "files lack a column of their source: it is null in their rows",
+                    source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
+                )  # fmt: skip
+            case TellUnmatched(column):
+                self._log.warning(
+                    "files have a column that their source does not: it is left out",
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
                 )  # fmt: skip
             case End():

@@ -33,7 +33,7 @@ GATE_MUTANTS = (
     Mutant(
         "what nobody has counted waits for files",
         "slackwater/expectations/expectation_counts.py",
-        (("self._is_released or self._is_uncounted or wanted", "self._is_released or wanted"),),
+        (("self._release.is_due or self._is_uncounted or wanted", "self._release.is_due or wanted"),),
         shown_by=_JUDGED,
     ),
     Mutant(
