@@ -11,6 +11,18 @@ _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
 FORMAT_MUTANTS = (
     Mutant(
+        "a file without a good line is read where its source has a schema",
+        "actors/formats/salvage.py",
+        (("                infer_schema()\n", "                pass\n"),),
+        shown_by="tests/actors/formats/test_json.py",
+    ),
+    Mutant(
+        "columns that a file lacks are not told",
+        "actors/formats/parquet/parquet_reader.py",
+        (("missing=missing) if others or missing", "missing=()) if others or missing"),),
+        shown_by="tests/actors/formats/test_other_columns.py",
+    ),
+    Mutant(
         "a block of Avro that does not end with the marker is read",
         _CONTAINER,
         (("if stored[block.data_bytes :] != self._sync:", "if False:"),),

@@ -43,6 +43,12 @@ GATE_MUTANTS = (
         shown_by=_RELEASED,
     ),
     Mutant(
+        "a release whose epoch is lost is forgotten",
+        "slackwater/expectations/release.py",
+        (("self._is_due, self._epoch = True, None", "self._epoch = None"),),
+        shown_by=_COUNTED,
+    ),
+    Mutant(
         "the tag of the gate moves to the epoch that closes it",
         "state/tables/expectations.py",
         (('return None if before == "closed" else last', 'return None if before == "closed" else epoch'),),

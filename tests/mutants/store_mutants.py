@@ -8,6 +8,12 @@ _ON_LANCE, _FULL = "scenario.on_lance", "scenario.full_view"
 
 STORE_MUTANTS = (
     Mutant(
+        "an interrupt in a read is an error of the store",
+        "state/objects/storage_error.py",
+        (("        raise KeyboardInterrupt\n", "        pass\n"),),
+        shown_by="tests/state/lance/test_lance_store.py",
+    ),
+    Mutant(
         "a fold drops a deletion of a row that an older run has",
         "state/upkeep/fold.py",
         (("merged(table, sources), is_oldest=not runs), rows)", "merged(table, sources), is_oldest=True), rows)"),),
