@@ -12,19 +12,21 @@ import pytest
 
 from slackwater.demo.flights import day_files
 from slackwater.testing.servers.s3_server import S3Server
-from tests.docs.page import DOCS, blocks, name, pages
+from tests.docs.page import DOCS, Block, blocks, commands, name, pages
 from tests.docs.page_run import TERMINAL, PageRun
 from tests.repository import REPOSITORY
 
 _ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
 """Pages whose buckets are reached by the environment alone, so that the whole cluster has to be started with it."""
 
-_HERE = [
-    page
-    for page in pages("tutorial", "howto")
-    if page not in _ON_S3
-    and any(each.language in ("python", "console") and not (each.not_run or each.title) for each in blocks(page))
-]
+
+def _is_run(block: Block) -> bool:
+    if block.not_run is not None or block.title is not None:
+        return False
+    return block.language == "python" or (block.language == "console" and bool(commands(block)))
+
+
+_HERE = [page for page in pages("tutorial", "howto") if page not in _ON_S3 and any(map(_is_run, blocks(page)))]
 
 
 @pytest.fixture

@@ -59,5 +59,7 @@ def is_too_large(line: bytes, limits: ReadLimits) -> bool:
 
 
 def reason_of(error: Exception) -> str:
-    """The reason of an error of `parsed`, without Arrow's own row numbers."""
-    return error.reason if isinstance(error, UnreadableFile) else one_line(error).partition(" in row ")[0]
+    """The reason of an error of `parsed`, without Arrow's own row numbers and its full stop."""
+    if isinstance(error, UnreadableFile):
+        return error.reason
+    return one_line(error).partition(" in row ")[0].removesuffix(".")

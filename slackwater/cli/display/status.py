@@ -147,7 +147,9 @@ def print_status(store: Store, output: Output) -> None:
         output.rows(shown, ("source", "path", "error"), title=f"quarantined: {len(quarantined):,}")
         output.text(f"`slackwater files {root} --status quarantined` shows all of them")
     if bad_records:
-        output.rows(bad_records, list(bad_records[0]), title="bad records")
+        output.rows(
+            bad_records, list(bad_records[0]), title="bad records, and the first of each source, its row counted from 0"
+        )
         output.text(f"`slackwater quarantine {root}` shows all of them")
 
 
