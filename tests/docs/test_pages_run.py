@@ -23,7 +23,7 @@ _ON_S3 = [REPOSITORY / "README.md", DOCS / "howto/s3.md"]
 def _is_run(block: Block) -> bool:
     if block.not_run is not None or block.title is not None:
         return False
-    return block.language == "python" or (block.language == "console" and bool(commands(block)))
+    return block.language == "python" or (block.language == "console" and any(commands(block)))
 
 
 _HERE = [page for page in pages("tutorial", "howto") if page not in _ON_S3 and any(map(_is_run, blocks(page)))]
