@@ -174,3 +174,8 @@ def test_good_lines_behind_blocks_of_bad_ones_are_rows(tmp_path: Path) -> None:
     content = b"bad\n" * 100 + b'{"a": 1}\n'
     pieces = list(JsonReader().read(open_written(tmp_path, content), _A, piece_bytes=100))
     assert (rows_of(pieces), len(bad_of(pieces))) == ([{"a": 1}], 100)
+
+
+def test_lines_whose_fields_tell_no_type_are_bad_records_of_a_schema(tmp_path: Path) -> None:
+    pieces = list(JsonReader().read(open_written(tmp_path, b'{"a": {}}\n{"a": {}}\n'), _A))
+    assert [bad.row for bad in bad_of(pieces)] == [0, 1]
