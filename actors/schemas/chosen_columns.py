@@ -14,6 +14,12 @@ def only_columns(schema: pa.Schema, names: Collection[str] | None) -> pa.Schema:
     return pa.schema([field for field in schema if field.name in names])
 
 
+def missing_columns(schema: pa.Schema, names: Collection[str]) -> tuple[str, ...]:
+    """The names of the schema that are not among these, in its order."""
+    known = frozenset(names)
+    return tuple(name for name in schema.names if name not in known)
+
+
 def without_columns(schema: pa.Schema, names: Collection[str]) -> pa.Schema:
     """The columns of other names, in the order of the schema."""
     return pa.schema([field for field in schema if field.name not in names]) if names else schema

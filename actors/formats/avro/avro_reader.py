@@ -20,7 +20,7 @@ from actors.formats.limits import CpuTime, Expansion, row_bytes
 from actors.formats.pieces import pieces
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import only_columns, without_columns
+from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
 from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -64,7 +64,7 @@ class AvroReader:
         require_fitting_columns(plan.schema, schema)
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(plan.schema, schema.names))
-        missing = tuple(without_columns(wanted, plan.schema.names).names)
+        missing = missing_columns(wanted, plan.schema.names)
         reading = _Reading(container, plan, wanted, self._limits, self._timestamps, piece_bytes, cpu)
         parts = reading.rows(offset, Expansion(file.size, self._limits))
         for rows in cpu.pausing(pieces(parts, piece_bytes)):

@@ -21,7 +21,7 @@ from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import Bytes, seekable
 from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import only_columns, without_columns
+from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
 from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -60,7 +60,7 @@ class OrcReader:
         require_fitting_columns(found, schema)
         wanted = only_columns(schema, columns)
         others = tuple(without_columns(found, schema.names))
-        missing = tuple(without_columns(wanted, found.names).names)
+        missing = missing_columns(wanted, found.names)
         reading = _Reading(file, tail, _read_columns(found, wanted), self._limits)
         tables = reading.tables(offset.row, piece_bytes)
         parts = self._rows(tables, wanted, Expansion(file.size, self._limits), cpu)

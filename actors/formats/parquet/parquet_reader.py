@@ -19,7 +19,7 @@ from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import only_columns, without_columns
+from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
 from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -58,7 +58,7 @@ class ParquetReader:
         wanted = only_columns(schema, columns)
         reading = _Reading(file, parquet, only_columns(found, wanted.names), self)
         others = tuple(without_columns(found, schema.names)) if {*found.names} - {*schema.names} else ()
-        missing = tuple(without_columns(wanted, found.names).names)
+        missing = missing_columns(wanted, found.names)
         expansion = Expansion(file.size, self.limits)
         num_bad = 0
         for table, first_row in reading.tables(offset.row, piece_bytes):

@@ -19,7 +19,7 @@ from actors.formats.text.lines import Text
 from actors.formats.text.rows import large_blocks, read_rows
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import without_columns
+from actors.schemas.chosen_columns import missing_columns
 from actors.schemas.conform import Timestamps, conform, lost_digits, require_common_column
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -168,7 +168,7 @@ class _Parser:
         self.most_records = max(1, limits.max_batch_bytes // max(1, row_bytes(fields)))
         known = {*names} if schema is None else {*schema.names}
         self.others = tuple(pa.field(name, pa.null()) for name in dict.fromkeys(names) if name not in known)
-        self.missing = () if schema is None else tuple(without_columns(schema, names).names)
+        self.missing = () if schema is None else missing_columns(schema, names)
         self._untyped = [field.name for field in self.others] if infer_others else []
         self._parsing = arrow_csv.ParseOptions(
             delimiter=format.delimiter,
