@@ -1,9 +1,9 @@
-"""The processes of a Spark application on Ray: Java, the driver's JVM, the master, the executors.
+"""The processes of a Spark application on Ray: Java, the driver's JVM with the master, the executors.
 
     java             chooses a Java 17 and puts it into the environment, before Ray starts
     driver_jvm       starts the driver's JVM, beside Ray
     authentication   the secret that these processes share
-    ray_application  start, liveness and end of all processes; app_master starts the Ray actors
+    ray_application  start, liveness and end of all processes; app_master starts the executors
     class_archive    makes later starts faster; class_path has the jars of all JVMs
     spark_log        keeps the output of the JVMs off the terminal, in a private directory
 

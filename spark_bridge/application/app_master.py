@@ -1,7 +1,8 @@
-"""RayDP's application master, started by the driver's own JVM.
+"""RayDP's application master, in the driver's own JVM.
 
-`raydp.init_spark` starts a Ray actor with a further JVM for this, one after the other, before the driver.  Both are
-idle later.  Here the driver's JVM starts first, beside Ray, and starts the master itself.
+`raydp.init_spark` starts a Ray actor with a JVM, which starts the master, a Ray actor with another JVM, and then the
+driver, each after the one before.  The master is an endpoint of Spark's RPC that starts the executors, and needs no
+process of its own: the driver's JVM is connected to Ray, and an application without its driver is lost anyway.
 """
 
 from __future__ import annotations
@@ -14,41 +15,43 @@ import ray
 
 from spark_bridge.application.authentication import secret_properties
 
-APP_MASTER = "RAY_APP_MASTER"
-
 
 class AppMaster:
-    """The master of one application, a Ray actor of Java, which starts the executors.
+    """The master of one application: it starts the executors, Ray actors in Java, and owns them.
 
     Args:
         jvm: of the driver.
-        namespace: Ray namespace of the master and the executors.
+        namespace: Ray namespace of the executors.
     """
 
     def __init__(self, jvm: Any, namespace: str) -> None:
         self._jvm, self._namespace = jvm, namespace
-        self._bridge = jvm.org.apache.spark.deploy.raydp.AppMasterJavaBridge()
+        self._ray = jvm.io.ray.api.Ray
+        self._master: Any = None
 
     def start(self, configs: Mapping[str, str], jars: str) -> str:
-        """Connects the JVM to this process's Ray, starts the master, and waits for it without a time limit.
+        """Connects the JVM to this process's Ray, as a Ray job of its own, and begins to listen for the application.
 
         Args:
             configs: of the application.
-            jars: the class path of the master and the executors.
+            jars: the class path of the executors.
 
         Returns:
             The master's URL for Spark.
         """
-        self._jvm.org.apache.spark.deploy.raydp.RayAppMaster.setProperties(json.dumps(_ray_properties(self._namespace)))
-        properties = self._jvm.java.util.HashMap()
+        raydp = self._jvm.org.apache.spark.deploy.raydp
+        raydp.RayAppMaster.setProperties(json.dumps(_ray_properties(self._namespace)))
         for name, value in configs.items():
-            properties.put(name, value)
-        self._bridge.startUpAppMaster(jars, properties)
-        return str(self._bridge.getMasterUrl())
+            # The master takes the settings of the application from the properties of its JVM.
+            self._jvm.java.lang.System.setProperty(name, value)
+        self._ray.init()
+        self._master = raydp.RayAppMaster(jars)
+        return str(self._master.getMasterUrl())
 
     def end(self) -> None:
-        """Ends the master and with it the executors, and the JVM's connection to Ray."""
-        self._bridge.stop()
+        """Ends the master, and the JVM's connection to Ray and with it the executors."""
+        self._master.stop()
+        self._ray.shutdown()
 
 
 def _ray_properties(namespace: str) -> dict[str, str]:

@@ -38,7 +38,7 @@ _LARGEST_LIST = 32 << 20
 # At its own address the archive is mapped as it is; later builds of Java 17 move it, which writes to every page.
 _USE = "-XX:+VerifySharedSpaces -XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
 
-JvmRole = Literal["driver", "master", "executor"]
+JvmRole = Literal["driver", "executor"]
 """The kind of a JVM within an application."""
 
 

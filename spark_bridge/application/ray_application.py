@@ -1,8 +1,7 @@
 """The processes of a Spark application on Ray: start, liveness check, and end.
 
-    this process ─── py4j ───► the driver's JVM, which as a Ray job of its own owns
-        Ray actor RAY_APP_MASTER (Java), which owns
-            the executors (Ray actors in Java): RayDP starts one again that dies, within about 2 s
+    this process ─── py4j ───► the driver's JVM, with RayDP's master, which as a Ray job of its own owns
+        the executors (Ray actors in Java): Ray starts one again that dies, within about 2 s
 
 A process dies with its owner, and only executors come back.  Spark waits for executors without a time limit, and py4j
 for a JVM that does not answer: so each wait checks from time to time whether the application lives.
@@ -26,7 +25,7 @@ from pyspark.sql import SparkSession, SQLContext
 from pyspark.sql.udf import UserDefinedFunction
 from ray.exceptions import RayError
 
-from spark_bridge.application.app_master import APP_MASTER, AppMaster
+from spark_bridge.application.app_master import AppMaster
 from spark_bridge.application.authentication import CONFIGS, share_one_id
 from spark_bridge.application.class_archive import ClassArchive, JvmRole
 from spark_bridge.application.class_path import class_path, log_agent
@@ -38,7 +37,6 @@ from state.errors import SparkNotStartedError
 Step = Callable[[str], AbstractContextManager[Any]]
 """Reports a step of the start by its name; the step lasts as long as the context."""
 
-_MASTER_RESOURCE = "spark.ray.raydp_spark_master.actor.resource"
 _LOOK_S = 0.1
 _ASK_S = 0.02
 _POLITE_S = 10.0
@@ -47,7 +45,6 @@ _FIRST_JOB_S = 60.0
 _RAY_AUTHENTICATION = "RAY_AUTH_MODE"
 _OPTIONS: Mapping[JvmRole, str] = {
     "driver": "spark.driver.extraJavaOptions",
-    "master": "spark.ray.raydp_app_master.extraJavaOptions",
     "executor": "spark.executor.extraJavaOptions",
 }
 _EXECUTOR_CLASS_PATH = "raydp.executor.extraClassPath"
@@ -57,7 +54,7 @@ class RayApplication:
     """One application: started once and ended once.  Another one may then start in the same process.
 
     Args:
-        name: unique within the Ray cluster, and the namespace of its actors: RayDP gives all masters one name.
+        name: unique within the Ray cluster, and the namespace of its executors, which RayDP only numbers.
         configs: Spark's settings.
         executors: their number, cores of each, and memory of each as Java writes it (`"1g"`).
         archive: of the JVMs' classes, if any.
@@ -120,7 +117,6 @@ class RayApplication:
             SparkNotStartedError: the start failed or took too long; all processes are ended.
         """
         os.environ["SPARK_LOCAL_IP"] = ray.util.get_node_ip_address()
-        self._configs = {**_near_driver(), **self._configs}
         deadline_s = self._clock.monotonic() + timeout_s
         starting = begin_call(self._make_session)
         wait([starting], timeout_s)
@@ -153,10 +149,10 @@ class RayApplication:
         return self.spark
 
     def is_alive(self, timeout_s: float) -> bool:
-        """Whether it can compute: the JVM answers, the master lives, and at least one executor is registered.
+        """Whether it can compute: the JVM answers, and at least one executor is registered.
 
         Args:
-            timeout_s: seconds to wait for an executor to come back; a lost JVM or master ends the wait at once.
+            timeout_s: seconds to wait for an executor to come back; a lost JVM ends the wait at once.
         """
         deadline_s = self._clock.monotonic() + timeout_s
         while (executors := self._executors()) == 0 and self._clock.monotonic() < deadline_s:
@@ -166,13 +162,12 @@ class RayApplication:
     def end(self) -> None:
         """Ends all its processes, within half a minute."""
         self._has_ended = True
-        master = self._find_master() if self._app_master is not None else None
         polite = begin_call(self._stop_politely) if self._executors() >= 0 else None
         if polite is not None:
             # Spark removes its files, and finishes the event log if the user has configured one.
             wait([polite], _POLITE_S)
         self._end_driver()
-        wait([begin_call(partial(self._end_master, master))], _POLITE_S)
+        wait([begin_call(self._end_executors)], _POLITE_S)
         if polite is not None:
             wait([polite], ANSWER_S)
         _forget_session()
@@ -185,7 +180,7 @@ class RayApplication:
         gateway = self._gateway.result()
         if len(ray.nodes()) == 1:
             # Other machines lack the archive, and with the option Java would not use its default one there.
-            self._with_archive("master", "executor")
+            self._with_archive("executor")
         # pyspark would start a JVM of its own.
         SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
         with self._step("Spark's master on Ray"):
@@ -229,40 +224,26 @@ class RayApplication:
         self._app_master.end()
 
     def _executors(self) -> int:
-        """Number of registered executors; -1 if the driver or the master is gone, or does not answer."""
+        """Number of registered executors; -1 if the driver is gone, or does not answer."""
         spark = self.spark
         if spark is None or spark.sparkContext._jsc is None or not ray.is_initialized():
             return -1
         try:
-            return begin_call(partial(self._count_executors, spark)).result(ANSWER_S)
-        except (FutureTimeoutError, Py4JError, OSError, RayError):
+            known = begin_call(lambda: spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size())
+            return int(known.result(ANSWER_S)) - 1  # one is the driver's
+        except (FutureTimeoutError, Py4JError, OSError):
             return -1
 
-    def _count_executors(self, spark: SparkSession) -> int:
-        if not self._has_master():
-            return -1
-        return int(spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()) - 1  # one is the driver's
-
-    def _has_master(self) -> bool:
-        named = {"name": APP_MASTER, "namespace": self._name}
-        return named in ray.util.list_named_actors(all_namespaces=True)
-
-    def _find_master(self) -> Any:
-        if not ray.is_initialized():
-            return None
-        try:
-            return ray.get_actor(APP_MASTER, namespace=self._name)
-        except (ValueError, RayError):
-            return None
-
-    def _end_master(self, master: Any) -> None:
-        """Ends the master, and waits until Ray does not list it any longer."""
-        if master is None or not ray.is_initialized():
-            return
-        with suppress(RayError):
-            ray.kill(master)
+    def _end_executors(self) -> None:
+        """Ends the executors, which Ray does later for a driver that was killed, and waits until it lists none."""
         deadline_s = self._clock.monotonic() + _POLITE_S
-        while self._has_master() and self._clock.monotonic() < deadline_s:
+        while ray.is_initialized() and self._clock.monotonic() < deadline_s:
+            named = [each["name"] for each in ray.util.list_named_actors(True) if each["namespace"] == self._name]
+            if not named:
+                return
+            for name in named:
+                with suppress(ValueError, RayError):
+                    ray.kill(ray.get_actor(name, namespace=self._name))
             self._clock.sleep(_LOOK_S)
 
     def _room(self) -> str:
@@ -270,17 +251,11 @@ class RayApplication:
         free, all_of_it = ray.available_resources(), ray.cluster_resources()
         executors, cores, memory = self._executors_asked
         return (
-            f"it asks for {executors} executor(s) of {cores} CPU and {memory} of memory each, and 1 CPU while it "
-            f"starts; the cluster has {free.get('CPU', 0):g} of {all_of_it.get('CPU', 0):g} CPU free, and "
+            f"it asks for {executors} executor(s) of {cores} CPU and {memory} of memory each; "
+            f"the cluster has {free.get('CPU', 0):g} of {all_of_it.get('CPU', 0):g} CPU free, and "
             f"{free.get('memory', 0) / 2**30:.1f} of {all_of_it.get('memory', 0) / 2**30:.1f} GiB; "
             "make room, add nodes, or ask for less in SparkSettings"
         )
-
-
-def _near_driver() -> dict[str, str]:
-    """Settings that keep the master on this node: the driver dies with this node anyway."""
-    node = f"node:{ray.util.get_node_ip_address()}"
-    return {f"{_MASTER_RESOURCE}.{node}": "0.001", f"{_MASTER_RESOURCE}.CPU": "0"}
 
 
 def _joined(first: str | None, then: str) -> str:

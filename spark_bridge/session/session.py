@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from spark_bridge.application.ray_application import RayApplication, Step
 
 _LOOK_S = 0.1
-# Marks the process of the application's master; the executors' processes lack it.
-MASTER_MARK = "-Dslackwater.process=app-master"
 # A list of at most one application.
 _running: list[RayApplication] = []
 # Second sessions beside the user's own, see `find_session`.
@@ -85,7 +83,6 @@ def begin_session(
         "spark.log4j.config.file.name": log4j,
     }
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={log4j}"
-    configs["spark.ray.raydp_app_master.extraJavaOptions"] += f" {MASTER_MARK}"
     archive = class_archive() if settings.class_archive else None
     executors = (settings.num_executors, settings.executor_cores, settings.executor_memory)
     application = RayApplication(app_name, configs, executors, archive, step)

@@ -35,11 +35,7 @@ _QUICK_START = (
     "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto -Xlog:disable "
     "-Xlog:all=error:stderr"
 )
-_OPTION_CONFIGS = (
-    "spark.driver.extraJavaOptions",
-    "spark.executor.extraJavaOptions",
-    "spark.ray.raydp_app_master.extraJavaOptions",
-)
+_OPTION_CONFIGS = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -33,10 +33,7 @@ if __name__ == "__main__":
     root, url, control, *how = sys.argv[1:]
     made = on_nodes(job.pipeline(root, url, json.loads(os.environ["STORAGE_OPTIONS"])), control)
     if how == ["large"]:
-        # Ray alone would begin Spark's master on any node.
-        configs = {**made.settings.spark.configs, f"spark.ray.raydp_spark_master.actor.resource.{control}": "1"}
-        spark = replace(made.settings.spark, configs=configs)
-        made.settings = replace(made.settings, spark=spark, barrier=sw.BarrierSettings(), fetch=sw.FetchSettings())
+        made.settings = replace(made.settings, barrier=sw.BarrierSettings(), fetch=sw.FetchSettings())
     else:
         # Half a minute for all files, so that there is a middle.
         made.settings = replace(made.settings, fetch=replace(made.settings.fetch, max_rows_per_second=300))

