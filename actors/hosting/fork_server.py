@@ -1,4 +1,4 @@
-"""A process that has loaded Ray and the code of the actors, and forks the workers of a Ray that a run starts.
+"""A process that has loaded Ray and the code of the actors, and forks the workers of a run on this node.
 
     connect_ray ── starts ──► fork server ── forks ──► worker, which registers at the raylet
                                    ▲
@@ -25,8 +25,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from actors.hosting.forked_worker import OUTPUTS, VARIABLE, ray_program, run_program
+from actors.hosting.forked_worker import OUTPUTS, PY_EXECUTABLE, VARIABLE, ray_program, run_program, this_python
 
 _LOADED = ("actors.hosting.coordinator", "actors.hosting.ray_actors", "actors.recovery.recovery")
 _ASKED_S = 10.0
@@ -48,14 +49,14 @@ class ForkServer:
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="slackwater-fork-", ignore_cleanup_errors=True)
-        address = str(Path(self._directory.name) / "socket")
+        self._address = str(Path(self._directory.name) / "socket")
         with socket.socket(socket.AF_UNIX) as listener:
             # A worker may ask before the server has loaded its modules.
-            listener.bind(address)
+            listener.bind(self._address)
             listener.listen(_WAITING)
-            run = f"from actors.hosting.fork_server import serve; serve({listener.fileno()}, plain)"
+            run = f"from actors.hosting.fork_server import serve; serve({listener.fileno()})"
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"import sys; plain = sys.path[1:]; sys.path[:] = {sys.path!r}; {run}"],
+                [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {run}"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -63,12 +64,16 @@ class ForkServer:
                 start_new_session=True,
                 env={**os.environ, **_ONE_THREAD, **_NO_JOB},
             )
-        os.environ[VARIABLE] = address
+        os.environ[VARIABLE] = self._address
 
     @property
     def pid(self) -> int:
         """The id of its process."""
         return self._process.pid
+
+    def runtime_environment(self) -> dict[str, Any]:
+        """In it the workers of an actor, and of the actors that it makes, are forks, in a Ray that was there before."""
+        return {"py_executable": PY_EXECUTABLE, "env_vars": {VARIABLE: self._address}}
 
     def end(self) -> None:
         """Ends the server; a worker that asks later is no fork."""
@@ -78,12 +83,11 @@ class ForkServer:
         self._directory.cleanup()
 
 
-def serve(listener_fd: int, path: list[str]) -> None:
+def serve(listener_fd: int) -> None:
     """Forks workers until the standard input ends.
 
     Args:
         listener_fd: the socket on which workers ask.
-        path: directories of modules, in a worker that is no fork.
     """
     os.environ[_WATCHED] = str(os.getpid())
     for module in _LOADED:
@@ -99,7 +103,6 @@ def serve(listener_fd: int, path: list[str]) -> None:
                 return
             worker = _next_fork(listener)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    sys.path[1:] = path
     worker.take_place()
     run_program(program)
 
@@ -108,6 +111,8 @@ def serve(listener_fd: int, path: list[str]) -> None:
 class _Worker:
     """A worker that Ray has started: what it was started with."""
 
+    python: Sequence[object]
+    path: Sequence[str]
     arguments: Sequence[str]
     environment: Mapping[str, str]
     directory: str
@@ -120,7 +125,7 @@ class _Worker:
         os.chdir(self.directory)
         os.environ.clear()
         os.environ.update({**self.environment, **_NO_JOB})
-        sys.argv[1:] = self.arguments
+        sys.path[1:], sys.argv[1:] = self.path, self.arguments
         # Ray has read its other variables when it was loaded, and does so again.
         importlib.import_module("ray._raylet").Config.initialize("")
 
@@ -136,6 +141,8 @@ def _next_fork(listener: socket.socket) -> _Worker | None:
             try:
                 with connection.makefile("rb") as asked:
                     worker = _Worker(**json.load(asked))
+                if worker.python != this_python():
+                    return None
                 if os.fork() == 0:
                     for output, ours in zip(outputs, OUTPUTS, strict=True):
                         os.dup2(output, ours)

@@ -1,7 +1,11 @@
 """The program that the raylet starts as a worker: it asks the fork server for a fork of itself, and ends.
 
-Ray takes the process that registers for the worker.  Without a server, and with a runtime environment, which may need
-other packages, this process is the worker.  It is run by its path, and loads nothing that costs time.
+    a run's own Ray     python FORKED_WORKER ARGUMENTS                      in place of Ray's program
+    a joined cluster    PY_EXECUTABLE PROGRAM ARGUMENTS                     by the runtime environment of an actor
+
+Ray takes the process that registers for the worker.  Without a server, with another Python than the server's, and in a
+Ray of its own with a runtime environment, which may need other packages, this process is the worker.  It loads nothing
+that costs time.
 """
 
 from __future__ import annotations
@@ -13,7 +17,12 @@ import socket
 import sys
 
 VARIABLE = "SLACKWATER_FORK_SERVER"
-"""In the environment of the raylet: the server's socket."""
+"""In the environment of a worker: the server's socket."""
+PY_EXECUTABLE = (
+    r"$(tr '\0 ' '\n\n' < /proc/$RAY_RAYLET_PID/cmdline | sed -n s/^--python_worker_command=//p)"
+    " -m actors.hosting.forked_worker"
+)
+"""Of a runtime environment, for Ray's shell: the node's Python, which Ray takes without one, with this program."""
 _LOADED_S = 60.0
 OUTPUTS = (1, 2)
 """Descriptors that a fork takes over."""
@@ -22,7 +31,13 @@ _PLAIN = "--runtime-env-hash=0"
 
 def is_forked(server: str) -> bool:
     """Asks the server for a fork with this process's arguments, environment and outputs.  Returns whether it exists."""
-    request = {"arguments": sys.argv[1:], "environment": dict(os.environ), "directory": os.getcwd()}
+    request = {
+        "python": this_python(),
+        "path": sys.path[1:],
+        "arguments": sys.argv[1:],
+        "environment": dict(os.environ),
+        "directory": os.getcwd(),
+    }
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.settimeout(_LOADED_S)
@@ -39,6 +54,11 @@ def is_forked(server: str) -> bool:
             return False
 
 
+def this_python() -> list[object]:
+    """What a worker and its server must have in common."""
+    return [sys.executable, os.getuid()]
+
+
 def ray_program() -> str:
     """Ray's own program of a worker."""
     from ray._private.workers import default_worker
@@ -52,5 +72,16 @@ def run_program(program: str) -> None:
     runpy.run_path(program, run_name="__main__")
 
 
-if __name__ == "__main__" and not (_PLAIN in sys.argv and is_forked(os.environ.get(VARIABLE, ""))):
-    run_program(ray_program())
+def main() -> None:
+    """Asks for a fork, or is the worker."""
+    # Options of Python may stand before the program.
+    program = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), None)
+    if program:
+        del sys.argv[1 : sys.argv.index(program) + 1]
+    may_be_fork = program is not None or _PLAIN in sys.argv
+    if not (may_be_fork and is_forked(os.environ.get(VARIABLE, ""))):
+        run_program(program or ray_program())
+
+
+if __name__ == "__main__":
+    main()

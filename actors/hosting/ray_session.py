@@ -29,8 +29,13 @@ _RAYLET = "start_raylet"
 _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
 # The raylet connects to its own object store a second after a first attempt that came too early.
 _SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}
-# A list of at most one server, of the Ray that this process has started.
+# A list of at most one server, of the connection that this process has made.
 _fork_servers: list[ForkServer] = []
+# The runtime environment of actors whose workers are forks, in a Ray that was there before.
+_forking: dict[str, Any] = {}
+# Of runtime environments that leave a worker the packages of this process.
+_MODULES = frozenset({"py_modules"})
+_OF_JOB = _MODULES | {"working_dir", "excludes", "env_vars", "config"}
 
 
 def connect_ray(
@@ -64,7 +69,7 @@ def connect_ray(
             _start_ray(max(num_cpus, os.cpu_count() or 1), options)
             return True
         try:
-            ray.init(address=joined, **options)
+            _join_ray(joined, options)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunFailedError(
                 f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
@@ -73,21 +78,38 @@ def connect_ray(
     return True
 
 
+def _join_ray(address: str, options: Mapping[str, Any]) -> None:
+    """Joins a Ray; the workers of this run's actors on this node are forks, if they need no other packages."""
+    if not _MODULES.issuperset(options.get("runtime_env", ())):
+        ray.init(address=address, **options)
+        return
+    with _forks():
+        ray.init(address=address, **options)
+    # With that of a job, in which this process is.
+    if _fork_servers and _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
+        _forking.update(_fork_servers[-1].runtime_environment())
+
+
 def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
     """Starts a Ray, whose workers are forks."""
+    with _forks(), lean_ray(), _own_process_groups():
+        ray.init(address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options)
+
+
+@contextmanager
+def _forks() -> Iterator[None]:
+    """Starts a fork server, which is loaded beside Ray; without the connection it ends."""
     with suppress(OSError):
         _fork_servers.append(ForkServer())
     try:
-        with lean_ray(), _own_process_groups():
-            ray.init(
-                address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options
-            )
+        yield
     except BaseException:
         _end_fork_server()
         raise
 
 
 def _end_fork_server() -> None:
+    _forking.clear()
     while _fork_servers:
         _fork_servers.pop().end()
 
@@ -125,6 +147,14 @@ def disconnect_ray() -> None:
     """Ends the connection, and a Ray that was started for it."""
     ray.shutdown()
     _end_fork_server()
+
+
+def fork_options() -> dict[str, Any]:
+    """Options of an actor that make its worker a fork, and the workers of the actors that it makes.
+
+    None in a Ray that this process has started: there every worker is a fork.
+    """
+    return {"runtime_env": dict(_forking)} if _forking else {}
 
 
 def tried_task() -> dict[str, float]:

@@ -30,6 +30,7 @@ _DRIVER = """
 import json, sys
 from importlib.util import find_spec
 from pathlib import Path
+import psutil
 import ray
 
 def there():
@@ -50,8 +51,13 @@ settings = sw.Settings(
 pipeline = sw.Pipeline("lines", here / "root", settings=settings)
 pipeline.source("lines", here / "raw", format=Lines(), discovery=sw.Listing(interval_s=0.2))
 pipeline.view("longest", "SELECT max(length(value)) AS longest, count(*) AS n FROM lines")
-report = pipeline.run(until="caught_up")
-print(json.dumps({"before": before, "rows": report.rows, "recoveries": report.recoveries}))
+with pipeline.start() as run:
+    run.wait(until="caught_up")
+    commands = [each.cmdline()[0] for each in psutil.Process().children(recursive=True)]
+    forks = {command.split("::")[1].split(".")[0].strip() for command in commands if command.startswith("ray::")}
+    report = run.stop()
+said = {"before": before, "rows": report.rows, "recoveries": report.recoveries, "forks": sorted(forks)}
+print(json.dumps(said))
 """
 
 
@@ -82,6 +88,7 @@ def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> 
     hidden = os.pathsep.join([str(REPOSITORY), str(tmp_path)])
     with RayCluster(num_cpus=2, environment={"PYTHONPATH": str(_BARE), "HIDDEN_PATHS": hidden}) as cluster:
         said = said_by(cluster, tmp_path / "driver.py", timeout_s=200)
-    assert said == {"before": [], "rows": 3, "recoveries": 0}
+    assert said["forks"] == ["Coordinator", "DispatcherActor", "FetchActor", "ListActor", "MergerActor"]
+    assert said == {"before": [], "rows": 3, "recoveries": 0, "forks": said["forks"]}
     view = sw.open(tmp_path / "root").snapshot().view("longest").to_arrow().to_pylist()
     assert view == [{"longest": 10, "n": 3}]

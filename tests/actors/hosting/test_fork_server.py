@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -16,6 +17,8 @@ from tests.waiting import is_gone
 
 _PLAIN = ("--runtime-env-hash=0", "--help")
 _RUNTIME_ENV = ("--runtime-env-hash=1", "--help")
+# As Ray calls the program of a runtime environment, with an option of the node's Python.
+_IN_CLUSTER = ("-s", forked_worker.ray_program(), *_RUNTIME_ENV)
 # Importing Ray takes most of a CPU second, on any machine.
 _LOADS_RAY_S = 0.3
 _OWNER = """
@@ -34,9 +37,9 @@ def server() -> Iterator[ForkServer]:
     server.end()
 
 
-def _asked(*arguments: str) -> tuple[str, float]:
+def _asked(*arguments: str, python: str = sys.executable) -> tuple[str, float]:
     """The output of Ray's worker program, and the CPU seconds of the process that Ray starts."""
-    command = [sys.executable, forked_worker.__file__, *arguments]
+    command = [python, forked_worker.__file__, *arguments]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as worker:
         assert worker.stdout is not None
         output = worker.stdout.read()
@@ -60,6 +63,25 @@ def test_server_has_no_process_of_a_worker_that_has_ended(server: ForkServer) ->
 
 def test_worker_with_a_runtime_environment_is_no_fork(server: ForkServer) -> None:
     output, cpu_s = _asked(*_RUNTIME_ENV)
+    assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
+
+
+def test_worker_in_a_cluster_that_asks_by_its_runtime_environment_is_a_fork(server: ForkServer) -> None:
+    asking = server.runtime_environment()
+    assert asking["env_vars"] == {forked_worker.VARIABLE: os.environ[forked_worker.VARIABLE]}
+    assert asking["py_executable"].endswith(f"-m {forked_worker.__name__}")
+    output, cpu_s = _asked(*_IN_CLUSTER)
+    assert output.startswith("usage: default_worker.py") and cpu_s < _LOADS_RAY_S
+
+
+def test_worker_of_another_python_is_no_fork(server: ForkServer, tmp_path: Path) -> None:
+    # Python finds its packages by this file.
+    other = Path(sys.executable).parent.parent
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python").symlink_to(sys.executable)
+    (tmp_path / "pyvenv.cfg").write_text((other / "pyvenv.cfg").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "lib").symlink_to(other / "lib")
+    output, cpu_s = _asked(*_IN_CLUSTER, python=str(tmp_path / "bin" / "python"))
     assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
 
 
