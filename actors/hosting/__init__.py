@@ -2,7 +2,7 @@
 
     run_client.py         RunClient            starts the coordinator and talks to it
     ray_session.py        connect_ray, ...     the connection of this process to Ray
-    fork_server.py        ForkServer           forks the workers of a Ray that a run starts; `forked_worker` asks it
+    fork_server.py        ForkServer           forks the workers of a run on this node; `forked_worker` asks it
     coordinator.py        Coordinator          ┐
     list_actor.py         ListActor            │
     name_actor.py         NameActor            │ the shells of `actors.shells` as Ray actors, each with its

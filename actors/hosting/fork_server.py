@@ -43,11 +43,14 @@ _WATCHED = "RAY_RAYLET_PID"
 class ForkServer:
     """The server, as the process that starts it sees it.
 
+    Args:
+        is_detached: it is no descendant of this process, and neither are its forks.
+
     Raises:
         OSError: there is no room for a socket, or its path is too long.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_detached: bool = False) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="slackwater-fork-", ignore_cleanup_errors=True)
         self._address = str(Path(self._directory.name) / "socket")
         with socket.socket(socket.AF_UNIX) as listener:
@@ -55,8 +58,9 @@ class ForkServer:
             listener.bind(self._address)
             listener.listen(_WAITING)
             run = f"from actors.hosting.fork_server import serve; serve({listener.fileno()})"
+            detach = "import os; os.fork() and os._exit(0); " if is_detached else ""
             self._process = subprocess.Popen(
-                [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {run}"],
+                [sys.executable, "-c", f"{detach}import sys; sys.path[:] = {sys.path!r}; {run}"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -68,7 +72,7 @@ class ForkServer:
 
     @property
     def pid(self) -> int:
-        """The id of its process."""
+        """The id of its process, if that is a child of this one."""
         return self._process.pid
 
     def runtime_environment(self) -> dict[str, Any]:

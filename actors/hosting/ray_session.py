@@ -83,7 +83,8 @@ def _join_ray(address: str, options: Mapping[str, Any]) -> None:
     if not _MODULES.issuperset(options.get("runtime_env", ())):
         ray.init(address=address, **options)
         return
-    with _forks():
+    # `ray job stop` sends SIGTERM to all descendants of a job, and the last epoch still needs the actors.
+    with _forks(is_detached=True):
         ray.init(address=address, **options)
     # With that of a job, in which this process is.
     if _fork_servers and _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
@@ -92,15 +93,15 @@ def _join_ray(address: str, options: Mapping[str, Any]) -> None:
 
 def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
     """Starts a Ray, whose workers are forks."""
-    with _forks(), lean_ray(), _own_process_groups():
+    with _forks(is_detached=False), lean_ray(), _own_process_groups():
         ray.init(address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options)
 
 
 @contextmanager
-def _forks() -> Iterator[None]:
+def _forks(*, is_detached: bool) -> Iterator[None]:
     """Starts a fork server, which is loaded beside Ray; without the connection it ends."""
     with suppress(OSError):
-        _fork_servers.append(ForkServer())
+        _fork_servers.append(ForkServer(is_detached=is_detached))
     try:
         yield
     except BaseException:
