@@ -68,6 +68,8 @@ class ForkServer:
                 start_new_session=True,
                 env={**os.environ, **_ONE_THREAD, **_NO_JOB},
             )
+        if is_detached:
+            self._process.wait()
         os.environ[VARIABLE] = self._address
 
     @property

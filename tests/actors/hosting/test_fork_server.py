@@ -98,6 +98,24 @@ def test_killed_server_holds_up_no_worker(server: ForkServer) -> None:
     assert _asked(*_PLAIN)[0].startswith("usage: default_worker.py")
 
 
+def test_detached_server_is_no_descendant_and_ends_with_its_input() -> None:
+    server = ForkServer(is_detached=True)
+    try:
+        assert _asked(*_IN_CLUSTER)[1] < _LOADS_RAY_S
+        (detached,) = [each for each in psutil.process_iter() if _has_socket(each, os.environ[forked_worker.VARIABLE])]
+        assert detached not in psutil.Process().children(recursive=True)
+    finally:
+        server.end()
+    assert is_gone(detached.pid)
+
+
+def _has_socket(process: psutil.Process, address: str) -> bool:
+    try:
+        return address in [each.laddr for each in process.net_connections("unix")]
+    except psutil.Error:
+        return False
+
+
 def test_server_ends_with_the_process_that_has_started_it() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", _OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
