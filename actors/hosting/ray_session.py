@@ -11,13 +11,15 @@ from functools import partial, partialmethod
 from typing import Any
 
 import ray
-from ray._private import services
+from ray._private import services, utils
 from ray._private.node import Node
+from ray._private.state import GlobalState
 from ray._private.utils import detect_fate_sharing_support
 
 from actors.hosting import forked_worker
 from actors.hosting.fork_server import ForkServer
 from actors.telemetry.text import first_line
+from state.clock import SystemClock
 from state.errors import RunFailedError, SettingsError
 
 _LOCAL = "local"
@@ -27,6 +29,9 @@ _RAYLET = "start_raylet"
 # lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
 # take two CPU seconds and a second and a half of every start.
 _NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
+# Loads the packages of Ray's agent, 0.4 s, to see whether they are installed; this project requires them.
+_AGENT_PACKAGES = "get_dashboard_dependency_error"
+_REGISTERED_S, _LOOK_S = 10.0, 0.01
 # The raylet connects to its own object store a second after a first attempt that came too early.
 _SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}
 # A list of at most one server, of the connection that this process has made.
@@ -175,28 +180,29 @@ def tried_task() -> dict[str, float]:
     }
 
 
-def _do_nothing() -> None:
-    """The task of `tried_task`."""
-
-
 @contextmanager
 def lean_ray() -> Iterator[None]:
     """Within it `ray.init` starts no needless process, and workers as forks of the fork server.
 
-    A Ray whose node is made otherwise starts as it always does.
+    A Ray that is made otherwise starts as it always does.
     """
-    replaced: dict[str, Any] = {name: getattr(Node, name, None) for name in (*_NOT_STARTED, _RAYLET)}
+    replacements: dict[tuple[Any, str], Any] = {(Node, name): _do_nothing for name in _NOT_STARTED}
+    replacements[Node, _RAYLET] = partialmethod(_start_raylet, getattr(Node, _RAYLET, None))
+    replacements[utils, _AGENT_PACKAGES] = _do_nothing
+    replaced = {place: getattr(*place, None) for place in replacements}
     if not all(map(callable, replaced.values())):
         yield
         return
-    for name in _NOT_STARTED:
-        setattr(Node, name, _start_nothing)
-    setattr(Node, _RAYLET, partialmethod(_start_raylet, replaced[_RAYLET]))
+    _set(replacements)
     try:
         yield
     finally:
-        for name, method in replaced.items():
-            setattr(Node, name, method)
+        _set(replaced)
+
+
+def _set(attributes: Mapping[tuple[Any, str], Any]) -> None:
+    for (owner, name), value in attributes.items():
+        setattr(owner, name, value)
 
 
 @contextmanager
@@ -218,10 +224,20 @@ def _own_process_groups() -> Iterator[None]:
 
 
 def _start_raylet(node: Node, start: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Starts a raylet whose workers are forks."""
+    """Starts a raylet whose workers are forks, and waits until it is registered.
+
+    Ray waits for that too, but looks only once a second.
+    """
     node._ray_params.worker_path = forked_worker.__file__
-    return start(node, *arguments, **named)
+    started = start(node, *arguments, **named)
+    clock, state = SystemClock(), GlobalState()
+    state._initialize_global_state(services._get_gcs_client_options(node.gcs_address))
+    deadline_s = clock.monotonic() + _REGISTERED_S
+    while clock.monotonic() < deadline_s and all(each["NodeID"] != node._node_id for each in state.node_table()):
+        clock.sleep(_LOOK_S)
+    state.disconnect()
+    return started
 
 
-def _start_nothing(_node: Node, **_options: Any) -> None:
-    """Starts nothing."""
+def _do_nothing(*_arguments: Any, **_named: Any) -> None:
+    """In place of functions of Ray, and the task of `tried_task`."""
