@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -85,14 +86,17 @@ def connect_ray(
 
 def _join_ray(address: str, options: Mapping[str, Any]) -> None:
     """Joins a Ray; the workers of this run's actors on this node are forks, if they need no other packages."""
-    if not _MODULES.issuperset(options.get("runtime_env", ())):
+    # The command that asks for a fork reads what Linux knows of processes.
+    if sys.platform != "linux" or not _MODULES.issuperset(options.get("runtime_env", ())):
         ray.init(address=address, **options)
         return
     # `ray job stop` sends SIGTERM to all descendants of a job, and the last epoch still needs the actors.
     with _forks(is_detached=True):
         ray.init(address=address, **options)
-    # With that of a job, in which this process is.
-    if _fork_servers and _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
+    # With that of the job in which this process is, if it is in one.
+    if not _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
+        _end_fork_server()
+    elif _fork_servers:
         _forking.update(_fork_servers[-1].runtime_environment())
 
 

@@ -63,6 +63,27 @@ print(json.dumps({**said, "forks": forks, "descendants": descendants}))
 """
 
 
+_CONNECTIONS = """
+import json, os
+from actors.hosting.ray_session import connect_ray, disconnect_ray, fork_options
+
+def may_fork(environment):
+    connect_ray(address=os.environ["RAY_ADDRESS"], num_cpus=1, namespace="forks", runtime_env=environment)
+    try:
+        return bool(fork_options())
+    finally:
+        disconnect_ray()
+
+given = [{}, {"py_modules": []}, {"env_vars": {"A": "1"}}]
+said = [may_fork(environment) for environment in given]
+os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": {"env_vars": {"A": "1"}}})
+said.append(may_fork({}))
+os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json.dumps({"runtime_env": {"py_executable": "python3 -s"}})
+said.append(may_fork({}))
+print(json.dumps(said))
+"""
+
+
 def test_a_cluster_that_was_there_gets_this_projects_packages_and_the_users_modules() -> None:
     given = {"py_modules": ["my_formats"], "env_vars": {"TZ": "UTC"}}
     made = runtime_environment(given, joins_cluster=True)
@@ -97,3 +118,11 @@ def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> 
     assert set(said["descendants"]) == {"java"}
     view = sw.open(tmp_path / "root").snapshot().view("longest").to_arrow().to_pylist()
     assert view == [{"longest": 10, "n": 3}]
+
+
+@pytest.mark.ray
+@pytest.mark.more
+def test_workers_of_a_cluster_are_forks_where_they_need_no_other_packages(tmp_path: Path) -> None:
+    (tmp_path / "driver.py").write_text(_CONNECTIONS, encoding="utf-8")
+    with RayCluster(num_cpus=1) as cluster:
+        assert said_by(cluster, tmp_path / "driver.py", timeout_s=60) == [True, True, False, True, False]
