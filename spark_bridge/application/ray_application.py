@@ -238,12 +238,13 @@ class RayApplication:
         """Ends the executors, which Ray does later for a driver that was killed, and waits until it lists none."""
         deadline_s = self._clock.monotonic() + _POLITE_S
         while ray.is_initialized() and self._clock.monotonic() < deadline_s:
-            named = [each["name"] for each in ray.util.list_named_actors(True) if each["namespace"] == self._name]
-            if not named:
+            actors = ray.util.list_named_actors(all_namespaces=True)
+            executors = [each for each in actors if each["namespace"] == self._name]
+            if not executors:
                 return
-            for name in named:
+            for each in executors:
                 with suppress(ValueError, RayError):
-                    ray.kill(ray.get_actor(name, namespace=self._name))
+                    ray.kill(ray.get_actor(**each))
             self._clock.sleep(_LOOK_S)
 
     def _room(self) -> str:
