@@ -51,6 +51,7 @@ class ForkServer:
     """
 
     def __init__(self, *, is_detached: bool = False) -> None:
+        self.is_detached = is_detached
         self._directory = tempfile.TemporaryDirectory(prefix="slackwater-fork-", ignore_cleanup_errors=True)
         self._address = str(Path(self._directory.name) / "socket")
         with socket.socket(socket.AF_UNIX) as listener:

@@ -37,8 +37,6 @@ _REGISTERED_S, _LOOK_S = 10.0, 0.01
 _SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}
 # A list of at most one server, of the connection that this process has made.
 _fork_servers: list[ForkServer] = []
-# The runtime environment of actors whose workers are forks, in a Ray that was there before.
-_forking: dict[str, Any] = {}
 # Of runtime environments that leave a worker the packages of this process.
 _MODULES = frozenset({"py_modules"})
 _OF_JOB = _MODULES | {"working_dir", "excludes", "env_vars", "config"}
@@ -96,8 +94,6 @@ def _join_ray(address: str, options: Mapping[str, Any]) -> None:
     # With that of the job in which this process is, if it is in one.
     if not _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
         _end_fork_server()
-    elif _fork_servers:
-        _forking.update(_fork_servers[-1].runtime_environment())
 
 
 def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
@@ -119,7 +115,6 @@ def _forks(*, is_detached: bool) -> Iterator[None]:
 
 
 def _end_fork_server() -> None:
-    _forking.clear()
     while _fork_servers:
         _fork_servers.pop().end()
 
@@ -164,7 +159,7 @@ def fork_options() -> dict[str, Any]:
 
     None in a Ray that this process has started: there every worker is a fork.
     """
-    return {"runtime_env": dict(_forking)} if _forking else {}
+    return next(({"runtime_env": each.runtime_environment()} for each in _fork_servers if each.is_detached), {})
 
 
 def tried_task() -> dict[str, float]:

@@ -8,7 +8,6 @@ process of its own: the driver's JVM is connected to Ray, and an application wit
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import ray
@@ -29,11 +28,12 @@ class AppMaster:
         self._ray = jvm.io.ray.api.Ray
         self._master: Any = None
 
-    def start(self, configs: Mapping[str, str], jars: str) -> str:
+    def start(self, jars: str) -> str:
         """Connects the JVM to this process's Ray, as a Ray job of its own, and begins to listen for the application.
 
+        The master takes the settings of the application from the properties of the JVM, which was started with them.
+
         Args:
-            configs: of the application.
             jars: the class path of the executors.
 
         Returns:
@@ -41,9 +41,6 @@ class AppMaster:
         """
         raydp = self._jvm.org.apache.spark.deploy.raydp
         raydp.RayAppMaster.setProperties(json.dumps(_ray_properties(self._namespace)))
-        for name, value in configs.items():
-            # The master takes the settings of the application from the properties of its JVM.
-            self._jvm.java.lang.System.setProperty(name, value)
         self._ray.init()
         self._master = raydp.RayAppMaster(jars)
         return str(self._master.getMasterUrl())

@@ -185,7 +185,7 @@ class RayApplication:
         SparkContext._gateway, SparkContext._jvm = gateway, gateway.jvm
         with self._step("Spark's master on Ray"):
             master = AppMaster(gateway.jvm, self._name)
-            url = master.start(self._configs, _joined(self._configs.get(_EXECUTOR_CLASS_PATH), self._jars))
+            url = master.start(_joined(self._configs.get(_EXECUTOR_CLASS_PATH), self._jars))
             self._app_master = master
         address = ray.util.get_node_ip_address()
         builder = SparkSession.builder.master(url).appName(self._name)
