@@ -24,6 +24,7 @@ class Lines:
     name: str = field(default="lines", init=False)
 
     def reader(self, limits):
+        import only_of_workers
         return reader_for(Text(), limits)
 """
 _DRIVER = """
@@ -45,7 +46,7 @@ from my_formats import Lines
 
 here = Path(__file__).parent
 settings = sw.Settings(
-    ray=sw.RaySettings(runtime_env={"py_modules": [str(here / "my_formats")]}),
+    ray=sw.RaySettings(runtime_env={"py_modules": [str(here / "my_formats"), str(here / "far" / "only_of_workers")]}),
     recovery=sw.RecoverySettings(max_tries=1),
 )
 pipeline = sw.Pipeline("lines", here / "root", settings=settings)
@@ -53,10 +54,12 @@ pipeline.source("lines", here / "raw", format=Lines(), discovery=sw.Listing(inte
 pipeline.view("longest", "SELECT max(length(value)) AS longest, count(*) AS n FROM lines")
 with pipeline.start() as run:
     run.wait(until="caught_up")
-    all_of_them = list(psutil.process_iter(["cmdline"]))
-    servers = [each for each in all_of_them if "fork_server" in " ".join(each.info["cmdline"] or [])]
-    forks = [fork.cmdline()[0] for server in servers for fork in server.children()]
-    descendants = [each.name() for each in psutil.Process().children(recursive=True)]
+    # Those that end meanwhile are left out.
+    processes = [each.info for each in psutil.process_iter(["pid", "ppid", "name", "cmdline"]) if each.info["cmdline"]]
+    servers = {each["pid"] for each in processes if "fork_server" in " ".join(each["cmdline"])}
+    forks = [each["cmdline"][0] for each in processes if each["ppid"] in servers]
+    of_driver = {each.pid for each in psutil.Process().children(recursive=True)}
+    descendants = [each["name"] for each in processes if each["pid"] in of_driver]
     report = run.stop()
 said = {"before": before, "rows": report.rows, "recoveries": report.recoveries}
 print(json.dumps({**said, "forks": forks, "descendants": descendants}))
@@ -105,6 +108,8 @@ def test_nothing_is_added_on_this_machine_nor_in_a_job_which_has_an_environment_
 def test_a_run_brings_its_code_to_nodes_that_have_none_of_it(tmp_path: Path) -> None:
     (tmp_path / "my_formats").mkdir()
     (tmp_path / "my_formats" / "__init__.py").write_text(_FORMAT, encoding="utf-8")
+    (tmp_path / "far" / "only_of_workers").mkdir(parents=True)
+    (tmp_path / "far" / "only_of_workers" / "__init__.py").touch()
     (tmp_path / "driver.py").write_text(_DRIVER, encoding="utf-8")
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "a.txt").write_text("slack\nwater\nhigh water\n", encoding="utf-8")
