@@ -16,6 +16,7 @@ from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import view_table
 from spark_bridge.materializer import Materializer
+from state.clock import ManualClock
 from state.errors import CommitRefusedError, SlackwaterError
 from state.lance import view_dataset
 from state.location import Location
@@ -28,6 +29,16 @@ HAVING = ViewDefinition("having", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVIN
 APPENDED = ViewDefinition("appended", "SELECT k, i FROM t WHERE i > 0")
 ONE_ROW = ViewDefinition("one_row", "SELECT count(*) AS n FROM t")
 ALL = [GROUPED, HAVING, APPENDED]
+
+
+class SteppingClock(ManualClock):
+    """A second passes with each reading: no piece of work is too short to be seen."""
+
+    def monotonic(self) -> float:
+        self.advance(1.0)
+        return super().monotonic()
+
+
 by_name = pytest.mark.parametrize("definition", ALL, ids=lambda definition: definition.name)
 
 
@@ -91,6 +102,17 @@ def test_older_version_is_not_built_upon_unless_it_is_restored(
     view.materializer.open(recorded)
     with pytest.raises(CommitRefusedError):
         view.run({"t": random_rows(chance, 20)})
+
+
+def test_work_of_an_epoch_has_the_hand_over_each_view_and_the_last_commits(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    view = FollowedView(local_spark, tmp_path, GROUPED, {"t": SCHEMA})
+    materializer = Materializer(local_spark, view.root, SteppingClock())
+    materializer.declare([GROUPED], {"t": SCHEMA}, {})
+    done = materializer.run_epoch(1, {"t": blocks(random_rows(random.Random(15), 20))})
+    materializer.close()
+    assert [span.name for span in done.work] == ["hand-over to Spark", "grouped", "last commits of views"]
 
 
 @pytest.mark.parametrize("definition", [*ALL, ONE_ROW], ids=lambda definition: definition.name)

@@ -115,6 +115,6 @@ def test_what_a_run_does_is_seen_at_the_endpoint_and_as_spans(tmp_path: Path, mo
 
     traces = [store.trace(epoch) for epoch in committed]
     kept = {span.name for each in traces for span in each.spans}
-    assert {"totals", "hand-over to Spark", "list-events", "dispatcher", "fetch-0", "fetch-1", "merger"} <= kept
+    assert {"totals", "list-events", "dispatcher", "fetch-0", "fetch-1", "merger"} <= kept
     assert all(each.commit_s is not None for each in traces), "of the last one the owner tells it"
     assert all(span.seconds >= 0 for each in traces for span in each.spans)
