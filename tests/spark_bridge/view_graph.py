@@ -52,6 +52,10 @@ class ViewGraph(CorrectedView):
     Attributes:
         definitions: the declared views; a view comes after those that it reads.
         plans: name → plan of each.
+
+    Args:
+        compiles_answers: whether Spark compiles code for its answers, which takes longer unless there are many rows.
+            Others as for `CorrectedView`.
     """
 
     def __init__(
@@ -62,13 +66,15 @@ class ViewGraph(CorrectedView):
         sources: Sequence[str] = ("t",),
         schema: pa.Schema | Mapping[str, pa.Schema] = SCHEMA,
         keys: RowKeys = MappingProxyType({}),
+        *,
+        compiles_answers: bool = False,
     ) -> None:
         self.definitions, self.keys = list(definitions), keys
         self.plans: Mapping[str, ViewPlan] = {}
         self._term = 1
         self._stored_at: dict[int, dict[str, ViewVersion]] = {}
         self._known: dict[str, CatalogView] = {}
-        self._oracle = _interpreting_session(spark)
+        self._oracle = spark.newSession() if compiles_answers else _interpreting_session(spark)
         super().__init__(spark, root, definitions[-1], sources, schema)
 
     def new_materializer(self) -> Materializer:
