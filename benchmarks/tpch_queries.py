@@ -1,7 +1,8 @@
-"""Queries of TPC-H, in Spark's SQL: those without a LIMIT.
+"""The queries of TPC-H, in Spark's SQL.
 
 From the published specification (TPC Benchmark H, revision 3.0.1, section 2.4), with its validation parameters.  An
-ORDER BY is left out: a view has no order.  In Q16 NOT IN is NOT EXISTS, since columns of files may be null.
+ORDER BY without a number of rows is left out: a view has no order.  In Q16 NOT IN is NOT EXISTS, since columns of files
+may be null.
 """
 
 from __future__ import annotations
@@ -17,6 +18,23 @@ QUERIES: Mapping[str, str] = {
                avg(l_extendedprice) AS avg_price, avg(l_discount) AS avg_disc, count(*) AS count_order
         FROM lineitem WHERE l_shipdate <= DATE '1998-12-01' - INTERVAL '90' DAY
         GROUP BY l_returnflag, l_linestatus""",
+    "q2": """
+        SELECT s_acctbal, s_name, n_name, p_partkey, p_mfgr, s_address, s_phone, s_comment
+        FROM part, supplier, partsupp, nation, region
+        WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND p_size = 15 AND p_type LIKE '%BRASS'
+          AND s_nationkey = n_nationkey AND n_regionkey = r_regionkey AND r_name = 'EUROPE'
+          AND ps_supplycost = (
+                SELECT min(ps_supplycost) FROM partsupp, supplier, nation, region
+                WHERE p_partkey = ps_partkey AND s_suppkey = ps_suppkey AND s_nationkey = n_nationkey
+                  AND n_regionkey = r_regionkey AND r_name = 'EUROPE')
+        ORDER BY s_acctbal DESC, n_name, s_name, p_partkey LIMIT 100""",
+    "q3": """
+        SELECT l_orderkey, sum(l_extendedprice * (1 - l_discount)) AS revenue, o_orderdate, o_shippriority
+        FROM customer, orders, lineitem
+        WHERE c_mktsegment = 'BUILDING' AND c_custkey = o_custkey AND l_orderkey = o_orderkey
+          AND o_orderdate < DATE '1995-03-15' AND l_shipdate > DATE '1995-03-15'
+        GROUP BY l_orderkey, o_orderdate, o_shippriority
+        ORDER BY revenue DESC, o_orderdate LIMIT 10""",
     "q4": """
         SELECT o_orderpriority, count(*) AS order_count FROM orders
         WHERE o_orderdate >= DATE '1993-07-01' AND o_orderdate < DATE '1993-07-01' + INTERVAL '3' MONTH
@@ -64,6 +82,14 @@ QUERIES: Mapping[str, str] = {
                 AND p_partkey = l_partkey AND o_orderkey = l_orderkey AND s_nationkey = n_nationkey
                 AND p_name LIKE '%green%') AS profit
         GROUP BY nation, o_year""",
+    "q10": """
+        SELECT c_custkey, c_name, sum(l_extendedprice * (1 - l_discount)) AS revenue, c_acctbal, n_name, c_address,
+               c_phone, c_comment
+        FROM customer, orders, lineitem, nation
+        WHERE c_custkey = o_custkey AND l_orderkey = o_orderkey AND o_orderdate >= DATE '1993-10-01'
+          AND o_orderdate < DATE '1993-10-01' + INTERVAL '3' MONTH AND l_returnflag = 'R' AND c_nationkey = n_nationkey
+        GROUP BY c_custkey, c_name, c_acctbal, c_phone, n_name, c_address, c_comment
+        ORDER BY revenue DESC LIMIT 20""",
     "q11": """
         SELECT ps_partkey, sum(ps_supplycost * ps_availqty) AS value FROM partsupp, supplier, nation
         WHERE ps_suppkey = s_suppkey AND s_nationkey = n_nationkey AND n_name = 'GERMANY'
@@ -114,6 +140,13 @@ QUERIES: Mapping[str, str] = {
         FROM lineitem, part
         WHERE p_partkey = l_partkey AND p_brand = 'Brand#23' AND p_container = 'MED BOX'
           AND l_quantity < (SELECT 0.2 * avg(l_quantity) FROM lineitem WHERE l_partkey = p_partkey)""",
+    "q18": """
+        SELECT c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice, sum(l_quantity) AS quantity
+        FROM customer, orders, lineitem
+        WHERE o_orderkey IN (SELECT l_orderkey FROM lineitem GROUP BY l_orderkey HAVING sum(l_quantity) > 300)
+          AND c_custkey = o_custkey AND o_orderkey = l_orderkey
+        GROUP BY c_name, c_custkey, o_orderkey, o_orderdate, o_totalprice
+        ORDER BY o_totalprice DESC, o_orderdate LIMIT 100""",
     "q19": """
         SELECT sum(l_extendedprice * (1 - l_discount)) AS revenue
         FROM lineitem, part
@@ -139,6 +172,18 @@ QUERIES: Mapping[str, str] = {
                                        AND l_shipdate >= DATE '1994-01-01'
                                        AND l_shipdate < DATE '1994-01-01' + INTERVAL '1' YEAR))
           AND s_nationkey = n_nationkey AND n_name = 'CANADA'""",
+    "q21": """
+        SELECT s_name, count(*) AS numwait FROM supplier, lineitem l1, orders, nation
+        WHERE s_suppkey = l1.l_suppkey AND o_orderkey = l1.l_orderkey AND o_orderstatus = 'F'
+          AND l1.l_receiptdate > l1.l_commitdate
+          AND EXISTS (SELECT * FROM lineitem l2
+                      WHERE l2.l_orderkey = l1.l_orderkey AND l2.l_suppkey <> l1.l_suppkey)
+          AND NOT EXISTS (SELECT * FROM lineitem l3
+                          WHERE l3.l_orderkey = l1.l_orderkey AND l3.l_suppkey <> l1.l_suppkey
+                            AND l3.l_receiptdate > l3.l_commitdate)
+          AND s_nationkey = n_nationkey AND n_name = 'SAUDI ARABIA'
+        GROUP BY s_name
+        ORDER BY numwait DESC, s_name LIMIT 100""",
     "q22": """
         SELECT cntrycode, count(*) AS numcust, sum(c_acctbal) AS totacctbal
         FROM (SELECT substring(c_phone, 1, 2) AS cntrycode, c_acctbal FROM customer

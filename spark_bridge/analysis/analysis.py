@@ -50,6 +50,7 @@ from spark_bridge.catalyst.joined_form import (
     with_narrow_sides,
     without_constant_sides,
     without_order,
+    without_unused,
 )
 from spark_bridge.catalyst.session_windows import with_sessions
 from spark_bridge.catalyst.single_values import (
@@ -409,7 +410,7 @@ class _Analysis:
         if not windows and not has_limit(self._catalyst, plan):
             return plan
         # Ties are told apart by all columns, also by those that nothing else uses: the orders come first.
-        return self._catalyst.prune_columns(TotalOrder(self._catalyst, self._name).of(plan))
+        return without_unused(self._catalyst, TotalOrder(self._catalyst, self._name).of(plan))
 
     def _with_narrow_sides(self, plan: Plan, single: SingleRows) -> Plan:
         """The plan with joins in place of subqueries, in which each side has what the query uses."""

@@ -38,10 +38,25 @@ def with_joins(catalyst: Catalyst, plan: Plan) -> Plan:
 def with_narrow_sides(catalyst: Catalyst, plan: Plan) -> Plan:
     """A plan without names of relations, in which each side of a join has what the query uses."""
     plan = _settled(catalyst, plan, _TO_SIDES)
-    if any(catalyst.equal_keys(join) is None for join in _joins(catalyst, plan)):
+    if _lacks_keys(catalyst, plan):
         # An equality may be in each alternative of an OR.
         plan = _settled(catalyst, catalyst.optimized("BooleanSimplification", plan), _TO_SIDES)
     return catalyst.prune_columns(plan)
+
+
+def without_unused(catalyst: Catalyst, plan: Plan) -> Plan:
+    """A plan without columns that nothing uses, whose sides can still become narrow.
+
+    `FROM a, b, c` may first join rows that no condition is about.  The rule that puts other rows first sees only joins
+    that stand right above one another, so it goes before the projections of columns where it is needed.
+    """
+    pruned = catalyst.prune_columns(plan)
+    needs_order = has_join(catalyst, plan) and _lacks_keys(catalyst, with_narrow_sides(catalyst, pruned))
+    return with_narrow_sides(catalyst, plan) if needs_order else pruned
+
+
+def _lacks_keys(catalyst: Catalyst, plan: Plan) -> bool:
+    return any(catalyst.equal_keys(join) is None for join in _joins(catalyst, plan))
 
 
 def _settled(catalyst: Catalyst, plan: Plan, rules: Sequence[str]) -> Plan:

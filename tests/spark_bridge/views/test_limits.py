@@ -44,6 +44,8 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "of groups": ("append", "SELECT k, count(*) AS n, sum(i) AS s FROM t GROUP BY k ORDER BY n DESC LIMIT 3"),
     "of a hidden order": ("append", "SELECT k FROM t GROUP BY k ORDER BY max(i) DESC LIMIT 3"),
     "of a join": ("append", "SELECT t.k, u.i FROM t JOIN u ON t.g = u.g ORDER BY u.i DESC, t.i LIMIT 6"),
+    "of joins in another order": ("append", "SELECT a.k, b.g, u.i FROM t a, t b, u WHERE a.i = u.i AND b.g = u.g "
+                                            "AND b.k = u.k ORDER BY u.i DESC, a.k, b.i LIMIT 6"),
     "of an outer join": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u ON t.k = u.k ORDER BY u.i NULLS FIRST LIMIT 6"),
     "of a union": ("append", "SELECT k, i FROM t UNION ALL SELECT k, i FROM u ORDER BY i LIMIT 6"),
     "of a window": ("append", "SELECT k, n, i FROM (SELECT k, i, row_number() OVER (PARTITION BY k ORDER BY i) AS n "

@@ -47,6 +47,8 @@ WINDOWS: Mapping[str, tuple[str, str]] = {
                             "(SELECT k, g, count(*) AS n FROM t GROUP BY k, g)"),
     "of_a_join": ("append", "SELECT k, j, n FROM (SELECT t.k, u.i AS j, row_number() OVER (PARTITION BY t.k ORDER BY "
                             "u.i) AS n FROM t JOIN u ON t.g = u.g) WHERE n < 4"),
+    "of_joins_in_another_order": ("append", "SELECT a.k, u.i, count(*) OVER (PARTITION BY u.k) AS n FROM t a, t b, u "
+                                            "WHERE a.i = u.i AND b.g = u.g AND b.k = u.k"),
     "joined": ("append", f"SELECT u.k, s.n FROM u JOIN (SELECT k, i, row_number() {_BY_K} AS n FROM t) s "
                          "ON u.k = s.k AND s.n = 1"),
     "of_a_union": ("append", "SELECT k, i, count(*) OVER (PARTITION BY k) AS n FROM "
