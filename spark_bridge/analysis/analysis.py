@@ -38,7 +38,7 @@ from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
-from spark_bridge.analysis.window_form import has_limit, windows_of
+from spark_bridge.analysis.window_form import drops_nothing, has_limit, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.carried_column import with_places
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
@@ -602,7 +602,7 @@ class _Analysis:
             )
 
     def _plain(self, plan: Plan, stored: Collection[str]) -> Plan:
-        """The plan without aliases of relations, and with the definitions of views in place of their names.
+        """The plan without aliases of relations and idle limits, with the definitions of views in place of their names.
 
         Notes the leaf of each source and of each parent, and a leaf that is none of them.
 
@@ -620,7 +620,7 @@ class _Analysis:
                 return self._catalyst.local_relation(leaf.output())
             if name in self._expanded or name in self._keys:
                 return self._plain(leaf, stored)
-        if kind == "SubqueryAlias":
+        if kind == "SubqueryAlias" or drops_nothing(self._catalyst, plan):
             return self._plain(children[0], stored)
         if not children:
             return plan

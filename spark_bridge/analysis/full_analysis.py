@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from spark_bridge.analysis.operators import ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.analysis.spark_analysis import LEAVES
-from spark_bridge.analysis.total_order import KEEPS_ORDER, LIMITS, TotalOrder
+from spark_bridge.analysis.total_order import LIMITS, TotalOrder, is_ordered
+from spark_bridge.analysis.window_form import drops_nothing
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from state.errors import NotIncrementalError
 
@@ -75,7 +76,7 @@ def require_recomputable(
                 "rows have no order, so that any of them would stay; group by the columns, and take the others by "
                 "min_by or max_by of one that orders the rows",
             )
-        if kind in LIMITS and not _is_ordered(part):
+        if kind in LIMITS and not is_ordered(part) and not drops_nothing(catalyst, part):
             raise refuse(view, f"{part.nodeName()} without an order", "sort the rows first, by ORDER BY")
         if not catalyst.items(part.children()):
             is_source = kind in LEAVES and attribute_id(part.output().apply(0)) in of_sources
@@ -127,9 +128,3 @@ def full_refusal(refusal: NotIncrementalError, apart: Sequence[str] = ()) -> Not
     """
     stored = f", and {' and '.join(apart)} declared with materialize=True" if apart else ""
     return NotIncrementalError(f'{refusal}; or let it be recomputed as a whole, with on_full="allow"{stored}')
-
-
-def _is_ordered(plan: Plan) -> bool:
-    while simple_name(plan) in KEEPS_ORDER:
-        plan = plan.child()
-    return simple_name(plan) == "Sort" and bool(getattr(plan, "global")())

@@ -241,8 +241,10 @@ class InnerCut:
         """The hidden view of a part, with further columns at the end."""
         catalyst = self._catalyst
         columns = catalyst.items(plan.output())
-        named = map(catalyst.alias, columns, _unique_names(str(each.name()) for each in columns))
-        inner = catalyst.project([*named, *more], plan)
+        named = [*map(catalyst.alias, columns, _unique_names(str(each.name()) for each in columns)), *more]
+        if not named:  # rows that are only counted
+            named = [catalyst.alias(catalyst.number(1), "one")]
+        inner = catalyst.project(named, plan)
         identity = identity_text(catalyst, inner, self.leaves, "", [])
         if identity not in self._known:
             view = InnerView(inner_name(self._view, 1 + len(self.views)), inner, rows)

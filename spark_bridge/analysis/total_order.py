@@ -19,7 +19,7 @@ from spark_bridge.analysis.operators import refuse
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 
 LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
-KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
+_KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})
 """Operators that give rows in the order of their child."""
 
 _BY_ANOTHER = frozenset({"MaxBy", "MinBy"})
@@ -28,6 +28,13 @@ _OF_POSITION = frozenset({"RowNumber", "NTile", "Lag", "Lead"})
 _AT_AN_END = frozenset({"First", "Last", "NthValue"})
 _WITH_ORDERS = ("PLAN_EXPRESSION", "AGGREGATE_EXPRESSION")
 _Use = Literal["rows", "peers", "ends"]
+
+
+def is_ordered(plan: Plan) -> bool:
+    """Whether the rows of a plan have an order."""
+    while simple_name(plan) in _KEEPS_ORDER:
+        plan = plan.child()
+    return simple_name(plan) == "Sort" and bool(getattr(plan, "global")())
 
 
 class TotalOrder:
@@ -110,7 +117,7 @@ class TotalOrder:
             order = self._catalyst.items(plan.order())
             ties = self.ties(order, self._catalyst.items(plan.child().output()))
             return self._catalyst.sort([*order, *ties], plan.child()) if ties else plan
-        if simple_name(plan) not in KEEPS_ORDER:
+        if simple_name(plan) not in _KEEPS_ORDER:
             return plan
         child = plan.child()
         total = self._sorted(child)

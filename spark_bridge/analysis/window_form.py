@@ -11,9 +11,10 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from spark_bridge.analysis.operators import refuse, refuse_operator
-from spark_bridge.analysis.total_order import TotalOrder, function_name
+from spark_bridge.analysis.total_order import TotalOrder, function_name, is_ordered
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
 from spark_bridge.catalyst.session_windows import is_of_sessions
+from spark_bridge.catalyst.single_values import SingleRows
 
 _MOST_FIRST_ROWS = 10_000
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})
@@ -32,6 +33,15 @@ def has_limit(catalyst: Catalyst, plan: Plan) -> bool:
 def is_limit(plan: Plan) -> bool:
     """Whether an operator is a limit or an offset."""
     return simple_name(plan) in _LIMITS
+
+
+def drops_nothing(catalyst: Catalyst, plan: Plan) -> bool:
+    """Whether an operator is a limit that keeps a row, above one row at most: it needs no order."""
+    if simple_name(plan) not in ("GlobalLimit", "LocalLimit") or is_ordered(plan):
+        return False
+    number = plan.limitExpr()
+    keeps_a_row = simple_name(number) == "Literal" and int(number.value()) > 0
+    return keeps_a_row and SingleRows(catalyst).has_one(plan.child())
 
 
 def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:

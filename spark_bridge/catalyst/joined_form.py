@@ -19,7 +19,7 @@ _WITHOUT_SETS = (
     "ReplaceExceptWithAntiJoin",
 )
 _SETS = frozenset({"Intersect", "Except"})
-_WITHOUT_PREDICATES = ("PullupCorrelatedPredicates", "RewritePredicateSubquery")
+_WITHOUT_PREDICATES = ("PullupCorrelatedPredicates", "RewritePredicateSubquery", *_WITHOUT_SETS)
 _WITHOUT_SUBQUERIES = (*_WITHOUT_PREDICATES, "RewriteCorrelatedScalarSubquery", "RewriteLateralSubquery")
 _TO_SIDES = ("ReorderJoin", "PushDownPredicates")
 _MOST_TURNS = 100

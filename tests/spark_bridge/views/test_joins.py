@@ -52,6 +52,13 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "except": ("aggregate", "SELECT k, g FROM t EXCEPT SELECT k, g FROM u"),
     "intersect_all": ("append", "SELECT k, g FROM t INTERSECT ALL SELECT k, g FROM u"),
     "except_all": ("append", "SELECT k, g FROM t EXCEPT ALL (SELECT k, g FROM u UNION ALL SELECT k, g FROM w)"),
+    "in_intersect": ("append", "SELECT k, i FROM t WHERE g IN (SELECT g FROM u INTERSECT SELECT g FROM w)"),
+    "not_in_except": ("append", "SELECT k, i FROM t WHERE NOT EXISTS (SELECT 1 FROM (SELECT g FROM u EXCEPT "
+                                "SELECT g FROM w WHERE b) s WHERE s.g = t.g)"),
+    "counted_except": ("aggregate", "SELECT count(*) AS n FROM (SELECT k, g FROM t EXCEPT SELECT k, g FROM u)"),
+    "counted_distinct": ("aggregate", "SELECT count(*) AS n FROM (SELECT DISTINCT t.k, u.g FROM t JOIN u USING (g))"),
+    "counted_union": ("aggregate", "SELECT count(*) AS n FROM (SELECT t.k FROM t JOIN u USING (g) UNION ALL "
+                                   "SELECT k FROM w UNION ALL SELECT k FROM w GROUP BY k)"),
     "exploded": ("append", "SELECT t.k, e FROM t JOIN u USING (g) LATERAL VIEW explode(array(t.i, u.i)) x AS e"),
     "beside_rows": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u USING (g) UNION ALL SELECT k, i FROM w"),
     "beside_groups": ("aggregate", "SELECT k, count(*) AS n, sum(i) AS s FROM (SELECT t.k, u.i FROM t JOIN u USING (g) "

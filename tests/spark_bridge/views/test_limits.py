@@ -46,6 +46,9 @@ LIMITS: Mapping[str, tuple[str, str]] = {
     "of a join": ("append", "SELECT t.k, u.i FROM t JOIN u ON t.g = u.g ORDER BY u.i DESC, t.i LIMIT 6"),
     "of joins in another order": ("append", "SELECT a.k, b.g, u.i FROM t a, t b, u WHERE a.i = u.i AND b.g = u.g "
                                             "AND b.k = u.k ORDER BY u.i DESC, a.k, b.i LIMIT 6"),
+    "of one row": ("aggregate", "SELECT count(*) AS n, max(i) AS m FROM t LIMIT 5"),
+    "of single rows": ("append", "SELECT n, m FROM (SELECT count(*) AS n FROM t) CROSS JOIN (SELECT max(i) AS m FROM "
+                                 "u) LIMIT 1"),
     "of an outer join": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u ON t.k = u.k ORDER BY u.i NULLS FIRST LIMIT 6"),
     "of a union": ("append", "SELECT k, i FROM t UNION ALL SELECT k, i FROM u ORDER BY i LIMIT 6"),
     "of a window": ("append", "SELECT k, n, i FROM (SELECT k, i, row_number() OVER (PARTITION BY k ORDER BY i) AS n "

@@ -55,6 +55,11 @@ VALUES: Mapping[str, tuple[str, str]] = {
     "not exists": ("aggregate", "SELECT k, sum(i) AS s FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE b AND g > 1) "
                                 "GROUP BY k"),
     "counted": ("aggregate", "SELECT count(*) AS n FROM t WHERE i > (SELECT avg(i) FROM u)"),
+    "exists of groups": ("append", "SELECT k, i FROM t WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM u WHERE "
+                                   "b AND g > 1))"),
+    "number of groups": ("append", "SELECT k, i FROM t WHERE g < (SELECT count(*) FROM (SELECT DISTINCT k FROM u))"),
+    "number of others": ("aggregate", "SELECT count(*) AS n FROM t WHERE g < (SELECT count(*) FROM (SELECT g FROM u "
+                                      "EXCEPT SELECT g FROM t))"),
     "counted, if any": ("aggregate", "SELECT count(*) AS n FROM t WHERE EXISTS (SELECT 1 FROM u WHERE b)"),
     "of a join": ("append", "SELECT t.k, t.i, u.i AS j FROM t JOIN u ON t.k = u.k WHERE t.i + u.i > (SELECT avg(i) "
                             "FROM t) AND t.g > (SELECT min(g) FROM u)"),
