@@ -38,7 +38,7 @@ from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
-from spark_bridge.analysis.window_form import drops_nothing, has_limit, windows_of
+from spark_bridge.analysis.window_form import drops_nothing, has_limit, keeps_any_row, windows_of
 from spark_bridge.catalyst.arrow_frames import arrow_schema
 from spark_bridge.catalyst.carried_column import with_places
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
@@ -52,6 +52,7 @@ from spark_bridge.catalyst.joined_form import (
     without_order,
     without_unused,
 )
+from spark_bridge.catalyst.pivoted_groups import with_plain_pivot
 from spark_bridge.catalyst.session_windows import with_sessions
 from spark_bridge.catalyst.single_values import (
     SingleRows,
@@ -434,7 +435,10 @@ class _Analysis:
         def plain(expression: Expression) -> Expression | None:
             if not is_single_value(expression) and not is_existence(expression):
                 return None
-            below = self._plain(with_joins(catalyst, expression.plan()), stored)
+            rows = expression.plan()
+            while is_existence(expression) and keeps_any_row(rows):
+                rows = rows.child()
+            below = self._plain(with_joins(catalyst, rows), stored)
             below = self._with_plain_values(below, stored)
             return existence(catalyst, below) if is_existence(expression) else expression.withNewPlan(below)
 
@@ -628,6 +632,7 @@ class _Analysis:
         if self._drops_duplicates(plan):
             plan = self._catalyst.without_duplicates(plan)
         if simple_name(plan) == "Aggregate":
+            plan = with_plain_pivot(self._catalyst, plan)
             # A view that shows closed sessions puts them together itself.
             plan = plan if self._definition.emit is not None else with_sessions(self._catalyst, plan)
         return plan

@@ -35,13 +35,17 @@ def is_limit(plan: Plan) -> bool:
     return simple_name(plan) in _LIMITS
 
 
-def drops_nothing(catalyst: Catalyst, plan: Plan) -> bool:
-    """Whether an operator is a limit that keeps a row, above one row at most: it needs no order."""
+def keeps_any_row(plan: Plan) -> bool:
+    """Whether an operator is a limit without an order that keeps a row, if there is one."""
     if simple_name(plan) not in ("GlobalLimit", "LocalLimit") or is_ordered(plan):
         return False
     number = plan.limitExpr()
-    keeps_a_row = simple_name(number) == "Literal" and int(number.value()) > 0
-    return keeps_a_row and SingleRows(catalyst).has_one(plan.child())
+    return simple_name(number) == "Literal" and int(number.value()) > 0
+
+
+def drops_nothing(catalyst: Catalyst, plan: Plan) -> bool:
+    """Whether an operator is a limit above one row at most, which it keeps."""
+    return keeps_any_row(plan) and SingleRows(catalyst).has_one(plan.child())
 
 
 def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:

@@ -345,9 +345,16 @@ class Catalyst:
 
     def array_of(self, rows: Plan) -> Expression:
         """The rows of a LocalRelation as a constant array of structs."""
-        catalyst = self._jvm.org.apache.spark.sql
-        kind = catalyst.types.ArrayType(rows.schema(), False)
-        return self.expressions.Literal(catalyst.catalyst.util.GenericArrayData(rows.data()), kind)
+        return self._constant_array(rows.data(), rows.schema(), has_nulls=False)
+
+    def constants(self, values: Any, data_type: Any) -> list[Expression]:
+        """Spark's own values (a Seq) of a type, each as a constant; null among them."""
+        array = self._constant_array(values, data_type, has_nulls=True)
+        return [self.expressions.GetArrayItem(array, self.number(at), False) for at in range(values.size())]
+
+    def _constant_array(self, values: Any, data_type: Any, *, has_nulls: bool) -> Expression:
+        array = self._jvm.org.apache.spark.sql.catalyst.util.GenericArrayData(values)
+        return self.expressions.Literal(array, self._types.ArrayType(data_type, has_nulls))
 
     def fulfilling(self, rows: Expression, attributes: Any, condition: Expression) -> Expression:
         """The structs of an array whose fields, in place of these attributes (a Seq), fulfil a condition."""

@@ -33,6 +33,11 @@ QUERIES: Mapping[str, str] = {
     "(SELECT k, i FROM t UNION ALL SELECT k, count(*) AS i FROM t GROUP BY k) GROUP BY k",
     "rows beside rows of a view": "SELECT k, n FROM total WHERE n > 1 UNION ALL SELECT k, g FROM t",
     "distinct rows beside groups": "SELECT k, g FROM t UNION SELECT k, max(g) FROM t GROUP BY k",
+    "pivoted": "SELECT * FROM (SELECT k, g, i FROM t) PIVOT (sum(i) AS s, count(*) AS n FOR g IN (1, 2 AS two, NULL))",
+    "pivoted by text": "SELECT * FROM (SELECT k, b, i FROM t) PIVOT (max(i) FOR k IN ('UA', 'DL'))",
+    "pivoted by two": "SELECT * FROM (SELECT k, g, b, i FROM t) PIVOT (sum(i) FOR (g, b) IN ((1, true), (2, false)))",
+    "pivoted as a whole": "SELECT * FROM (SELECT g, p FROM t) PIVOT (sum(p) AS s, max(p) AS m FOR g IN (1, 2, 3)) "
+    "WHERE `1_m` > 0",
     "over a view": "SELECT max(keys) AS m FROM (SELECT n, count(*) AS keys FROM total GROUP BY n)",
 }
 FAILING = {

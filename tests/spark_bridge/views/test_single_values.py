@@ -57,6 +57,8 @@ VALUES: Mapping[str, tuple[str, str]] = {
     "counted": ("aggregate", "SELECT count(*) AS n FROM t WHERE i > (SELECT avg(i) FROM u)"),
     "exists of groups": ("append", "SELECT k, i FROM t WHERE EXISTS (SELECT 1 FROM (SELECT DISTINCT k FROM u WHERE "
                                    "b AND g > 1))"),
+    "exists with a limit": ("append", "SELECT k, i FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE b AND g > 1 "
+                                      "LIMIT 1)"),
     "number of groups": ("append", "SELECT k, i FROM t WHERE g < (SELECT count(*) FROM (SELECT DISTINCT k FROM u))"),
     "number of others": ("aggregate", "SELECT count(*) AS n FROM t WHERE g < (SELECT count(*) FROM (SELECT g FROM u "
                                       "EXCEPT SELECT g FROM t))"),
