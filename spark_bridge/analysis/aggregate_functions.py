@@ -39,6 +39,7 @@ _ADVICE = {
     "Mode": "of several most frequent values, its value depends on the order of rows; group by the value too, and take "
     "max_by(value, n) when reading",
     "HistogramNumeric": "its bins depend on the order of rows; use percentile_approx",
+    "PivotFirst": "PIVOT looks for floats, to which NaN never equals itself; cast the column to a decimal or a text",
     "PythonUDAF": "Python functions over groups cannot merge buffers; use Spark's own aggregate functions",
     "ScalaAggregator": "the merging of a user's function over groups is not known; use Spark's own aggregate functions",
 }

@@ -32,7 +32,14 @@ from spark_bridge.analysis.full_analysis import (
     views_read,
 )
 from spark_bridge.analysis.inner_views import InnerCut, InnerView
-from spark_bridge.analysis.operators import ROW_BY_ROW, ExpressionCheck, has_python, refuse, refuse_operator
+from spark_bridge.analysis.operators import (
+    PLACES_ROWS,
+    ROW_BY_ROW,
+    ExpressionCheck,
+    has_python,
+    refuse,
+    refuse_operator,
+)
 from spark_bridge.analysis.planned_view import PlannedView, names_within, parents_of
 from spark_bridge.analysis.spark_analysis import LEAVES, SparkAnalysis
 from spark_bridge.analysis.total_order import TotalOrder
@@ -606,7 +613,9 @@ class _Analysis:
             )
 
     def _plain(self, plan: Plan, stored: Collection[str]) -> Plan:
-        """The plan without aliases of relations and idle limits, with the definitions of views in place of their names.
+        """The plan without aliases of relations, with the definitions of views in place of their names.
+
+        It has no operators either that give the rows of their child.
 
         Notes the leaf of each source and of each parent, and a leaf that is none of them.
 
@@ -624,7 +633,7 @@ class _Analysis:
                 return self._catalyst.local_relation(leaf.output())
             if name in self._expanded or name in self._keys:
                 return self._plain(leaf, stored)
-        if kind == "SubqueryAlias" or drops_nothing(self._catalyst, plan):
+        if kind == "SubqueryAlias" or self._keeps_rows(plan):
             return self._plain(children[0], stored)
         if not children:
             return plan
@@ -636,6 +645,12 @@ class _Analysis:
             # A view that shows closed sessions puts them together itself.
             plan = plan if self._definition.emit is not None else with_sessions(self._catalyst, plan)
         return plan
+
+    def _keeps_rows(self, plan: Plan) -> bool:
+        """Whether an operator gives the rows of its child: in other tasks, in the order of a task, or a single one."""
+        kind = simple_name(plan)
+        is_of_tasks = kind in PLACES_ROWS or (kind == "Sort" and not getattr(plan, "global")())
+        return is_of_tasks or drops_nothing(self._catalyst, plan)
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""

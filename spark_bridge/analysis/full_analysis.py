@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from spark_bridge.analysis.operators import ExpressionCheck, refuse, takes_row_of_order, window_arguments
+from spark_bridge.analysis.operators import PLACES_ROWS, ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.analysis.spark_analysis import LEAVES
 from spark_bridge.analysis.total_order import LIMITS, TotalOrder, is_ordered
 from spark_bridge.analysis.window_form import drops_nothing
@@ -19,7 +19,7 @@ _OF_A_QUERY = (
     | frozenset({"Project", "Filter", "Generate", "Union", "Expand", "Aggregate", "Distinct", "Join", "LateralJoin"})
     | frozenset({"Window", "Sort", "GlobalLimit", "LocalLimit", "Offset", "Intersect", "Except"})
     | frozenset({"SubqueryAlias", "View", "ResolvedHint"})
-    | frozenset({"Repartition", "RepartitionByExpression", "RebalancePartitions"})
+    | PLACES_ROWS
 )
 
 

@@ -12,6 +12,9 @@ from state.errors import NotIncrementalError
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 """Operators that see one row at a time.  A union only combines rows, and grouping sets (Expand) only repeat them."""
 
+PLACES_ROWS = frozenset({"Repartition", "RepartitionByExpression", "RebalancePartitions"})
+"""Operators that only say which task has a row."""
+
 _ADVICE = {
     "Deduplicate": "group by the columns, and take the others by min_by or max_by of one that orders the rows",
     "GlobalLimit": "a limit depends on later rows; leave it out and limit when reading",

@@ -1348,4 +1348,35 @@ VIEW_MUTANTS = (
         (("in_order.rowsBetween(first, before)", "in_order.rowsBetween(before, before)"),),
         shown_by="tests/spark_bridge/views/test_sessions.py::test_a_long_gap_spans_rows_with_short_ones",
     ),
+    Mutant(
+        "a PIVOT takes null for no value",
+        "spark_bridge/catalyst/pivoted_groups.py",
+        (("catalyst.expressions.EqualNullSafe(key, wanted)", "catalyst.expressions.EqualTo(key, wanted)"),),
+        shown_by=f"{_HIDDEN}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
+    ),
+    Mutant(
+        "a limit of no row is left out",
+        "spark_bridge/analysis/window_form.py",
+        (("int(number.value()) > 0", "int(number.value()) >= 0"),),
+        shown_by="tests/spark_bridge/analysis/test_refusals.py::"
+        "test_view_that_cannot_be_maintained_is_refused_with_the_reason[GlobalLimit without an order]",
+    ),
+    Mutant(
+        "rows that are only counted have no column",
+        "spark_bridge/analysis/inner_views.py",
+        (("if not named:", "if False:"),),
+        shown_by=f"{_EVERY_EPOCH}[counted_except]",
+    ),
+    Mutant(
+        "tables below a limit stay in their order",
+        "spark_bridge/catalyst/joined_form.py",
+        (("return with_narrow_sides(catalyst, plan) if needs_order else pruned", "return pruned"),),
+        shown_by=f"{_LIMITS}::test_a_limit_is_sparks_answer_at_every_epoch[of joins in another order]",
+    ),
+    Mutant(
+        "sets within IN stay",
+        "spark_bridge/catalyst/joined_form.py",
+        (('"RewritePredicateSubquery", *_WITHOUT_SETS)', '"RewritePredicateSubquery")'),),
+        shown_by=f"{_EVERY_EPOCH}[in_intersect]",
+    ),
 )

@@ -44,6 +44,8 @@ QUERIES = {
     "key_twice": "SELECT k, k AS again, count(*) AS n, count(*) AS m FROM t GROUP BY k",
     "one_row": "SELECT count(*) AS n, sum(i) AS s, avg(x) AS a, max(k) AS m, min(p) AS p FROM t",
     "one_row_having": "SELECT count(*) AS n FROM t HAVING count(*) BETWEEN 10 AND 60",
+    "in_tasks": "SELECT k, count(*) AS n FROM (SELECT /*+ REPARTITION(3) */ k FROM t DISTRIBUTE BY g SORT BY i) "
+    "GROUP BY k",
     "above": "SELECT k, n * 2 AS n2, a FROM (SELECT k, count(*) AS n, avg(i) AS a FROM t GROUP BY k) WHERE n > 3",
     "above_unfiltered": "SELECT n, key, hi FROM (SELECT k AS key, count(*) AS n, max(i) AS hi FROM t GROUP BY k) q",
     "common_table": "WITH u AS (SELECT k, i FROM t WHERE b) SELECT k, count(*) AS n FROM u GROUP BY k",
