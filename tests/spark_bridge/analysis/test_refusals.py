@@ -27,7 +27,7 @@ NOT_INCREMENTAL = {
     "Sort": "SELECT k FROM (SELECT k, i FROM t ORDER BY k) WHERE i > 0",
     "GlobalLimit": "SELECT k FROM t LIMIT 3",
     "GlobalLimit without an order": "SELECT count(*) AS n FROM t LIMIT 0",
-    "pivotfirst: PIVOT looks for floats": "SELECT * FROM (SELECT k, x, i FROM t) PIVOT (sum(i) FOR x IN (0.5 AS a, 2.0 AS b))",
+    "pivotfirst": "SELECT * FROM (SELECT k, x, i FROM t) PIVOT (sum(i) FOR x IN (0.5 AS a, 2.0 AS b))",
     "Sample": "SELECT k FROM t TABLESAMPLE (10 PERCENT)",
     "OneRowRelation": "SELECT k FROM t UNION ALL SELECT 'x'",
     "count(DISTINCT ...) over values of type interval": "SELECT count(DISTINCT at - timestamp'2020-01-01') AS n FROM t",
