@@ -172,6 +172,8 @@ class DerivedViews:
         shown, unshown = {}, {}
         for name, plan in plans.items():
             is_same, before = self._plans.get(name) is plan, shared.before(name)
+            # What it reads may have another name now, too.
+            is_renamed = before != name and before in self._plans and self._plans[before].parents == plan.parents
             if name in fresh:
                 if is_same and name in self._unshown:
                     unshown[name] = self._unshown[name]
@@ -184,7 +186,7 @@ class DerivedViews:
                 if version is not None:
                     view.open(version)
                 unshown[name] = _Unshown(plan, view, version)
-            elif before in self._shown and (is_same or before != name):
+            elif before in self._shown and (is_same or is_renamed):
                 shown[name] = self._shown[before]
             else:
                 shown[name] = self._make(plan)

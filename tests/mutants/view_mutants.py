@@ -1379,4 +1379,11 @@ VIEW_MUTANTS = (
         (('"RewritePredicateSubquery", *_WITHOUT_SETS)', '"RewritePredicateSubquery")'),),
         shown_by=f"{_EVERY_EPOCH}[in_intersect]",
     ),
+    Mutant(
+        "a view goes on with the former names of what it reads",
+        "spark_bridge/views/derived_views.py",
+        (("self._plans[before].parents == plan.parents", "True"),),
+        shown_by="tests/spark_bridge/views/test_shared_views.py::"
+        "test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names",
+    ),
 )

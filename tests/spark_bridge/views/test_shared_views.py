@@ -78,6 +78,22 @@ def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSe
     follow_in_all_ways(graph, random.Random(7))
 
 
+def test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    over_view = "(SELECT c, max(n) AS n FROM (SELECT n, count(*) AS c FROM total GROUP BY n) GROUP BY c)"
+    first = ViewDefinition("first", f"SELECT max(c) AS m FROM {over_view}")
+    second = ViewDefinition("second", f"SELECT sum(n) AS s FROM {over_view}")
+    graph = _graph(local_spark, tmp_path, TOTAL, first, second)
+    _epochs(graph)
+    paths = _paths(graph, "second")
+    assert paths == _paths(graph, "first")
+    _drop(graph, "first", TOTAL, second)
+    _epochs(graph)
+    assert _paths(graph, "second") == paths, "nothing is computed anew"
+    graph.materializer.close()
+
+
 def test_a_view_that_comes_later_has_its_sides_at_once(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, BY_K)
     _epochs(graph)
