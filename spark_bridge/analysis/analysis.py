@@ -633,7 +633,7 @@ class _Analysis:
                 return self._catalyst.local_relation(leaf.output())
             if name in self._expanded or name in self._keys:
                 return self._plain(leaf, stored)
-        if kind == "SubqueryAlias" or self._keeps_rows(plan):
+        if kind == "SubqueryAlias" or self._keeps_rows(kind, plan):
             return self._plain(children[0], stored)
         if not children:
             return plan
@@ -646,11 +646,15 @@ class _Analysis:
             plan = plan if self._definition.emit is not None else with_sessions(self._catalyst, plan)
         return plan
 
-    def _keeps_rows(self, plan: Plan) -> bool:
+    def _keeps_rows(self, kind: str, plan: Plan) -> bool:
         """Whether an operator gives the rows of its child: in other tasks, in the order of a task, or a single one."""
-        kind = simple_name(plan)
-        is_of_tasks = kind in PLACES_ROWS or (kind == "Sort" and not getattr(plan, "global")())
-        return is_of_tasks or drops_nothing(self._catalyst, plan)
+        match kind:
+            case "Sort":
+                return not getattr(plan, "global")()
+            case "GlobalLimit" | "LocalLimit":
+                return drops_nothing(self._catalyst, plan)
+            case _:
+                return kind in PLACES_ROWS
 
     def _require_own_leaves(self, plan: Plan) -> None:
         """Refuses rows that are neither of a source nor of a view."""

@@ -25,12 +25,20 @@ def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
     """
     if simple_name(aggregate.child()) != "Aggregate":
         return aggregate
+    columns = catalyst.items(aggregate.aggregateExpressions())
+    plain = {at: calls for at, each in enumerate(columns) if (calls := _calls_of(catalyst, each)) is not None}
+    if not plain:
+        return aggregate
+    named = [catalyst.alias_as(plain[at], each) if at in plain else each for at, each in enumerate(columns)]
+    return catalyst.aggregate(catalyst.items(aggregate.groupingExpressions()), named, aggregate.child())
 
-    def plain(part: Expression) -> Expression | None:
-        is_pivot = simple_name(part) == "AggregateExpression" and simple_name(part.aggregateFunction()) == "PivotFirst"
-        return _greatest(catalyst, part.aggregateFunction()) if is_pivot else None
 
-    return catalyst.with_expressions(aggregate, lambda each: catalyst.rewrite(each, plain)) or aggregate
+def _calls_of(catalyst: Catalyst, column: Expression) -> Expression | None:
+    """The calls for a column of a PIVOT; None for another column, or if it looks for floats."""
+    if simple_name(column) != "Alias" or simple_name(column.child()) != "AggregateExpression":
+        return None
+    function = column.child().aggregateFunction()
+    return _greatest(catalyst, function) if simple_name(function) == "PivotFirst" else None
 
 
 def _greatest(catalyst: Catalyst, pivot: Expression) -> Expression | None:
