@@ -71,6 +71,8 @@ class ViewPlan:
         closing: its windows, if it shows a group when its window closes.
         expiry: of a hidden view whose rows leave when no partner can come, or by a time to live.
         clock: the source whose watermark is the time of its filters, by a time to live; None for the time of the epoch.
+        origins: the names of its parents in the origins of its rows, in the order of `parents`; empty if they are the
+            same.
     """
 
     name: str
@@ -94,6 +96,11 @@ class ViewPlan:
     closing: Closing | None = None
     expiry: Expiry | None = None
     clock: str | None = None
+    origins: tuple[str, ...] = ()
+
+    def origin_of(self, parent: str) -> str:
+        """The name of a parent in the origins of its rows."""
+        return self.origins[self.parents.index(parent)] if self.origins else parent
 
     @property
     def is_read_as_stored(self) -> bool:

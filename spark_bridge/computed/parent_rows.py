@@ -99,7 +99,7 @@ class ParentRows:
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
             rows, size = self._parents.all(name, columns, wanted)
-            frames[name] = _with_origin(rows, used, name, parent) if _has_origins(plan) else rows
+            frames[name] = _with_origin(rows, used, plan.origin_of(name), parent) if _has_origins(plan) else rows
             nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self.time_us)
 
@@ -121,7 +121,8 @@ class ParentRows:
 
     def origins(self, plan: ViewPlan) -> pa.Array:
         """The origins of a view's rows that may change, each once: the changed rows of its parents."""
-        origins = [_origins(name, each.keys) for name, each in self._changes(plan, plan.columns).items()]
+        changes = self._changes(plan, plan.columns)
+        origins = [_origins(plan.origin_of(name), each.keys) for name, each in changes.items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
 
     def _is_changed(self, leaf: ComputedLeaf) -> bool:
@@ -188,11 +189,14 @@ class ParentRows:
         used = _used(plan, name, parent)
         if isinstance(added, AddedRows):
             rows = self._parents.new(name, [*used, *_keys_of(plan, parent)])
-            return _with_origin(rows, used, name, parent) if _has_origins(plan) else rows, added.nbytes
+            return (
+                _with_origin(rows, used, plan.origin_of(name), parent) if _has_origins(plan) else rows,
+                added.nbytes,
+            )
         table = added.select(used)
         if _has_origins(plan):
             keys = added.column(parent.key_column) if parent.names_rows else pa.nulls(added.num_rows, pa.string())
-            table = table.append_column(ORIGIN_FIELD, _origins(name, keys))
+            table = table.append_column(ORIGIN_FIELD, _origins(plan.origin_of(name), keys))
         return self._few(table)
 
     def _both(self, plan: ViewPlan, name: str, changes: ChangeSet) -> tuple[LeafRows, int]:

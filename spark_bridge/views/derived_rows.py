@@ -1,16 +1,27 @@
-"""A row-by-row view over parents: each of its rows is made of one row of a parent, and leaves with it."""
+"""A row-by-row view over parents: each of its rows is made of one row of a parent, and leaves with it.
+
+The origin of a row has the name of the parent.  Hidden views with the same rows have one dataset, see `SharedViews`;
+when the view leaves under whose name it was made, it goes on under another one, over parents of other names.  So the
+version notes the names in the origins.
+"""
 
 from __future__ import annotations
+
+import json
+from dataclasses import replace
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import new_rows
+from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_view import RowView
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import ORIGIN_FIELD
+from state.tables.stored_rows import ORIGIN_FIELD, is_view
+
+_ORIGINS = "origins"
 
 
 class DerivedRows(RowView):
@@ -27,6 +38,16 @@ class DerivedRows(RowView):
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
         super().__init__(catalyst, root, plan, ORIGIN_FIELD)
 
+    def open(self, version: ViewVersion) -> None:
+        """Continues from a recorded version, whose rows may have been made under other names."""
+        super().open(version)
+        self._plan = replace(self._plan, origins=tuple(version.noted.get(_ORIGINS, ())))
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Adds the rows of a view that has none yet, under the names of its plan.  Errors as `RowView.apply`."""
+        self._plan = replace(self._plan, origins=())
+        return super().apply(rows)
+
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Exchanges the rows that are made of changed rows of the parents.
 
@@ -42,3 +63,9 @@ class DerivedRows(RowView):
         if before is not None:
             self.changes.note(ChangeSet(origins, gone, self._added(new, before, names), before, begun))
         return self._version()
+
+    def _version(self) -> ViewVersion:
+        version, plan = super()._version(), self._plan
+        if all(map(is_view, plan.parents)):
+            return version
+        return replace(version, progress=json.dumps({_ORIGINS: plan.origins or plan.parents}))

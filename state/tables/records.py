@@ -48,6 +48,7 @@ class ViewVersion:
         filter by the time         the time to which the rows are right
         time to live               the watermark to which the rows are right
         closed windows, expiry     the watermarks that it follows, and the number of late rows
+        rows over hidden views     the names of these in the origins of the rows
         """
         noted: Mapping[str, Any] = json.loads(self.progress) if self.progress and self.reflects_epoch is None else {}
         return noted

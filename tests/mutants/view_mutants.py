@@ -1386,4 +1386,11 @@ VIEW_MUTANTS = (
         shown_by="tests/spark_bridge/views/test_shared_views.py::"
         "test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names",
     ),
+    Mutant(
+        "rows over hidden views have the present names of these in their origins",
+        "spark_bridge/views/derived_rows.py",
+        (("origins=tuple(version.noted.get(_ORIGINS, ()))", "origins=()"),),
+        shown_by="tests/spark_bridge/views/test_shared_views.py::"
+        "test_rows_of_a_grouping_within_leave_when_they_have_another_name[by a restart]",
+    ),
 )

@@ -78,6 +78,26 @@ def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSe
     follow_in_all_ways(graph, random.Random(7))
 
 
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
+def test_rows_of_a_grouping_within_leave_when_they_have_another_name(
+    local_spark: SparkSession, tmp_path: Path, is_restarted: bool
+) -> None:
+    joined = "t JOIN (SELECT g, count(*) AS n FROM u GROUP BY g) s USING (g)"
+    first = ViewDefinition("first", f"SELECT t.k, max(s.n) AS m FROM {joined} GROUP BY t.k")
+    second = ViewDefinition("second", f"SELECT t.k, sum(s.n) AS s FROM {joined} GROUP BY t.k")
+    graph, chance = _graph(local_spark, tmp_path, first, second), random.Random(10)
+    for _ in range(4):
+        random_epoch(graph, chance)
+    assert _paths(graph, "first") == _paths(graph, "second")
+    _drop(graph, "first", second)
+    if is_restarted:
+        graph.correct({})
+        graph.reopen()
+    for _ in range(4):
+        random_epoch(graph, chance)
+    graph.materializer.close()
+
+
 def test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
