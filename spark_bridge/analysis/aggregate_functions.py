@@ -5,6 +5,7 @@
 
 The buffer of `approx_count_distinct` is neither.  It becomes an HLL sketch of the values' hashes: Flajolet, Fusy,
 Gandouet and Meunier, "HyperLogLog: the analysis of a near-optimal cardinality estimation algorithm" (2007).
+The columns of a PIVOT become greatest values.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.operators import refuse
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
+from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 
 _MOMENTS = frozenset({"StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "Skewness", "Kurtosis"})
 _PAIRS = frozenset({"CovPopulation", "CovSample", "Corr"})
@@ -43,6 +44,8 @@ _ADVICE = {
     "PythonUDAF": "Python functions over groups cannot merge buffers; use Spark's own aggregate functions",
     "ScalaAggregator": "the merging of a user's function over groups is not known; use Spark's own aggregate functions",
 }
+_WITH_NAN = frozenset({"FloatType$", "DoubleType$"})
+"""PIVOT looks for values as Java does, to which NaN never equals itself."""
 _SUPPORTED = (
     "use count, sum, avg, min, max, min_by, max_by, variances, correlations, bit operations, collect_list, "
     "collect_set, percentiles or sketches"
@@ -112,3 +115,48 @@ def _sketch(catalyst: Catalyst, view: str, function: Expression) -> Expression:
 
 def _name(function: Expression) -> str:
     return str(function.name() if simple_name(function) == "PythonUDAF" else function.prettyName())
+
+
+def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
+    """An Aggregate whose columns of a PIVOT are calls that are maintained; the same plan without such columns.
+
+        Aggregate  k                        Aggregate  k
+          pivotfirst(g, s, [1, 2])   ──→      array(max(s) FILTER (WHERE g <=> 1), max(s) FILTER (WHERE g <=> 2))
+          Aggregate  k, g                     Aggregate  k, g
+            sum(i) AS s                         sum(i) AS s
+
+    The lower Aggregate has one row for each k and g, so the greatest value is that of the row.
+
+    Args:
+        catalyst: of the session.
+        aggregate: analysed.
+    """
+    if simple_name(aggregate.child()) != "Aggregate":
+        return aggregate
+    columns = catalyst.items(aggregate.aggregateExpressions())
+    plain = {at: calls for at, each in enumerate(columns) if (calls := _calls_of(catalyst, each)) is not None}
+    if not plain:
+        return aggregate
+    named = [catalyst.alias_as(plain[at], each) if at in plain else each for at, each in enumerate(columns)]
+    return catalyst.aggregate(catalyst.items(aggregate.groupingExpressions()), named, aggregate.child())
+
+
+def _calls_of(catalyst: Catalyst, column: Expression) -> Expression | None:
+    """The calls for a column of a PIVOT; None for another column, or if it looks for floats."""
+    if simple_name(column) != "Alias" or simple_name(column.child()) != "AggregateExpression":
+        return None
+    function = column.child().aggregateFunction()
+    return _greatest(catalyst, function) if simple_name(function) == "PivotFirst" else None
+
+
+def _greatest(catalyst: Catalyst, pivot: Expression) -> Expression | None:
+    """The values of a `pivotfirst`, as an array of calls; None if it looks for floats."""
+    key, value = pivot.pivotColumn(), pivot.valueColumn()
+    if simple_name(key.dataType()) in _WITH_NAN:
+        return None
+    calls = list[Expression]()
+    for wanted in catalyst.constants(pivot.pivotColumnValues(), key.dataType()):
+        condition = catalyst.expressions.EqualNullSafe(key, wanted)
+        function = catalyst.expressions.aggregate.Max(value)
+        calls.append(function.toAggregateExpression(False, catalyst.option(condition)))
+    return catalyst.expressions.CreateArray(catalyst.seq(calls))

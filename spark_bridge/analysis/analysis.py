@@ -14,6 +14,7 @@ from actors.schemas.ddl import format_schema
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.safe_types import can_be_stored
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
+from spark_bridge.analysis.aggregate_functions import with_plain_pivot
 from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
 from spark_bridge.analysis.computed_leaves import (
     BesidePlan,
@@ -59,7 +60,6 @@ from spark_bridge.catalyst.joined_form import (
     without_order,
     without_unused,
 )
-from spark_bridge.catalyst.pivoted_groups import with_plain_pivot
 from spark_bridge.catalyst.session_windows import with_sessions
 from spark_bridge.catalyst.single_values import (
     SingleRows,

@@ -13,7 +13,6 @@
     time_windows      finds the windows of time in a grouping
     time_bounds       finds bounds of the difference of two times in conditions, and puts them there
     session_windows   makes windows by key of the sessions in a grouping
-    pivoted_groups    makes calls that are maintained of the columns of a PIVOT
     carried_column    carries the origin or the weight of each row through a plan
     arrow_frames      converts between Arrow tables and DataFrames
     elements          reads the parts of a plan, many in one call

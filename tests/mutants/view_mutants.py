@@ -1350,7 +1350,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a PIVOT takes null for no value",
-        "spark_bridge/catalyst/pivoted_groups.py",
+        "spark_bridge/analysis/aggregate_functions.py",
         (("catalyst.expressions.EqualNullSafe(key, wanted)", "catalyst.expressions.EqualTo(key, wanted)"),),
         shown_by=f"{_HIDDEN}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
     ),
