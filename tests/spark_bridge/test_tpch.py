@@ -18,7 +18,7 @@ from tests.spark_bridge.view_graph import ViewGraph
 
 pytestmark = pytest.mark.more
 
-SCALE = 0.1
+SCALE = 0.02
 EPOCHS = 20
 IN_PARTS = 4
 PARTS = 12
