@@ -118,7 +118,7 @@ def _name(function: Expression) -> str:
 
 
 def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
-    """An Aggregate whose columns of a PIVOT are calls that are maintained; the same plan without such columns.
+    """An Aggregate whose columns of a PIVOT are calls that are maintained; an equal plan without such columns.
 
         Aggregate  k                        Aggregate  k
           pivotfirst(g, s, [1, 2])   ──→      array(max(s) FILTER (WHERE g <=> 1), max(s) FILTER (WHERE g <=> 2))
@@ -133,12 +133,12 @@ def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
     """
     if simple_name(aggregate.child()) != "Aggregate":
         return aggregate
-    columns = catalyst.items(aggregate.aggregateExpressions())
-    plain = {at: calls for at, each in enumerate(columns) if (calls := _calls_of(catalyst, each)) is not None}
-    if not plain:
-        return aggregate
-    named = [catalyst.alias_as(plain[at], each) if at in plain else each for at, each in enumerate(columns)]
-    return catalyst.aggregate(catalyst.items(aggregate.groupingExpressions()), named, aggregate.child())
+
+    def plain(column: Expression) -> Expression:
+        calls = _calls_of(catalyst, column)
+        return column if calls is None else catalyst.alias_as(calls, column)
+
+    return catalyst.with_expressions(aggregate, plain) or aggregate
 
 
 def _calls_of(catalyst: Catalyst, column: Expression) -> Expression | None:

@@ -51,7 +51,7 @@ def without_unused(catalyst: Catalyst, plan: Plan) -> Plan:
     that stand right above one another, so it goes before the projections of columns where it is needed.
     """
     pruned = catalyst.prune_columns(plan)
-    needs_order = has_join(catalyst, plan) and _lacks_keys(catalyst, with_narrow_sides(catalyst, pruned))
+    needs_order = _lacks_keys(catalyst, pruned) and _lacks_keys(catalyst, with_narrow_sides(catalyst, pruned))
     return with_narrow_sides(catalyst, plan) if needs_order else pruned
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 import pyarrow as pa
@@ -99,7 +99,7 @@ class ParentRows:
             used = _used(plan, name, parent)
             columns, wanted = [*used, *_keys_of(plan, parent)], WantedRows(values=values.get(name, {}))
             rows, size = self._parents.all(name, columns, wanted)
-            frames[name] = _with_origin(rows, used, plan.origin_of(name), parent) if _has_origins(plan) else rows
+            frames[name] = _with_origins(plan, name, parent, rows)
             nbytes += size
         return EpochRows(frames, nbytes, self._parallelism, self.time_us)
 
@@ -189,10 +189,7 @@ class ParentRows:
         used = _used(plan, name, parent)
         if isinstance(added, AddedRows):
             rows = self._parents.new(name, [*used, *_keys_of(plan, parent)])
-            return (
-                _with_origin(rows, used, plan.origin_of(name), parent) if _has_origins(plan) else rows,
-                added.nbytes,
-            )
+            return _with_origins(plan, name, parent, rows), added.nbytes
         table = added.select(used)
         if _has_origins(plan):
             keys = added.column(parent.key_column) if parent.names_rows else pa.nulls(added.num_rows, pa.string())
@@ -248,13 +245,16 @@ def _origins(name: str, keys: pa.Array | pa.ChunkedArray) -> pa.Array:
     return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
 
 
-def _with_origin(rows: LeafRows, used: Iterable[str], name: str, parent: Parent) -> LeafRows:
+def _with_origins(plan: ViewPlan, name: str, parent: Parent, rows: LeafRows) -> LeafRows:
+    """Rows of a parent, with their origins in place of their keys if the view stores these."""
+    if not _has_origins(plan):
+        return rows
     if not parent.names_rows:
         key = F.lit("")
     elif parent.key_column == FILE_FIELD.name:
         key = F.hex(quoted_name(parent.key_column))
     else:
         key = F.col(quoted_name(parent.key_column))
-    origin = F.concat(F.lit(f"{name}|"), key)
-    columns = [*(F.col(quoted_name(each)) for each in used), origin.alias(ORIGIN_FIELD.name)]
+    origin = F.concat(F.lit(f"{plan.origin_of(name)}|"), key)
+    columns = [*(F.col(quoted_name(each)) for each in _used(plan, name, parent)), origin.alias(ORIGIN_FIELD.name)]
     return LeafRows.of_frame(rows.frame.select(*columns))

@@ -15,7 +15,6 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import new_rows
-from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_view import RowView
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -42,11 +41,6 @@ class DerivedRows(RowView):
         """Continues from a recorded version, whose rows may have been made under other names."""
         super().open(version)
         self._plan = replace(self._plan, origins=tuple(version.noted.get(_ORIGINS, ())))
-
-    def apply(self, rows: EpochRows) -> ViewVersion:
-        """Adds the rows of a view that has none yet, under the names of its plan.  Errors as `RowView.apply`."""
-        self._plan = replace(self._plan, origins=())
-        return super().apply(rows)
 
     def correct(self, rows: ParentRows) -> ViewVersion:
         """Exchanges the rows that are made of changed rows of the parents.
