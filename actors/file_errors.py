@@ -35,6 +35,10 @@ class UnreadableFile(SlackwaterError):
         return self.reason if self.row is None else f"row {self.row}: {self.reason}"
 
 
+class TooLargeToInfer(UnreadableFile):
+    """The file's columns cannot be found within the limits; with a declared schema the file can be read."""
+
+
 def one_line(text: object, limit: int = 300) -> str:
     """The text of an error, or of something from a file, in one line of at most about `limit` characters."""
     text = " ".join(str(text).split())

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from actors.file_errors import EmptyFile, UnreadableFile
+from actors.file_errors import EmptyFile, TooLargeToInfer, UnreadableFile
 from actors.rows import BadRecord, Rows
 from actors.schemas.metadata_columns import row_positions
 from actors.settings import ReadLimits
@@ -53,7 +53,8 @@ def with_a_record(pieces: Iterator[Rows], infer_schema: Callable[[], object]) ->
     """
     for piece in pieces:
         if piece.first_row == 0 and piece.bad and not piece.table.num_rows:
-            with suppress(SchemaError, EmptyFile):  # of good records, maybe without a field that has a type
+            # A record may be good, but without a field that has a type, or too large to look for its fields.
+            with suppress(SchemaError, EmptyFile, TooLargeToInfer):
                 infer_schema()
         yield piece
 

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from actors.file_errors import UnreadableFile
+from actors.file_errors import TooLargeToInfer, UnreadableFile
 from actors.formats.salvage import WRONG
 from actors.formats.text.json_text import is_too_large, parsed, reason_of
 from actors.schemas.merged_schema import common_type, merged_schema
@@ -34,12 +34,13 @@ class JsonShape:
         """The shape of a block of lines.  A line that is not JSON is skipped: the parser reports it.
 
         Raises:
-            UnreadableFile: the lines are wider or deeper than the limits, or too long.
+            UnreadableFile: the lines are wider or deeper than the limits.
+            TooLargeToInfer: a line is too long.
         """
         paths: set[tuple[str, ...]] = set()
         for number, line in enumerate(filter(bytes.strip, io.BytesIO(block)), 1):
             if is_too_large(line, limits):
-                raise UnreadableFile(
+                raise TooLargeToInfer(
                     f"its {len(line)} bytes of JSON would take more than {limits.max_batch_bytes} bytes of memory to "
                     "find its columns (ReadLimits.max_batch_bytes); declare a schema",
                     number,
