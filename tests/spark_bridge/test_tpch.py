@@ -18,7 +18,7 @@ from tests.spark_bridge.view_graph import ViewGraph
 
 pytestmark = pytest.mark.more
 
-SCALE = 0.02
+SCALE = 0.1
 EPOCHS = 20
 IN_PARTS = 4
 PARTS = 12
@@ -87,7 +87,7 @@ def test_every_query_is_sparks_answer_at_every_epoch(
 ) -> None:
     definitions = [ViewDefinition(name, query) for name, query in list(QUERIES.items())[part::IN_PARTS]]
     schemas = {name: table.schema for name, table in tables.items()}
-    graph = ViewGraph(local_spark, tmp_path, definitions, TABLES, schemas, compiles_answers=True)
+    graph = ViewGraph(local_spark, tmp_path, definitions, TABLES, schemas, has_many_rows=True)
     assert "full" not in {plan.view_class for plan in graph.plans.values()}
     for new, changed in story(tables):
         graph.correct(new, changed)

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.backfill.stored_history import StoredHistory
@@ -54,7 +55,8 @@ class ViewGraph(CorrectedView):
         plans: name → plan of each.
 
     Args:
-        compiles_answers: whether Spark compiles code for its answers, which takes longer unless there are many rows.
+        has_many_rows: whether Spark reads Parquet files for its answers, and compiles code for them, which takes longer
+            unless there are many rows.
             Others as for `CorrectedView`.
     """
 
@@ -67,14 +69,15 @@ class ViewGraph(CorrectedView):
         schema: pa.Schema | Mapping[str, pa.Schema] = SCHEMA,
         keys: RowKeys = MappingProxyType({}),
         *,
-        compiles_answers: bool = False,
+        has_many_rows: bool = False,
     ) -> None:
         self.definitions, self.keys = list(definitions), keys
         self.plans: Mapping[str, ViewPlan] = {}
         self._term = 1
         self._stored_at: dict[int, dict[str, ViewVersion]] = {}
         self._known: dict[str, CatalogView] = {}
-        self._oracle = spark.newSession() if compiles_answers else _interpreting_session(spark)
+        self._oracle = spark.newSession() if has_many_rows else _interpreting_session(spark)
+        self._written = WrittenFiles(root / "written") if has_many_rows else None
         super().__init__(spark, root, definitions[-1], sources, schema)
 
     def new_materializer(self) -> Materializer:
@@ -146,7 +149,7 @@ class ViewGraph(CorrectedView):
         """Name → Spark's answer over all present rows, of the wanted views, where ties are told apart by the rows."""
         spark = self._oracle
         catalyst = Catalyst(spark)
-        frames = {name: frame_of_table(spark, table) for name, table in self.seen().items()}
+        frames = {name: self._frame(name, table) for name, table in self.seen().items()}
         names = [*frames]
         answers = {}
         read: set[str] = set()
@@ -179,6 +182,13 @@ class ViewGraph(CorrectedView):
         """Source → the rows that views see of it."""
         return self.rows
 
+    def _frame(self, source: str, rows: pa.Table) -> DataFrame:
+        """The present rows of a source, for an answer."""
+        if self._written is None or not rows.num_rows:
+            return frame_of_table(self._oracle, rows)
+        paths = [self._written.path(table) for (name, _), table in self.files.items() if name == source]
+        return self._oracle.read.parquet(*paths)
+
     def _history(self, plan: ViewPlan, epoch: int, progress: str | None) -> SmallPieces:
         stored = {source: each for source, each in self._stored_at[epoch].items() if source in plan.sources}
         return SmallPieces(self.root, stored, self.schemas, plan.columns, progress)
@@ -187,6 +197,22 @@ class ViewGraph(CorrectedView):
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
         self.plans = materializer.declare(self.definitions, self.schemas, known).plans
         self.plan = self.plans[self.definitions[-1].name]
+
+
+class WrittenFiles:
+    """Parquet files of tables, each written once."""
+
+    def __init__(self, place: Path) -> None:
+        self._place = place
+        self._tables: dict[int, pa.Table] = {}  # keeps them, so that no other one gets the id
+
+    def path(self, table: pa.Table) -> str:
+        path = self._place / f"{id(table)}.parquet"
+        if id(table) not in self._tables:
+            self._place.mkdir(exist_ok=True)
+            pq.write_table(table, path)
+            self._tables[id(table)] = table
+        return str(path)
 
 
 def _interpreting_session(spark: SparkSession) -> SparkSession:
