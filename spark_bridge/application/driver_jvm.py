@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from py4j.protocol import Py4JError
@@ -40,6 +41,8 @@ def begin_call(call: Callable[[], _Result]) -> Future[_Result]:
 # A JVM that collects garbage may be silent for seconds.
 ANSWER_S = 5.0
 _END_S = 3.0
+_WITHOUT_MEMORY = (3, 52)
+"""Exit codes: of Java with `-XX:+ExitOnOutOfMemoryError`, and of Spark."""
 
 
 def start_driver(configs: Mapping[str, str]) -> Any:
@@ -63,6 +66,20 @@ def driver_answers(spark: SparkSession) -> bool:
         return not begin_call(lambda: context.sc().isStopped()).result(ANSWER_S)
     except (FutureTimeoutError, Py4JError, OSError):
         return False
+
+
+def is_out_of_memory(gateway: Any) -> bool:
+    """Whether the JVM behind a gateway of py4j, which is gone, has ended since its heap was full.
+
+    Args:
+        gateway: as for `end_driver`.
+    """
+    driver = getattr(gateway, "proc", None)
+    if driver is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):  # its connections end before it does
+        driver.wait(_END_S)
+    return driver.returncode in _WITHOUT_MEMORY
 
 
 def end_driver(gateway: Any) -> None:

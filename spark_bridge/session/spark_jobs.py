@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.telemetry.logging import redact
-from spark_bridge.application.driver_jvm import begin_call, end_driver
+from spark_bridge.application.driver_jvm import begin_call, end_driver, is_out_of_memory
 from spark_bridge.session.session import is_alive, is_users
 from spark_bridge.session.spark_errors import OWNER_DIED, is_of_query, one_line, rows_lost
 from state.errors import RunFailedError, SparkLostError, StorageFullError, ViewFailedError
@@ -104,6 +104,14 @@ class SparkJobs:
         else:
             end_driver(self._gateway)
 
+    def _died_of(self, error: Exception) -> str:
+        if is_out_of_memory(self._gateway):
+            return (
+                "died: its driver ran out of memory; give it more (SparkSettings.driver_memory), start a new one, and "
+                "the run continues from the last epoch"
+            )
+        return f"died ({one_line(error)}); start a new one, and the run continues from the last epoch"
+
     def _classified(self, kind: JobKind, of: str, doing: str, call: Callable[[], _Result]) -> _Result:
         name = f"{kind} {of!r}"
         try:
@@ -112,10 +120,7 @@ class SparkJobs:
             return call()
         except _FAILURES as error:
             if isinstance(error, _CUT_OFF) or not is_alive(self._spark):
-                raise SparkLostError(
-                    f"{name}: the Spark application died ({one_line(error)}); "
-                    "start a new one, and the run continues from the last epoch"
-                ) from error
+                raise SparkLostError(f"{name}: the Spark application {self._died_of(error)}") from error
             if _LOST_OBJECT in str(error):
                 raise rows_lost(name, OWNER_DIED) from error
             if _NO_ROOM in str(error):

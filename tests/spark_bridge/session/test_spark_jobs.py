@@ -40,20 +40,55 @@ _PROGRAM = """if True:
 """
 
 
-@pytest.mark.more
-@pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.more)])
-def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, signal],
+_TOO_MANY_ROWS = """if True:
+    import pyarrow as pa
+    from spark_bridge.application.spark_log import quiet_death
+    from spark_bridge.catalyst.arrow_frames import frame_of_table
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.session.spark_jobs import SparkJobs
+    from state.errors import SparkLostError
+
+    quiet_death()
+    spark = start_local_session(SparkSettings(driver_memory="512m"), "memory")
+    jobs = SparkJobs(spark)
+    rows = pa.table({"n": pa.nulls(64_000_000, pa.int64()).fill_null(7)})
+    try:
+        jobs.run("view", "over rows", {"v": lambda: frame_of_table(spark, rows).count()})
+    except SparkLostError as error:
+        print(error)
+    jobs.close()
+"""
+
+
+def _run_alone(place: Path, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program whose JVM dies, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
         capture_output=True,
         text=True,
         check=False,
-        cwd=tmp_path,
+        cwd=place,
         timeout=120,
         env={**os.environ, "PYTHONPATH": str(Path.cwd())},
     )
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.more)])
+def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
+    done = _run_alone(tmp_path, _PROGRAM, signal)
     assert done.stdout.splitlines() == ["view 'v': the Spark application died", "True", "False"], done.stderr
     assert done.stderr == "", "py4j prints nothing on the terminal"
+
+
+def test_a_driver_without_memory_is_a_lost_application_and_not_silence(tmp_path: Path) -> None:
+    done = _run_alone(tmp_path, _TOO_MANY_ROWS)
+    assert done.stdout == (
+        "view 'v': the Spark application died: its driver ran out of memory; give it more "
+        "(SparkSettings.driver_memory), start a new one, and the run continues from the last epoch\n"
+    ), done.stderr
+    assert done.stderr == ""
 
 
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
