@@ -453,4 +453,10 @@ OUTER_MUTANTS = (
         (("begun.version is not None and begun.plan.identity == plan.identity", "begun.version is not None"),),
         shown_by="tests/spark_bridge/views/test_recorded_views.py",
     ),
+    Mutant(
+        "a driver of Spark without memory goes on",
+        "spark_bridge/session/settings.py",
+        (('options = f"{_OPENS} {_ENDS_WITHOUT_MEMORY}"', "options = _OPENS"),),
+        shown_by="tests/spark_bridge/session/test_spark_jobs.py::test_a_driver_without_memory_is_a_lost_application_and_not_silence",
+    ),
 )
