@@ -60,7 +60,7 @@ class SparkSettings:
     num_executors: int = 1
     executor_cores: int = 1
     executor_memory: str = "1g"
-    driver_memory: str = "1g"
+    driver_memory: str = "2g"
     ansi: bool = False
     start_timeout_s: float = 180.0
     quick_start: bool = True
