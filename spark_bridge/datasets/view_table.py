@@ -28,7 +28,7 @@ from state.objects.storage_error import storage_error
 from state.tables.epoch_trace import WorkCost
 from state.tables.group_key import KEY_COLUMN
 from state.tables.lance_layout import with_schema
-from state.tables.stored_rows import HASH_FIELD, JOIN_FIELD, ORIGIN_FIELD
+from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, JOIN_FIELD, ORIGIN_FIELD, PATH_COLUMN
 from state.upkeep.fold_plan import due_runs, newest_to_merge
 
 _INDEX_FROM_ROWS = 10_000
@@ -49,7 +49,8 @@ _SCAN_FROM_SHARE_OF_PART = 0.01
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _PART_ROWS = 50_000
-_KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name)
+# By the first of them that a dataset has its rows are exchanged; by the files of rows they leave with these.
+_KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name, FILE_FIELD.name, PATH_COLUMN)
 
 
 NewRows: TypeAlias = pa.Table | Sequence[FragmentMetadata]

@@ -11,10 +11,12 @@ import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.datasets import view_table
+from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.datasets.view_table import ViewTable
 from state.errors import CommitRefusedError
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
+from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, PATH_COLUMN
 
 SCHEMA = pa.schema([pa.field(KEY_COLUMN, pa.string(), nullable=False), ("n", pa.int64())])
 
@@ -82,6 +84,46 @@ def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
     [index] = lance.dataset(location.lance_uri).describe_indices()
     assert lance.dataset(location.lance_uri).stats.index_stats(index.name)["num_unindexed_rows"] == 0
     assert not ViewTable.open(location, lance.dataset(location.lance_uri).version).tidy()
+
+
+@pytest.mark.parametrize(
+    ("column", "files"),
+    [(PATH_COLUMN, ["it's 7", "it's 8"]), (FILE_FIELD.name, [b"\x07\xff", b"\x08\xff"])],
+    ids=["stored rows", "a view"],
+)
+def test_rows_of_a_file_are_found_by_an_index(tmp_path: Path, column: str, files: list[str | bytes]) -> None:
+    """Without a scan of all rows, those that no file names any more and those that came since among them."""
+    first, second = files
+    location = Location(str(tmp_path / "v.lance"))
+
+    def rows(file: str | bytes, count: int) -> pa.Table:
+        return pa.table({column: [file] * count, "n": range(count)})
+
+    table = ViewTable.create(location, pa.concat_tables([rows(first, 11_000), rows(second, 1_000)]))
+    assert table.tidy()
+    table.append(rows(second, 5))
+    condition = in_condition(column, [second])
+    assert "ScalarIndexQuery" in lance.dataset(location.lance_uri).scanner(filter=condition).explain_plan()
+    table.exchange_where([condition], rows(second, 3))
+    assert table.num_rows == 11_003
+    table.delete_where(condition)
+    table.delete_where(in_condition(column, files))
+    assert table.num_rows == 0
+
+
+def test_an_index_of_files_is_added_to_a_dataset_that_has_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    location = Location(str(tmp_path / "v.lance"))
+    schema = pa.schema([JOIN_FIELD, FILE_FIELD])
+    rows = pa.table([range(12_000), [b"a"] * 12_000], schema=schema)
+    with monkeypatch.context() as before:
+        before.setattr(view_table, "_KEYS", (JOIN_FIELD.name,))
+        assert ViewTable.create(location, rows).tidy()
+    table = ViewTable.open(location, lance.dataset(location.lance_uri).version)
+    assert table.tidy() and not table.tidy()
+    indices = lance.dataset(location.lance_uri).describe_indices()
+    assert sorted(name for each in indices for name in each.field_names) == [FILE_FIELD.name, JOIN_FIELD.name]
 
 
 def test_upserts_replace_exactly_the_rows_with_the_keys(tmp_path: Path) -> None:
