@@ -49,7 +49,7 @@ _SCAN_FROM_SHARE_OF_PART = 0.01
 # The cache grows with the data read into it: the index of five million groups needs 150 MB.
 _INDEX_CACHE_BYTES = 256 << 20
 _PART_ROWS = 50_000
-# By the first of them that a dataset has its rows are exchanged; by the files of rows they leave with these.
+# Each of these columns has an index: `exchange` and `rows_of` take the first that a dataset has, corrections the file.
 _KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name, FILE_FIELD.name, PATH_COLUMN)
 
 

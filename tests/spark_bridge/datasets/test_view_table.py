@@ -92,7 +92,7 @@ def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
     ids=["stored rows", "a view"],
 )
 def test_rows_of_a_file_are_found_by_an_index(tmp_path: Path, column: str, files: list[str | bytes]) -> None:
-    """Without a scan of all rows, those that no file names any more and those that came since among them."""
+    """Those that came after the index are found, too."""
     first, second = files
     location = Location(str(tmp_path / "v.lance"))
 
