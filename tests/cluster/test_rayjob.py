@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+import slackwater as sw
 from tests.repository import REPOSITORY
 
 _EXAMPLE = REPOSITORY / "examples" / "flights_rayjob.yaml"
@@ -106,3 +107,11 @@ def test_the_cluster_has_the_version_of_ray_that_is_tested(ray_job: dict[str, An
     locked = re.search(r"^ray==(\S+)", (REPOSITORY / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
     assert locked is not None
     assert ray_job["spec"]["rayClusterSpec"]["rayVersion"] == locked[1]
+
+
+def test_the_head_has_room_for_the_driver_of_spark(ray_job: dict[str, Any]) -> None:
+    (container,) = ray_job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"]
+    gib = int(container["resources"]["limits"]["memory"].removesuffix("Gi"))
+    heap_gib = int(sw.SparkSettings().driver_memory.removesuffix("g"))
+    # Ray's object store takes three tenths; the actors that control the run, and the processes of Ray, 2 GiB.
+    assert 0.7 * gib >= heap_gib + 2
