@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice
 
 import structlog
 
 from actors.file_errors import ObjectChanged, ObjectVanished
-from actors.objects.object_changes import ObjectChanges
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.after_commit.actions import Delete, Move
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import DueFile, due_files, reach, still_due
+from slackwater.after_commit.file_access import FileAccess, FileResult
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
 from state.errors import SlackwaterError, StorageError, StoreNotFoundError
-from state.lance.handled_files import HandledFile, HandledFiles, Outcome
-from state.lance.lance_root import LanceRoot
+from state.lance.handled_files import HandledFile, Outcome
 from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 
-_AT_ONCE = 8
 _BATCH = 200
 _MOST_TRIES = 3
 _LOOK_S, _AGAIN_S = 5.0, 10.0
@@ -61,12 +58,6 @@ class _Progress:
     again_s: float = float("-inf")
 
 
-@dataclass(frozen=True)
-class _Done:
-    outcome: Outcome
-    error: str | None = None
-
-
 class FileWork:
     """Deletes, moves and tags the files of a run's sources.  Called by one thread at a time.
 
@@ -75,15 +66,22 @@ class FileWork:
         after: the sources, and what is done to their files.
         require_owner: raises FencedError if the root has another owner.
         clock: of the run.
+        access: the store, the record and the objects; None for those at the root.
     """
 
     def __init__(
-        self, root: Location, after: Sequence[DeclaredAfter], require_owner: Callable[[], None], clock: Clock
+        self,
+        root: Location,
+        after: Sequence[DeclaredAfter],
+        require_owner: Callable[[], None],
+        clock: Clock,
+        access: FileAccess | None = None,
     ) -> None:
         self._root, self._require_owner, self._clock = root, require_owner, clock
-        self._record = HandledFiles(root)
+        self._access = access or FileAccess.of(root, clock)
+        self._record = self._access.record
         self._after = {each.source.name: each for each in after}
-        self._changes = {name: ObjectChanges(each.source.location) for name, each in self._after.items()}
+        self._changes = {name: self._access.changes(each.source.location) for name, each in self._after.items()}
         self._progress = {
             name: _Progress(AfterCommitStatus(name, str(each.action))) for name, each in self._after.items()
         }
@@ -140,13 +138,9 @@ class FileWork:
                 _log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
 
-    @cached_property
-    def _threads(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="files")
-
     def _latest(self) -> StateStore:
         if self._state is None:
-            self._state = LanceRoot(self._root, self._clock).open(read_only=True)
+            self._state = self._access.open()
         else:
             self._state = self._state.reopen()
         return self._state
@@ -225,11 +219,11 @@ class FileWork:
     def _is_late(self) -> bool:
         return self._clock.monotonic() > self._ends_s
 
-    def _outcomes(self, name: str, batch: Sequence[DueFile]) -> list[_Done]:
+    def _outcomes(self, name: str, batch: Sequence[DueFile]) -> list[FileResult]:
         self._require_owner()
-        return list(self._threads.map(partial(self._handle, name), batch))
+        return list(self._access.together(partial(self._handle, name), batch))
 
-    def _handle(self, name: str, due: DueFile) -> _Done:
+    def _handle(self, name: str, due: DueFile) -> FileResult:
         action, changes = self._after[name].action, self._changes[name]
         try:
             if isinstance(action, Delete):
@@ -239,14 +233,14 @@ class FileWork:
             else:
                 changes.tag(due.file, action.tags)
         except ObjectVanished:
-            return _Done("gone")
+            return FileResult("gone")
         except ObjectChanged:
-            return _Done("changed")
+            return FileResult("changed")
         except SlackwaterError as error:
-            return _Done("failed", str(redact(first_line(error))))
-        return _Done("done")
+            return FileResult("failed", str(redact(first_line(error))))
+        return FileResult("done")
 
-    def _note(self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[_Done]) -> None:
+    def _note(self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[FileResult]) -> None:
         """Records what was done."""
         action, now = str(self._after[name].action), self._clock.now()
         self._record.append(

@@ -65,7 +65,7 @@ FILE_MUTANTS = (
         (
             (
                 "                outcomes = self._outcomes(name, batch)\n                is_refused",
-                '                self._note(name, progress, batch, [_Done("done")] * len(batch))\n'
+                '                self._note(name, progress, batch, [FileResult("done")] * len(batch))\n'
                 "                outcomes = self._outcomes(name, batch)\n                is_refused",
             ),
         ),

@@ -1,0 +1,97 @@
+"""FileAccess: the store that the work on files reads, the record that it keeps, and the objects that it changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from actors.files import FileVersion
+from actors.objects.object_changes import ObjectChanges
+from slackwater.after_commit.due_files import DueFile
+from state.clock import Clock
+from state.lance.handled_files import HandledFile, HandledFiles, Outcome
+from state.lance.lance_root import LanceRoot
+from state.location import Location
+from state.store.store import StateStore
+
+_AT_ONCE = 8
+
+
+class Changes(Protocol):
+    """See `ObjectChanges`."""
+
+    def delete(self, file: FileVersion) -> None: ...
+
+    def move(self, file: FileVersion, target: Location) -> None: ...
+
+    def tag(self, file: FileVersion, tags: Mapping[str, str]) -> None: ...
+
+
+class FileRecord(Protocol):
+    """See `HandledFiles`."""
+
+    def append(self, files: Sequence[HandledFile], done: tuple[str, str, int, datetime] | None = None) -> None: ...
+
+    def done_until(self, source: str, action: str) -> int: ...
+
+    def since(self, source: str, action: str, epoch: int) -> dict[tuple[str, bytes], Outcome]: ...
+
+    def failed(self, source: str, action: str) -> list[tuple[str, bytes]]: ...
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file."""
+
+    outcome: Outcome
+    error: str | None = None
+
+
+class Together(Protocol):
+    """Handles some files, one or several at a time, and returns the results in their order."""
+
+    def __call__(
+        self, handle: Callable[[DueFile], FileResult], files: Sequence[DueFile], /
+    ) -> Iterable[FileResult]: ...
+
+
+@dataclass(frozen=True)
+class FileAccess:
+    """The parts of the world that `FileWork` uses.
+
+    Args:
+        open: opens the store of the run to read it.
+        record: of the root.
+        changes: returns the changes to the objects of a location.
+        together: see `Together`.
+    """
+
+    open: Callable[[], StateStore]
+    record: FileRecord
+    changes: Callable[[Location], Changes]
+    together: Together
+
+    @classmethod
+    def of(cls, root: Location, clock: Clock) -> FileAccess:
+        """The store and the record at a root, and objects as they are."""
+        return cls(
+            open=lambda: LanceRoot(root, clock).open(read_only=True),
+            record=HandledFiles(root),
+            changes=ObjectChanges,
+            together=_Threads(),
+        )
+
+
+class _Threads:
+    """Eight files at a time.  The threads begin with the first files."""
+
+    def __init__(self) -> None:
+        self._threads: ThreadPoolExecutor | None = None
+
+    def __call__(self, handle: Callable[[DueFile], FileResult], files: Sequence[DueFile], /) -> Iterable[FileResult]:
+        if self._threads is None:
+            self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="files")
+        return self._threads.map(handle, files)
