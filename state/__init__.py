@@ -31,6 +31,7 @@ Rooms, from the top down; a room imports only rooms below it:
     runs/        the folded rows of each table, sorted by key, and reads of a table
     store/       StateStore and Root: the contracts; the commit protocol
     tables/      the tables, their keys, deltas, and the values that rows stand for
+    places/      the identity of a location, by which overlaps are found
     objects/     clients of object stores, and their errors
 
     location.py  a URL and the options to reach it
