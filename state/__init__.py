@@ -32,6 +32,7 @@ Rooms, from the top down; a room imports only rooms below it:
     store/       StateStore and Root: the contracts; the commit protocol
     tables/      the tables, their keys, deltas, and the values that rows stand for
     places/      the identity of a location, by which overlaps are found
+    removal/     the only code that deletes or overwrites objects, each with evidence
     objects/     clients of object stores, and their errors
 
     location.py  a URL and the options to reach it

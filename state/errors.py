@@ -17,6 +17,7 @@
     │   ├── BucketNotFoundError        create the bucket or directory, or correct the URL
     │   ├── QueueNotFoundError         create the queue, or correct its URL or region
     │   ├── AccessDeniedError          correct the credentials or the permissions
+    │   ├── RemovalRefusedError        an object stays: no record shows that it is ours; look at it, and move it away
     │   ├── DamagedStoreError          a file of the store is torn: restore it, or read into a new root
     │   └── StorageUnavailableError    the store did not answer in time: try again later
     │       └── StorageFullError       no space is left: make room, or raise the quota
@@ -124,6 +125,10 @@ class StorageFullError(StorageUnavailableError):
 
 class DamagedStoreError(StorageError):
     """A file of the store is torn or holds other bytes."""
+
+
+class RemovalRefusedError(StorageError):
+    """An object was not deleted or replaced: no record of ours covers it, or its path leads over a link."""
 
 
 class BadInputError(SlackwaterError):

@@ -1,0 +1,151 @@
+"""Versions, tags and files of Lance datasets that records of ours no longer name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import Any
+
+import obstore
+
+from state.errors import RemovalRefusedError
+from state.location import Location
+from state.objects.object_client import object_client
+from state.removal.evidence import DroppedBranch, UnnamedDataset
+from state.removal.local_path import stat_at
+from state.removal.objects import delete, remove_empty_directories
+
+
+@dataclass(frozen=True)
+class UnnamedVersions:
+    """Versions of a dataset that no retained epoch record names, and that no later one can name.
+
+    Args:
+        path: of the dataset, for messages.
+        versions: the versions.
+        named_after: a version after all of them that a record names, or that is the latest one.
+    """
+
+    path: str
+    versions: frozenset[int]
+    named_after: int
+
+
+@dataclass(frozen=True)
+class Deleted:
+    """The result of a deletion.
+
+    Args:
+        objects: the number of deleted objects or versions.
+        bytes: their size.
+        left: names of objects that are not ours, and stay; at most `MOST_NAMED`.
+    """
+
+    objects: int
+    bytes: int
+    left: tuple[str, ...] = ()
+
+
+MOST_NAMED = 10
+
+
+def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
+    """Deletes versions of a Lance dataset, and the files that only they use.  Tagged versions stay.
+
+    Lance also deletes files of its own layout that no version names after seven days: rows of writers that died.
+
+    Args:
+        dataset: a handle of the dataset.
+        evidence: the versions.
+
+    Raises:
+        RemovalRefusedError: a version is not older than `named_after`.
+        OSError, ValueError, RuntimeError: as Lance.
+    """
+    if any(version >= evidence.named_after for version in evidence.versions):
+        raise RemovalRefusedError(
+            f"{evidence.path}: versions {sorted(evidence.versions)} are not all older than {evidence.named_after}; "
+            "nothing was deleted; report this"
+        )
+    if not evidence.versions:
+        return Deleted(0, 0)
+    # Never `delete_unverified`: it deletes the files of a commit in flight.
+    gone = dataset.cleanup_old_versions(versions=sorted(evidence.versions), error_if_tagged_old_versions=False)
+    return Deleted(gone.old_versions, gone.bytes_removed)
+
+
+def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:
+    """Deletes tags of a Lance dataset that Slackwater has set.
+
+    Args:
+        dataset: a handle of the dataset.
+        prefix: the beginning of all tags of this kind; not empty.
+        tags: the tags.
+
+    Raises:
+        RemovalRefusedError: a tag has another beginning.
+        OSError, ValueError, RuntimeError: as Lance.
+    """
+    tags = list(tags)
+    if not prefix or not all(tag.startswith(prefix) for tag in tags):
+        raise RemovalRefusedError(f"tags {tags} are not all of the kind {prefix!r}; nothing was deleted")
+    for tag in tags:
+        dataset.tags.delete(tag)
+
+
+def delete_listed(evidence: UnnamedDataset | DroppedBranch) -> Deleted:
+    """Deletes the objects of a dataset or a branch whose names have the form of its layout.
+
+    Objects with other names stay, and so do links and the directories above them: `Deleted.left` names them.
+
+    Args:
+        evidence: the record that shows that the dataset or the branch is no longer used.
+
+    Raises:
+        RemovalRefusedError: a directory became a link meanwhile.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    place = evidence.place
+    sizes, left = dict[str, int](), list[str]()
+    for name, size in list(_local(place.path) if place.is_local else _remote(place)):
+        if size is not None and evidence.covers(name):
+            sizes[name] = size
+        elif not _is_beside(evidence, name):
+            left.append(name)
+    delete(evidence, sizes)
+    remove_empty_directories(place, [*sizes, *_empty_directories(place, sizes)])
+    return Deleted(len(sizes), sum(sizes.values()), tuple(sorted(left)[:MOST_NAMED]))
+
+
+def _remote(place: Location) -> Iterator[tuple[str, int | None]]:
+    for batch in obstore.list(object_client(place)):
+        for each in batch:
+            yield each["path"], each["size"]
+
+
+def _local(path: Path) -> Iterator[tuple[str, int | None]]:
+    """The files below a directory and their sizes, and with None each link, which is not followed."""
+    for above, directories, files, descriptor in os.fwalk(path, follow_symlinks=False):
+        prefix = "" if above == str(path) else os.path.relpath(above, path) + "/"
+        for name in (*directories, *files):
+            found = stat_at(descriptor, name)
+            if found is None or S_ISDIR(found.st_mode):
+                continue
+            yield prefix + name, found.st_size if S_ISREG(found.st_mode) else None
+
+
+def _is_beside(evidence: UnnamedDataset | DroppedBranch, name: str) -> bool:
+    """True for an object of a branch that only a later step deletes."""
+    return isinstance(evidence, DroppedBranch) and bool(evidence.below) and not name.startswith(f"{evidence.below}/")
+
+
+def _empty_directories(place: Location, names: Collection[str]) -> Iterable[str]:
+    """Names below directories that Lance makes and leaves empty, for `remove_empty_directories`."""
+    if not place.is_local:
+        return ()
+    datasets = {name.partition(".lance/")[0] + ".lance/" for name in names if ".lance/" in name} or {""}
+    layout = ("data", "_versions", "_transactions", "_deletions", "_indices", "_refs/tags")
+    return [f"{dataset}{directory}/x" for dataset in datasets for directory in layout]

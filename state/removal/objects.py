@@ -1,0 +1,247 @@
+"""Objects of a place of any kind: create, overwrite, delete.  On a disk no link is followed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from stat import S_ISDIR
+from typing import Any, Literal, TypeAlias
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
+from obstore.store import ObjectStore
+
+from state.location import Location
+from state.objects.object_client import object_client
+from state.removal.evidence import CreatedObject, Evidence, FinishedFile, require_covered
+from state.removal.local_path import directory_of, local_etag, parts_of, stat_at
+
+Removal: TypeAlias = Literal["deleted", "absent", "changed"]
+"""deleted; the object does not exist; the object has another version, and stays."""
+
+_BATCH = 1_000
+
+
+def create(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
+    """Writes an object that does not exist yet.
+
+    Args:
+        client: reaches the objects of the place.
+        place: the location that the name is relative to.
+        name: of the object.
+        content: its bytes.
+
+    Returns:
+        The evidence for a later `overwrite` or `delete_version` of exactly this object.
+
+    Raises:
+        obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    parts_of(name)
+    return CreatedObject(place, name, _version(obstore.put(client, name, content, mode="create")))
+
+
+def create_same(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
+    """As `create`, but takes an existing object with the same bytes: the answer to an earlier try may be lost.
+
+    Raises:
+        obstore.exceptions.AlreadyExistsError: the object exists with other bytes, and was not changed.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    try:
+        return create(client, place, name, content)
+    except AlreadyExistsError:
+        found = obstore.get(client, name)
+        if bytes(found.bytes()) != content:
+            raise
+        return CreatedObject(place, name, _version(found.meta))
+
+
+def overwrite(client: ObjectStore, created: CreatedObject, content: bytes) -> CreatedObject:
+    """Replaces the content of an object that this process created.
+
+    An object store compares the version.  A disk compares it just before.
+
+    Returns:
+        The evidence for the new version.
+
+    Raises:
+        obstore.exceptions.PreconditionError: the object has another version, and was not changed.
+        obstore.exceptions.NotFoundError, FileNotFoundError: the object does not exist.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    return replace(created, version=replace_version(client, created.place, created.name, content, created.version))
+
+
+def replace_version(
+    client: ObjectStore, place: Location, name: str, content: bytes, version: Mapping[str, str | None]
+) -> Mapping[str, str | None]:
+    """Replaces one version of an object: a compare-and-swap.
+
+    A disk compares just before the write: the caller excludes other processes, for example by a lock.
+
+    Args:
+        client: reaches the objects of the place.
+        place: the location that the name is relative to.
+        name: of the object.
+        content: its new bytes.
+        version: the version that was read: `e_tag` and `version`.
+
+    Returns:
+        The new version.
+
+    Raises:
+        obstore.exceptions.PreconditionError: the object has another version, and was not changed.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    parts_of(name)
+    if place.is_local:
+        if _version(obstore.head(client, name)) != dict(version):
+            raise PreconditionError(f"{place}/{name} has changed")
+        obstore.put(client, name, content)
+        return _version(obstore.head(client, name))
+    update: Any = {key: value for key, value in version.items() if value is not None}
+    return _version(obstore.put(client, name, content, mode=update))
+
+
+def delete(evidence: Evidence, names: Iterable[str], client: ObjectStore | None = None) -> int:
+    """Deletes objects that a record covers.  Objects that do not exist are skipped.
+
+    Every name is checked before the first object is deleted.
+
+    Args:
+        evidence: the record.
+        names: relative to `evidence.place`.
+        client: reaches the objects of the place; None for one of its own.
+
+    Returns:
+        The number of objects that were deleted; in an object store, of those that were requested.
+
+    Raises:
+        RemovalRefusedError: the evidence does not cover a name, or a directory of its path is a link.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    names = list(names)
+    for name in names:
+        require_covered(evidence, name)
+    place = evidence.place
+    if place.is_local:
+        return sum(_unlinked(place, name) for name in names)
+    client = object_client(place) if client is None else client
+    for start in range(0, len(names), _BATCH):
+        obstore.delete(client, names[start : start + _BATCH])
+    return len(names)
+
+
+def delete_version(
+    evidence: FinishedFile | CreatedObject,
+    client: ObjectStore | None = None,
+    request: Callable[[str], None] | None = None,
+) -> Removal:
+    """Deletes an object if it still has the version that the evidence names.
+
+    A disk compares inode, modification time and size in the open directory, just before.  An object store compares by
+    HEAD just before; pass `request` where the store can compare by itself.
+
+    Args:
+        evidence: the record, with the version.
+        client: reaches the objects of the place; None for one of its own.
+        request: sends a conditional deletion of the version with this etag, for example S3's `DeleteObject` with
+            `IfMatch`, and raises PreconditionError where the store refuses it.
+
+    Raises:
+        RemovalRefusedError: the evidence does not cover its own name, or a directory of its path is a link.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    name = evidence.name
+    require_covered(evidence, name)
+    etag = evidence.etag if isinstance(evidence, FinishedFile) else evidence.version.get("e_tag")
+    if evidence.place.is_local:
+        return _delete_local_version(evidence.place, name, etag)
+    client = object_client(evidence.place) if client is None else client
+    try:
+        if not _same_etag(obstore.head(client, name)["e_tag"], etag):
+            return "changed"
+        if request is None:
+            obstore.delete(client, name)
+        else:
+            request(str(etag))
+    except (FileNotFoundError, NotFoundError):
+        return "absent"
+    except PreconditionError:
+        return "changed"
+    return "deleted"
+
+
+def remove_empty_directories(place: Location, names: Iterable[str] = ()) -> bool:
+    """Removes directories of a local place that are empty, the deepest first, and then the place if it is empty.
+
+    An object store has no directories: nothing happens there.
+
+    Args:
+        place: the location.
+        names: the files that were deleted; only directories on their paths are tried.
+
+    Returns:
+        Whether the place is gone.
+
+    Raises:
+        OSError: a directory cannot be opened.
+    """
+    if not place.is_local:
+        return True
+    above = {"/".join(parts[:depth]) for parts in map(parts_of, names) for depth in range(1, len(parts))}
+    for directory in sorted(above, key=lambda each: -each.count("/")):
+        _remove_directory(place, directory)
+    try:
+        os.rmdir(place.path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # it is not empty, or a link
+    return True
+
+
+def _remove_directory(place: Location, name: str) -> None:
+    try:
+        with directory_of(place.path, name) as (directory, last):
+            os.rmdir(last, dir_fd=directory)
+    except OSError:
+        pass  # it has other entries, or another process was first
+
+
+def _unlinked(place: Location, name: str) -> bool:
+    try:
+        with directory_of(place.path, name) as (directory, last):
+            found = stat_at(directory, last)
+            if found is None or S_ISDIR(found.st_mode):
+                return False
+            os.unlink(last, dir_fd=directory)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _delete_local_version(place: Location, name: str, etag: str | None) -> Removal:
+    try:
+        with directory_of(place.path, name) as (directory, last):
+            found = stat_at(directory, last)
+            if found is None:
+                return "absent"
+            if S_ISDIR(found.st_mode) or not _same_etag(local_etag(found), etag):
+                return "changed"
+            os.unlink(last, dir_fd=directory)
+    except FileNotFoundError:
+        return "absent"
+    return "deleted"
+
+
+def _version(answer: Any) -> Mapping[str, str | None]:
+    return {"e_tag": answer.get("e_tag"), "version": answer.get("version")}
+
+
+def _same_etag(found: str | None, wanted: str | None) -> bool:
+    """Whether two etags are equal, with or without quotes.  No etag equals none."""
+    return found is not None and wanted is not None and found.strip('"') == wanted.strip('"')
