@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
+
+import structlog
 
 from actors.files import FileVersion
 from actors.objects.object_changes import ObjectChanges
@@ -67,12 +69,14 @@ class FileAccess:
         record: of the root.
         changes: returns the changes to the objects of a location.
         together: see `Together`.
+        log: the log of the work.
     """
 
     open: Callable[[], StateStore]
     record: FileRecord
     changes: Callable[[Location], Changes]
     together: Together
+    log: Any = field(default_factory=lambda: structlog.get_logger(actor="files"))
 
     @classmethod
     def of(cls, root: Location, clock: Clock) -> FileAccess:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
 
-import structlog
-
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
@@ -31,8 +29,6 @@ _REST, _LONGEST_REST_S = 20, 60.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 600.0
 LAST_WORK_S = 30.0
 """The seconds that the end of a run waits for files that are due; the next run goes on with the others."""
-
-_log = structlog.get_logger(actor="files")
 
 
 @dataclass
@@ -79,7 +75,7 @@ class FileWork:
     ) -> None:
         self._root, self._require_owner, self._clock = root, require_owner, clock
         self._access = access or FileAccess.of(root, clock)
-        self._record = self._access.record
+        self._record, self._log = self._access.record, self._access.log
         self._after = {each.source.name: each for each in after}
         self._changes = {name: self._access.changes(each.source.location) for name, each in self._after.items()}
         self._progress = {
@@ -135,7 +131,7 @@ class FileWork:
             self._has_error = False
         except (StorageError, StoreNotFoundError) as error:
             if not self._has_error:
-                _log.warning("files wait for the root", error=first_line(error))
+                self._log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
 
     def _latest(self) -> StateStore:
@@ -269,11 +265,13 @@ class FileWork:
             failed=len(progress.failed),
             error=error,
         )
-        _log.info("files are handled after the commit", source=name, action=action, files=handled, failed=len(errors))
+        self._log.info(
+            "files are handled after the commit", source=name, action=action, files=handled, failed=len(errors)
+        )
 
     def _pause(self, name: str, progress: _Progress, error: str | None) -> None:
         if progress.status.error != error:
-            _log.warning("files cannot be handled; it is tried again", source=name, error=error)
+            self._log.warning("files cannot be handled; it is tried again", source=name, error=error)
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(progress.tries - 1, 16))
         progress.due_s = self._clock.monotonic() + pause_s
         progress.status = replace(progress.status, error=error)

@@ -13,13 +13,12 @@ from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication, PublishedEpoch
-from slackwater.publishing.publisher import Publisher, epoch_of, opened_table
-from slackwater.reading.store import Store
+from slackwater.publishing.publication_access import PublicationAccess, PublishedRoot, RealPublication
+from slackwater.publishing.publisher import epoch_of
 from state.clock import Clock
 from state.errors import SlackwaterError
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.upkeep.pin import Pin
 
 _FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
@@ -110,6 +109,7 @@ class PublicationLoop:
         publication: the view and the table.
         clock: for pauses and ages.
         tell: is called with the report of each turn.
+        access: the root and the table; None for those of `root` and `publication`.
     """
 
     def __init__(
@@ -119,10 +119,12 @@ class PublicationLoop:
         publication: DeclaredPublication,
         clock: Clock,
         tell: Callable[[PublicationReport], None],
+        access: PublicationAccess | None = None,
     ) -> None:
-        self._root, self._publication, self._clock, self._tell = root, publication, clock, tell
+        self._publication, self._clock, self._tell = publication, clock, tell
+        self._access = access or RealPublication(root, publication, clock)
         self._report = PublicationReport(number)
-        self._store: Store | None = None
+        self._opened_root: PublishedRoot | None = None
         self._pinned = ExitStack()
         self._done = 0
         self._named: int | None = None
@@ -159,18 +161,17 @@ class PublicationLoop:
         self._tell(self._report)
 
     def _publish(self, is_last: bool) -> None:
-        store = self._store or self._opened()
+        root = self._opened_root or self._opened()
         # In this order: an epoch that is committed in between is not taken for one that the gate holds back.
-        latest = store.latest_epoch()
-        published = store.published_epoch()
+        latest = root.latest_epoch()
+        published = root.published_epoch()
         latest = max(published, latest)
-        view, snapshot = self._publication.view, store.snapshot(published) if published else None
+        version = root.version_of(self._publication.view, published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
-        if snapshot is not None and view in snapshot.views:
-            version = snapshot.reader(view).version
+        if version is not None:
             is_due = self._clock.monotonic() >= self._named_s + _NAMED_EVERY_S
             if version != self._version or is_last or is_due:
-                done = self._commit(store, published)
+                done = self._commit(root, published)
                 self._version = version
                 commits = reached.commits + (done.since != published)
                 reached = replace(reached, commits=commits, rows=reached.rows + done.rows)
@@ -182,37 +183,36 @@ class PublicationLoop:
             self._note_lag()
         self._done = latest
 
-    def _commit(self, store: Store, epoch: int) -> Publication:
+    def _commit(self, root: PublishedRoot, epoch: int) -> Publication:
         """Publishes an epoch, which is pinned before it is read, until the next one is published."""
         with ExitStack() as pins:
-            pins.enter_context(Pin(self._root, self._clock, epoch))
-            publisher = Publisher(store, self._publication.view, self._publication.target, self._clock)
-            published = publisher.publish(epoch)
+            pins.enter_context(self._access.pin(epoch))
+            published = root.publish(epoch)
             self._named_s, self._named = self._clock.monotonic(), epoch
             self._pinned.close()
             self._pinned = pins.pop_all()
         return published
 
-    def _opened(self) -> Store:
-        """The store; the epoch that the table names is pinned, so that what has changed since can be read."""
-        store = Store(self._root, self._clock)
+    def _opened(self) -> PublishedRoot:
+        """The root; the epoch that the table names is pinned, so that what has changed since can be read."""
+        root = self._access.open()
         view, target = self._publication.view, self._publication.target
-        head = opened_table(target, self._clock).head()
-        latest = store.latest_epoch()
-        named = None if head is None else epoch_of(target, head, PublishedEpoch(store.root, view, latest))
+        head = self._access.head()
+        latest = root.latest_epoch()
+        named = None if head is None else epoch_of(target, head, PublishedEpoch(root.root, view, latest))
         self._pinned.close()
         if named is not None:
-            self._pinned.enter_context(Pin(self._root, self._clock, named))
+            self._pinned.enter_context(self._access.pin(named))
         self._named, self._report = named, replace(self._report, epoch=named)
-        self._store = store
+        self._opened_root = root
         self._note_lag()
         self._tell(self._report)
-        return store
+        return root
 
     def _note_lag(self) -> None:
         """Notes the epochs that the table lacks, if the root can be read."""
         try:
-            times = (self._store or Store(self._root, self._clock)).epoch_times().to_pylist()
+            times = (self._opened_root or self._access.open()).epoch_times().to_pylist()
         except SlackwaterError:
             return
         later = [row for row in times if row["epoch"] > (self._report.epoch or 0)]
@@ -228,7 +228,7 @@ class PublicationLoop:
         self._upkeep_s = now_s
         self._tell(self._report)
         try:
-            opened_table(self._publication.target, self._clock).maintain()
+            self._access.maintain()
             reason = None
         except Exception as error:
             reason = _reason(error)

@@ -99,13 +99,13 @@ GATE_MUTANTS = (
     Mutant(
         "a publication does not mind the gate",
         "slackwater/publishing/publication_loop.py",
-        (("published = store.published_epoch()", "published = store.latest_epoch()"),),
+        (("published = root.published_epoch()", "published = root.latest_epoch()"),),
         shown_by=f"{_GATE}::test_a_publication_stays_where_it_is_and_goes_on_when_the_gate_opens[parquet]",
     ),
     Mutant(
         "SQL clients see the epoch that is held back",
         "slackwater/serving/served_root.py",
-        (("published = self._store.published_epoch()", "published = self._store.latest_epoch()"),),
+        (("published = self._root.published_epoch()", "published = self._root.latest_epoch()"),),
         shown_by=f"{_GATE}::test_sql_clients_see_the_last_epoch_that_passed_unless_they_ask",
     ),
     Mutant(
@@ -124,8 +124,8 @@ GATE_MUTANTS = (
         "slackwater/publishing/publication_loop.py",
         (
             (
-                "        latest = store.latest_epoch()\n        published = store.published_epoch()\n        latest =",
-                "        published = store.published_epoch()\n        latest = store.latest_epoch()\n        latest =",
+                "        latest = root.latest_epoch()\n        published = root.published_epoch()\n        latest =",
+                "        published = root.published_epoch()\n        latest = root.latest_epoch()\n        latest =",
             ),
         ),
         shown_by="tests/slackwater/publishing/test_publication_loop.py::"
