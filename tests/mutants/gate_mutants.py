@@ -105,7 +105,7 @@ GATE_MUTANTS = (
     Mutant(
         "SQL clients see the epoch that is held back",
         "slackwater/serving/served_root.py",
-        (("published = self._root.published_epoch()", "published = self._root.latest_epoch()"),),
+        (("published = self._store.published_epoch()", "published = self._store.latest_epoch()"),),
         shown_by=f"{_GATE}::test_sql_clients_see_the_last_epoch_that_passed_unless_they_ask",
     ),
     Mutant(
