@@ -113,6 +113,11 @@ class OwnedStore:
                     "vacuumed", epoch=self._store.head.epoch, versions=gone.versions, datasets=gone.datasets,
                     bytes=gone.bytes,
                 )  # fmt: skip
+                if gone.left:
+                    log.warning(
+                        "the vacuum left objects that Slackwater did not write: move them out of the root",
+                        epoch=self._store.head.epoch, objects=", ".join(gone.left),
+                    )  # fmt: skip
             except StorageError as error:
                 log.warning(
                     "what the vacuum left is deleted by the next one", epoch=self._store.head.epoch, error=str(error)

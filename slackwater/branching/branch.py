@@ -79,8 +79,8 @@ def drop_branch(
     storage_options: Mapping[str, str] | None = None,
     takeover: bool = False,
     timeout_s: float = TIMEOUT_S,
-) -> None:
-    """Deletes a branch with all its files; the root no longer keeps its epoch.
+) -> tuple[str, ...]:
+    """Deletes a branch with all files that Slackwater wrote; the root no longer keeps its epoch.
 
     A call that was interrupted is repeated.  It also lets go of a branch whose files were deleted by other means.
 
@@ -90,6 +90,9 @@ def drop_branch(
         storage_options: as for `open`.
         takeover: take the branch from a run that seems to live.
         timeout_s: seconds to wait for the owner of the root.
+
+    Returns:
+        The first names of objects below the branch that Slackwater did not write.  They stay.
 
     Raises:
         NotFoundError: there is no such branch.
@@ -116,7 +119,7 @@ def drop_branch(
         if not (known.is_dropping or isinstance(error, StoreNotFoundError)):
             raise
         end(None)
-    forget_branch(name, files, notes)
+    return forget_branch(name, files, notes)
 
 
 def branch_of(root: Location, name: str) -> Branch:

@@ -26,7 +26,7 @@ class FilesOfBranch(Protocol):
 
     def delete_store(self) -> None: ...
 
-    def delete_rest(self) -> None: ...
+    def delete_rest(self) -> tuple[str, ...]: ...
 
 
 class NotesOfRoot(Protocol):
@@ -87,9 +87,14 @@ def end_branch(name: str, epoch: int, files: FilesOfBranch, root: NotesOfRoot) -
     files.delete_store()
 
 
-def forget_branch(name: str, files: FilesOfBranch, root: NotesOfRoot) -> None:
-    """Deletes what is left of a branch after `end_branch`; then the root keeps its epoch no longer."""
-    files.delete_rest()
+def forget_branch(name: str, files: FilesOfBranch, root: NotesOfRoot) -> tuple[str, ...]:
+    """Deletes what is left of a branch after `end_branch`; then the root keeps its epoch no longer.
+
+    Returns:
+        The first names of objects that Slackwater did not write: they stay.
+    """
+    left = files.delete_rest()
     if branch_tag(name) in root.tags():
         root.note(branch_tag(name), None)
     root.note(dropping_tag(name), None)
+    return left

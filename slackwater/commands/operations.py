@@ -7,7 +7,7 @@ it is used: most often the command line only asks, and a run does the work.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from slackwater.status.text import counted
@@ -358,7 +358,9 @@ class VacuumCommand(RootOperation, kind="vacuum"):
 
     def _answer(self, gone: Vacuumed) -> Answer:
         text = f"{gone.versions:,} versions and {gone.datasets:,} datasets are deleted, {gone.bytes:,} bytes"
-        return Answer(True, text, asdict(gone))
+        if gone.left:
+            text += f"; these objects are not Slackwater's, and stay: {', '.join(gone.left)}"
+        return Answer(True, text, {"versions": gone.versions, "datasets": gone.datasets, "bytes": gone.bytes})
 
 
 def _files_answer(files: int, state: str) -> Answer:

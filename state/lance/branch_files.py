@@ -15,7 +15,6 @@ the same branch.  A branch can be opened after the last step, and then is whole.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,10 +30,13 @@ from state.lance.view_dataset import tag_committed
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.datasets import delete_listed
+from state.removal.evidence import DroppedBranch
 from state.tables.delta import Delta
 from state.tables.records import EpochRecord
 from state.upkeep.branch_beginning import become_branch, first_record
 from state.upkeep.branches import branch_location
+from state.upkeep.vacuum import STORE_PATH
 
 _AT_ONCE = 16
 
@@ -49,7 +51,7 @@ class BranchFiles:
     """
 
     def __init__(self, root: Location, name: str, clock: Clock) -> None:
-        self._root, self._clock = root, clock
+        self._root, self._name, self._clock = root, name, clock
         self.location = branch_location(root, name)
         self._origin = self.location.child("origin")
 
@@ -114,11 +116,15 @@ class BranchFiles:
         Raises:
             StorageError: the root cannot be read or written.
         """
-        self._delete(dataset_location(self.location))
+        self._delete(DroppedBranch(self._root, self._name, STORE_PATH))
 
-    def delete_rest(self) -> None:
-        """Deletes what is left of the branch after `delete_store`.  Errors as there."""
-        self._delete(self.location)
+    def delete_rest(self) -> tuple[str, ...]:
+        """Deletes what is left of the branch after `delete_store`.  Errors as there.
+
+        Returns:
+            The first names of objects that Slackwater did not write: they stay.
+        """
+        return self._delete(DroppedBranch(self._root, self._name))
 
     def _clone_dataset(self, path: str, version: int) -> None:
         _clone(self._root.child(path), self.location.child(path), version)
@@ -146,15 +152,11 @@ class BranchFiles:
         except (BaseError, OSError) as error:
             raise storage_error(error, place) from None
 
-    def _delete(self, place: Location) -> None:
-        paths = list(self._paths(place))
+    def _delete(self, evidence: DroppedBranch) -> tuple[str, ...]:
         try:
-            if paths:
-                obstore.delete(object_client(place), paths)
-            if place.is_local and place.path.is_dir():
-                shutil.rmtree(place.path)  # the directories, which an object store does not have
+            return delete_listed(evidence).left
         except (BaseError, OSError) as error:
-            raise storage_error(error, place) from None
+            raise storage_error(error, evidence.place) from None
 
 
 def _clone(source: Location, target: Location, version: int) -> None:

@@ -22,6 +22,10 @@ from lance import FragmentMetadata
 
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.removal.evidence import ReservedNames
+from state.removal.local_files import set_aside
+from state.removal.names import DATASET
+from state.removal.objects import delete
 
 _AT_ONCE = 16
 _LAST_VERSION = 2**64 - 1
@@ -45,6 +49,7 @@ class DatasetFiles:
     def __init__(self, location: Location) -> None:
         self._location = location
         self._path = location.path
+        self._own = ReservedNames(location, DATASET)
         self._syncs = location.is_local and location.durability == "power_loss"
         self._known: set[Path] = {self._path}
 
@@ -117,7 +122,7 @@ class DatasetFiles:
             with self._one_at_a_time():
                 for version in self._versions_after(acknowledged):
                     if _is_torn(self._manifest(version)):
-                        self._manifest(version).rename(f"{self._manifest(version)}.torn")
+                        set_aside(self._own, self._name(self._manifest(version)), ".torn")
                     elif not acknowledged:
                         break
                 self._drop_torn_tags()
@@ -170,10 +175,16 @@ class DatasetFiles:
     def _drop_torn_tags(self) -> None:
         tags = self._path / "_refs" / "tags"
         for name in _names(tags):
+            if not self._own.covers(self._name(tags / name)):
+                continue
             try:
                 json.loads((tags / name).read_bytes())["version"]
             except (ValueError, KeyError, TypeError):
-                (tags / name).unlink()
+                delete(self._own, [self._name(tags / name)])
+
+    def _name(self, file: Path) -> str:
+        """The path of a file relative to the dataset."""
+        return str(file.relative_to(self._path))
 
     @contextmanager
     def _one_at_a_time(self) -> Iterator[None]:

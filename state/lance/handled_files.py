@@ -18,6 +18,7 @@ from state.errors import CommitRefusedError, NotFoundError
 from state.lance.lance_access import create_dataset, lance_options, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.removal.datasets import delete_aged_versions
 from state.tables.row_selection import quoted
 
 Outcome: TypeAlias = Literal["done", "gone", "changed", "failed"]
@@ -103,7 +104,7 @@ class HandledFiles:
             written = lance.write_dataset(table, dataset, mode="append", storage_options=lance_options(self._location))
             if len(written.get_fragments()) > _MOST_FRAGMENTS:
                 written.optimize.compact_files()
-                written.cleanup_old_versions(older_than=_KEPT)
+                delete_aged_versions(written, NAME, _KEPT)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
 

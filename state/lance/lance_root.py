@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 
 import obstore
@@ -18,6 +17,8 @@ from state.lance.lance_store import LanceStateStore, dataset_location
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.datasets import UnnamedVersions, delete_listed, delete_versions
+from state.removal.evidence import UnnamedDataset
 from state.tables.delta import Delta, StagedRows
 from state.tables.records import ViewVersion
 from state.tables.tables import state_rows
@@ -70,24 +71,21 @@ class LanceRoot:
         location = self.location.child(path)
         dataset = open_dataset(location)
         try:
-            # Never `delete_unverified`: it deletes the files of a commit in flight.
-            gone = dataset.cleanup_old_versions(versions=sorted(versions), error_if_tagged_old_versions=False)
+            gone = delete_versions(dataset, UnnamedVersions(path, frozenset(versions), dataset.version))
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, location) from None
-        return Vacuumed(versions=gone.old_versions, bytes=gone.bytes_removed)
+        return Vacuumed(versions=gone.objects, bytes=gone.bytes)
 
     def delete_dataset(self, path: str) -> Vacuumed:
-        location = self.location.child(path)
+        evidence = UnnamedDataset(self.location, path)
         try:
-            client = object_client(location)
-            objects = [each for batch in obstore.list(client) for each in batch]
-            obstore.delete(client, [each["path"] for each in objects])
-            if location.is_local:
-                shutil.rmtree(location.path)  # the directories, which an object store does not have
+            gone = delete_listed(evidence)
         except (BaseError, OSError) as error:
-            raise storage_error(error, location) from None
+            raise storage_error(error, evidence.place) from None
         # Some stores list a prefix for a while after the deletion of its last object.
-        return Vacuumed(datasets=1 if objects else 0, bytes=sum(each["size"] for each in objects))
+        return Vacuumed(
+            datasets=1 if gone.objects else 0, bytes=gone.bytes, left=tuple(f"{path}/{name}" for name in gone.left)
+        )
 
     def tag_committed(self, view: ViewVersion) -> None:
         view_dataset.tag_committed(self.location, view)

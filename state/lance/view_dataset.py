@@ -10,6 +10,7 @@ from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, open_dataset
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.removal.datasets import delete_tags
 from state.tables.records import ViewVersion
 
 COMMITTED_TAG = "committed"
@@ -77,9 +78,7 @@ def _restore_dataset(location: Location, version: int, term: int) -> int:
         raise storage_error(error, location) from None
     files.sync_version(dataset.version)
     _set_tag(dataset, location, f"{_TERM_TAG}{term}", dataset.version)
-    for tag, each in terms.items():
-        if each < term:
-            dataset.tags.delete(tag)
+    delete_tags(dataset, _TERM_TAG, [tag for tag, each in terms.items() if each < term])
     return int(dataset.version)
 
 

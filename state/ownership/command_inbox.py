@@ -24,6 +24,9 @@ from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.ownership.command import Answer, Command, command_from_json
+from state.removal.evidence import ReservedNames
+from state.removal.names import COMMANDS
+from state.removal.objects import create, delete
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
@@ -161,7 +164,7 @@ class CommandInbox:
     def _create(self, path: str, body: bytes) -> bool:
         """Writes an object; returns False if it exists."""
         try:
-            obstore.put(self._client, path, body, mode="create")
+            create(self._client, self._root, path, body)
             return True
         except AlreadyExistsError:
             return False
@@ -179,7 +182,7 @@ class CommandInbox:
     def _delete(self, paths: list[str]) -> None:
         for path in paths:
             try:
-                obstore.delete(self._client, path)
+                delete(ReservedNames(self._root, COMMANDS), [path], self._client)
             except (FileNotFoundError, NotFoundError):
                 continue  # another process was first
             except (BaseError, OSError) as error:

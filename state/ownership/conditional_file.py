@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
@@ -18,6 +17,7 @@ from state.errors import BucketNotFoundError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.objects import create, replace_version
 
 _POLL_S = 0.01
 _POLLS = 500
@@ -91,12 +91,14 @@ class ConditionalFile:
                     found = self.read()
                     if (None if found is None else found.version) != version:
                         raise FileChangedError(f"{self._root}/{self._name} was written by another process")
-                    obstore.put(client, self._name, content)
+                    if version is None:
+                        create(client, self._root, self._name, content)
+                    else:
+                        replace_version(client, self._root, self._name, content, version)
             elif version is None:
-                obstore.put(client, self._name, content, mode="create")
+                create(client, self._root, self._name, content)
             else:
-                update: Any = {name: value for name, value in version.items() if value is not None}
-                obstore.put(client, self._name, content, mode=update)
+                replace_version(client, self._root, self._name, content, version)
         except (AlreadyExistsError, PreconditionError) as error:
             raise FileChangedError(f"{self._root}/{self._name} was written by another process") from error
         except (BaseError, OSError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import Any
@@ -75,6 +76,23 @@ def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
     # Never `delete_unverified`: it deletes the files of a commit in flight.
     gone = dataset.cleanup_old_versions(versions=sorted(evidence.versions), error_if_tagged_old_versions=False)
     return Deleted(gone.old_versions, gone.bytes_removed)
+
+
+def delete_aged_versions(dataset: Any, path: str, age: timedelta) -> Deleted:
+    """Deletes the versions of a dataset without epoch records that are older than the latest one by an age.
+
+    Args:
+        dataset: a handle of a dataset that only Slackwater writes, and whose latest version has all rows.
+        path: of the dataset, for messages.
+        age: between the commit of a version and that of the latest.
+
+    Raises:
+        OSError, ValueError, RuntimeError: as Lance.
+    """
+    committed = {int(each["version"]): each["timestamp"] for each in dataset.versions()}
+    latest = max(committed)
+    aged = frozenset(number for number, at in committed.items() if number < latest and at < committed[latest] - age)
+    return delete_versions(dataset, UnnamedVersions(path, aged, latest))
 
 
 def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:

@@ -77,12 +77,10 @@ class UnnamedDataset:
     Args:
         root: the root.
         path: of the dataset, relative to the root: `views/<name>-<epoch>.lance`.
-        epoch: the head epoch of the records that were read.
     """
 
     root: Location
     path: str
-    epoch: int
 
     @property
     def place(self) -> Location:
@@ -92,7 +90,7 @@ class UnnamedDataset:
 
     @property
     def record(self) -> str:
-        return f"no epoch record up to {self.epoch} names {self.path}"
+        return f"no epoch record names {self.path}"
 
     def covers(self, name: str) -> bool:
         return DATASET.covers(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from stat import S_ISREG
 from typing import BinaryIO
@@ -63,7 +64,7 @@ def replace_at(directory: int, part: str, name: str, form: ReservedForm) -> None
 def set_aside(evidence: Evidence, name: str, ending: str) -> str:
     """Renames a file that its evidence shows to be torn: `NAME` becomes `NAME` + `ending`.
 
-    An earlier file of that name stays: then the new name has a number, too.
+    An earlier file of that name stays: then the new name has a number, too.  The caller excludes other processes.
 
     Returns:
         The new name.
@@ -75,17 +76,10 @@ def set_aside(evidence: Evidence, name: str, ending: str) -> str:
     """
     require_covered(evidence, name)
     with directory_of(evidence.place.path, name) as (directory, last):
-        number = 0
-        while True:
-            aside = f"{last}{ending}" if not number else f"{last}{ending}.{number}"
-            try:
-                # A link never replaces an entry, as a rename does.
-                os.link(last, aside, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
-            except FileExistsError:
-                number += 1
-                continue
-            os.unlink(last, dir_fd=directory)
-            return f"{name.removesuffix(last)}{aside}"
+        endings = (ending if not number else f"{ending}.{number}" for number in count())
+        aside = next(each for each in (last + ending for ending in endings) if stat_at(directory, each) is None)
+        os.rename(last, aside, src_dir_fd=directory, dst_dir_fd=directory)
+    return f"{name.removesuffix(last)}{aside}"
 
 
 @contextmanager

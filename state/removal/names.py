@@ -26,7 +26,7 @@ class ReservedForm:
 _STAGED = r"(?:#\d+)?"
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _DATASET = (
-    r"(?:_versions/(?:\d{1,20}\.manifest(?:\.torn)?|latest_version_hint\.json|\.tmp_[^/]*)"
+    r"(?:_versions/(?:\d{1,20}\.manifest(?:\.torn(?:\.\d+)?)?|latest_version_hint\.json|\.tmp_[^/]*)"
     r"|_transactions/[^/]+\.txn"
     r"|data/[^/]+\.lance"
     r"|_deletions/\d+-\d+-\d+\.(?:arrow|bin)"
@@ -38,7 +38,8 @@ _PIN = r"pins/[^/]+-\d+-\d+\.json"
 _COMMAND = r"commands/\d{13}-[0-9a-f]{16}(?:\.answer)?\.json"
 _VIEW_DATASET = r"(?:views|view_state)/[^/]+-\d+(?:-\w+)?\.lance"
 _DATASETS_OF_ROOT = rf"(?:(?:(?:origin/)?state|after)\.lance|{_VIEW_DATASET})"
-_FILES_OF_ROOT = rf"(?:owner\.json(?:\.lock)?|tables/[^/]+/rows\.parquet(?:\.lock)?|{_PIN}|{_COMMAND}){_STAGED}"
+_SWAPPED = r"(?:owner\.json|alerts\.json|tables/[^/]+/rows\.parquet)(?:\.lock)?"
+_FILES_OF_ROOT = rf"(?:{_SWAPPED}|{_PIN}|{_COMMAND}){_STAGED}"
 _ROOT = rf"{_FILES_OF_ROOT}|{_DATASETS_OF_ROOT}/{_DATASET}"
 
 VIEW_DATASETS = ReservedForm("the datasets of views, below a root", re.compile(_VIEW_DATASET))

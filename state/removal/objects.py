@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from stat import S_ISDIR
 from typing import Any, Literal, TypeAlias
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionError
-from obstore.store import ObjectStore
+from obstore.store import LocalStore, ObjectStore
 
 from state.location import Location
 from state.objects.object_client import object_client
-from state.removal.evidence import CreatedObject, Evidence, FinishedFile, require_covered
+from state.removal.evidence import CreatedObject, Evidence, FinishedFile, ReservedNames, require_covered
 from state.removal.local_path import directory_of, local_etag, parts_of, stat_at
 
 Removal: TypeAlias = Literal["deleted", "absent", "changed"]
@@ -33,7 +32,7 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
         content: its bytes.
 
     Returns:
-        The evidence for a later `overwrite` or `delete_version` of exactly this object.
+        The evidence for a later `replace_version` or `delete_version` of exactly this object.
 
     Raises:
         obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
@@ -59,20 +58,21 @@ def create_same(client: ObjectStore, place: Location, name: str, content: bytes)
         return CreatedObject(place, name, _version(found.meta))
 
 
-def overwrite(client: ObjectStore, created: CreatedObject, content: bytes) -> CreatedObject:
-    """Replaces the content of an object that this process created.
+def overwrite(client: ObjectStore, evidence: ReservedNames, name: str, content: bytes) -> None:
+    """Writes an object of a name that only Slackwater writes, also in the place of an earlier one.
 
-    An object store compares the version.  A disk compares it just before.
-
-    Returns:
-        The evidence for the new version.
+    Args:
+        client: reaches the objects of the place.
+        evidence: the form of the names.
+        name: of the object, relative to the place.
+        content: its bytes.
 
     Raises:
-        obstore.exceptions.PreconditionError: the object has another version, and was not changed.
-        obstore.exceptions.NotFoundError, FileNotFoundError: the object does not exist.
+        RemovalRefusedError: the name has another form.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
-    return replace(created, version=replace_version(client, created.place, created.name, content, created.version))
+    require_covered(evidence, name)
+    obstore.put(client, name, content)
 
 
 def replace_version(
@@ -97,11 +97,10 @@ def replace_version(
         obstore.exceptions.BaseError, OSError: as obstore.
     """
     parts_of(name)
-    if place.is_local:
+    if _is_disk(place, client):
         if _version(obstore.head(client, name)) != dict(version):
             raise PreconditionError(f"{place}/{name} has changed")
-        obstore.put(client, name, content)
-        return _version(obstore.head(client, name))
+        return _version(obstore.put(client, name, content))
     update: Any = {key: value for key, value in version.items() if value is not None}
     return _version(obstore.put(client, name, content, mode=update))
 
@@ -127,7 +126,7 @@ def delete(evidence: Evidence, names: Iterable[str], client: ObjectStore | None 
     for name in names:
         require_covered(evidence, name)
     place = evidence.place
-    if place.is_local:
+    if _is_disk(place, client):
         return sum(_unlinked(place, name) for name in names)
     client = object_client(place) if client is None else client
     for start in range(0, len(names), _BATCH):
@@ -140,25 +139,37 @@ def delete_version(
     client: ObjectStore | None = None,
     request: Callable[[str], None] | None = None,
 ) -> Removal:
-    """Deletes an object if it still has the version that the evidence names.
+    """Deletes an object if it still has the version that its evidence names.  Arguments and errors as `delete_if`."""
+    etag = evidence.etag if isinstance(evidence, FinishedFile) else evidence.version.get("e_tag")
+    return delete_if(evidence, evidence.name, etag, client, request)
+
+
+def delete_if(
+    evidence: Evidence,
+    name: str,
+    etag: str | None,
+    client: ObjectStore | None = None,
+    request: Callable[[str], None] | None = None,
+) -> Removal:
+    """Deletes an object if it still has a version.
 
     A disk compares inode, modification time and size in the open directory, just before.  An object store compares by
     HEAD just before; pass `request` where the store can compare by itself.
 
     Args:
-        evidence: the record, with the version.
+        evidence: the record that covers the name.
+        name: of the object, relative to the place of the evidence.
+        etag: of the version, as obstore and `local_path.local_etag` give it; with or without quotes.
         client: reaches the objects of the place; None for one of its own.
         request: sends a conditional deletion of the version with this etag, for example S3's `DeleteObject` with
             `IfMatch`, and raises PreconditionError where the store refuses it.
 
     Raises:
-        RemovalRefusedError: the evidence does not cover its own name, or a directory of its path is a link.
+        RemovalRefusedError: the evidence does not cover the name, or a directory of its path is a link.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
-    name = evidence.name
     require_covered(evidence, name)
-    etag = evidence.etag if isinstance(evidence, FinishedFile) else evidence.version.get("e_tag")
-    if evidence.place.is_local:
+    if _is_disk(evidence.place, client):
         return _delete_local_version(evidence.place, name, etag)
     client = object_client(evidence.place) if client is None else client
     try:
@@ -210,6 +221,11 @@ def _remove_directory(place: Location, name: str) -> None:
             os.rmdir(last, dir_fd=directory)
     except OSError:
         pass  # it has other entries, or another process was first
+
+
+def _is_disk(place: Location, client: ObjectStore | None) -> bool:
+    """Whether the objects are files; a caller may keep the objects of a local place in memory."""
+    return place.is_local and (client is None or isinstance(client, LocalStore))
 
 
 def _unlinked(place: Location, name: str) -> bool:

@@ -24,6 +24,9 @@ from state.errors import StorageError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.evidence import ReservedNames
+from state.removal.names import PINS
+from state.removal.objects import create, delete, delete_if, overwrite
 
 RENEWAL_S = 20.0
 LIFETIME_S = 120.0
@@ -55,7 +58,7 @@ class PinFile:
         while not self._name:
             name = f"{_FOLDER}/{socket.gethostname()}-{os.getpid()}-{next(_numbers)}.json"
             try:
-                obstore.put(self._client, name, self._body(), mode="create")
+                create(self._client, self._root, name, self._body())
                 self._name = name
             except AlreadyExistsError:
                 continue  # left by an earlier process with this pid
@@ -69,13 +72,16 @@ class PinFile:
             StorageError: the root cannot be written; the pin stays valid until its end.
         """
         try:
-            obstore.put(self._client, self._name, self._body())
+            overwrite(self._client, ReservedNames(self._root, PINS), self._name, self._body())
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
 
     def delete(self) -> None:
         """Deletes the pin; if that fails, it ends by itself."""
-        _delete(self._client, self._name)
+        try:
+            delete(ReservedNames(self._root, PINS), [self._name], self._client)
+        except (BaseError, OSError):
+            pass  # the pin ends by itself
 
     def _body(self) -> bytes:
         expires_at = self._clock.now() + timedelta(seconds=LIFETIME_S)
@@ -139,17 +145,21 @@ def pinned_epochs(root: Location, clock: Clock, client: ObjectStore | None = Non
         StorageError: the root cannot be read.
     """
     client = object_client(root) if client is None else client
+    evidence = ReservedNames(root, PINS)
     now, epochs = clock.now(), set()
     try:
         for listed in [each for batch in obstore.list(client, f"{_FOLDER}/") for each in batch]:
             name = listed["path"]
+            if not evidence.covers(name):
+                continue  # not a pin
             try:
-                content = bytes(obstore.get(client, name).bytes())
+                found = obstore.get(client, name)
+                content = bytes(found.bytes())
             except (FileNotFoundError, NotFoundError):
                 continue  # deleted since it was listed
             epoch, expires_at = _read(content) or (None, listed["last_modified"] + timedelta(seconds=LIFETIME_S))
             if expires_at <= now:
-                _delete(client, name)
+                _delete_expired(client, evidence, name, found.meta["e_tag"])
             elif epoch is not None:
                 epochs.add(epoch)
     except (BaseError, OSError) as error:
@@ -166,8 +176,9 @@ def _read(content: bytes) -> tuple[int, datetime] | None:
         return None
 
 
-def _delete(client: ObjectStore, name: str) -> None:
+def _delete_expired(client: ObjectStore, evidence: ReservedNames, name: str, etag: str | None) -> None:
+    """Deletes the version of a pin that was read: its reader may have renewed it since."""
     try:
-        obstore.delete(client, name)
+        delete_if(evidence, name, etag, client)
     except (BaseError, OSError):
-        pass  # the pin ends by itself
+        pass  # it holds no epoch; the next reading tries again

@@ -20,14 +20,27 @@ _DATASETS = (("path", "version"), ("state_path", "state_version"), ("distinct_pa
 
 @dataclass(frozen=True)
 class Vacuumed:
-    """Counts of a vacuum: deleted versions of datasets, deleted datasets, and the bytes of their files."""
+    """Counts of a vacuum.
+
+    Args:
+        versions: deleted versions of datasets.
+        datasets: deleted datasets.
+        bytes: the size of their files.
+        left: objects in deleted datasets that Slackwater did not write, relative to the root; they stay.
+    """
 
     versions: int = 0
     datasets: int = 0
     bytes: int = 0
+    left: tuple[str, ...] = ()
 
     def __add__(self, other: Vacuumed) -> Vacuumed:
-        return Vacuumed(self.versions + other.versions, self.datasets + other.datasets, self.bytes + other.bytes)
+        return Vacuumed(
+            self.versions + other.versions,
+            self.datasets + other.datasets,
+            self.bytes + other.bytes,
+            self.left + other.left,
+        )
 
 
 class VacuumRoot(Protocol):
@@ -53,7 +66,7 @@ class VacuumRoot(Protocol):
         ...
 
     def delete_dataset(self, path: str) -> Vacuumed:
-        """Deletes a dataset with all its versions."""
+        """Deletes a dataset with all its versions.  Objects that Slackwater did not write stay: see `Vacuumed.left`."""
         ...
 
 

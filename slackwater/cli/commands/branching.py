@@ -74,8 +74,14 @@ def drop_branch(
     """
     from slackwater.branching.branch import drop_branch as drop
 
-    drop(root, name, storage_options=storage_options(option), takeover=takeover, timeout_s=timeout)
-    Output(json).rows([{"branch": name}], ["branch"])
+    left = drop(root, name, storage_options=storage_options(option), takeover=takeover, timeout_s=timeout)
+    output = Output(json)
+    if output.json:
+        output.document([{"branch": name, "left": list(left)}])
+        return
+    output.rows([{"branch": name}], ["branch"])
+    if left:
+        output.text(f"these objects of the branch are not Slackwater's, and stay: {', '.join(left)}")
 
 
 @branching.command()

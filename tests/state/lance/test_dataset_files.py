@@ -83,6 +83,19 @@ def test_a_store_whose_first_manifest_is_torn_was_never_there(tmp_path: Path) ->
     commit(store, 1)
 
 
+def test_only_torn_tags_are_dropped_by_the_next_owner(tmp_path: Path) -> None:
+    root = root_with(tmp_path, epochs=1)
+    tags = tmp_path / "state.lance" / "_refs" / "tags"
+    tags.mkdir(parents=True, exist_ok=True)
+    (tags / "torn.json").write_bytes(bytes(8))
+    (tags / "notes.txt").write_bytes(b"of a user")
+    (tmp_path / "notes.json").write_bytes(b"of a user")
+    (tags / "linked.json").symlink_to(tmp_path / "notes.json")
+    root.create_or_open()
+    assert sorted(each.name for each in tags.iterdir()) == ["notes.txt"]
+    assert (tmp_path / "notes.json").exists()
+
+
 def test_manifests_of_many_fragments_with_an_index_are_whole(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     create_dataset(location, pa.table({"key": [str(number) for number in range(100)]}))

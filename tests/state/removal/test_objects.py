@@ -21,6 +21,7 @@ from state.removal.objects import (
     delete_version,
     overwrite,
     remove_empty_directories,
+    replace_version,
 )
 
 
@@ -93,12 +94,24 @@ def test_only_the_created_version_is_overwritten_or_deleted(tmp_path: Path) -> N
     place = Location(str(tmp_path))
     client = object_client(place)
     created = create(client, place, "a", b"1")
-    created = overwrite(client, created, b"22")
+    version = replace_version(client, place, "a", b"22", created.version)
     (tmp_path / "a").write_bytes(b"of a user")
     with pytest.raises(PreconditionError):
-        overwrite(client, created, b"333")
+        replace_version(client, place, "a", b"333", version)
     assert delete_version(created, client) == "changed"
     assert (tmp_path / "a").read_bytes() == b"of a user"
+
+
+def test_a_write_without_a_version_needs_a_reserved_name(tmp_path: Path) -> None:
+    place = Location(str(tmp_path))
+    client = object_client(place)
+    for content in (b"1", b"2"):
+        overwrite(client, ReservedNames(place, PINS), "pins/host-1-1.json", content)
+    assert (tmp_path / "pins" / "host-1-1.json").read_bytes() == b"2"
+    (tmp_path / "notes.json").write_bytes(b"of a user")
+    with pytest.raises(RemovalRefusedError):
+        overwrite(client, ReservedNames(place, PINS), "notes.json", b"3")
+    assert (tmp_path / "notes.json").read_bytes() == b"of a user"
 
 
 def test_only_the_finished_version_of_a_file_is_deleted(tmp_path: Path) -> None:

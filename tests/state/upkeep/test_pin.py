@@ -5,9 +5,12 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import obstore
 import pytest
+from obstore.store import ObjectStore
 
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock
@@ -17,7 +20,7 @@ from state.location import Location
 from state.objects.object_client import object_client
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
-from state.upkeep.pin import LIFETIME_S, Pin, pinned_epochs
+from state.upkeep.pin import LIFETIME_S, Pin, PinFile, pinned_epochs
 
 
 @pytest.fixture(params=["local", "s3"])
@@ -69,17 +72,45 @@ def test_a_reader_that_is_killed_leaves_a_pin_and_the_next_of_its_name_another(t
 @pytest.mark.parametrize("content", [b"", bytes(8), b'{"epoch": "5", "expi', b"[]", b'{"epoch": "5"}'], ids=repr)
 def test_a_torn_pin_holds_nothing_and_goes_when_no_reader_has_renewed_it(root: Location, content: bytes) -> None:
     clock = ManualClock(datetime.now(UTC))
-    obstore.put(object_client(root), "pins/torn.json", content)
+    obstore.put(object_client(root), "pins/torn-1-1.json", content)
 
     def names() -> list[str]:
         return [each["path"] for batch in obstore.list(object_client(root), "pins/") for each in batch]
 
     with Pin(root, clock, 6):
         assert pinned_epochs(root, clock) == {6}
-    assert names() == ["pins/torn.json"]
+    assert names() == ["pins/torn-1-1.json"]
     clock.advance(LIFETIME_S + 60)
     assert pinned_epochs(root, clock) == frozenset()
     assert names() == []
+
+
+def test_an_object_of_others_between_the_pins_stays(root: Location) -> None:
+    client, clock = object_client(root), ManualClock(datetime.now(UTC))
+    for name in ("pins/notes.json", "pins/host-1-1.txt", "pins/below/host-1-1.json"):
+        obstore.put(client, name, b"of a user")
+    clock.advance(LIFETIME_S + 60)
+    assert pinned_epochs(root, clock) == frozenset()
+    assert len([each for batch in obstore.list(client, "pins/") for each in batch]) == 3
+
+
+def test_a_pin_that_its_reader_renews_meanwhile_stays(root: Location, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = ManualClock(datetime.now(UTC))
+    pin = PinFile(root, clock, 5)
+    pin.create()
+    read = obstore.get
+
+    def renewed_after(client: ObjectStore, name: str) -> Any:
+        found = read(client, name)
+        content = found.bytes()
+        pin.renew()
+        monkeypatch.setattr(obstore, "get", read)
+        return SimpleNamespace(bytes=lambda: content, meta=found.meta)
+
+    clock.advance(LIFETIME_S + 60)
+    monkeypatch.setattr(obstore, "get", renewed_after)
+    pinned_epochs(root, clock)
+    assert pinned_epochs(root, clock) == {5}
 
 
 def test_a_store_pins_only_what_is_retained(tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ class BranchByUser:
         self._root.access.before("clone")
         self._branch.close()
 
-    def delete_rest(self) -> None:
+    def delete_rest(self) -> tuple[str, ...]:
         self._root.access.before("clone")
         self._branch.delete()
+        return ()
