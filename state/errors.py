@@ -7,7 +7,7 @@
     │   ├── ViewError                  a view cannot be built: correct its query
     │   │   └── NotIncrementalError    the view cannot be maintained epoch by epoch: the operator is named
     │   ├── DefinitionChangedError     the root has other sources or views: declare those, or take another root
-    │   └── RootMismatchError          the root belongs to another pipeline, or is of another format: take another root
+    │   └── RootMismatchError          the root belongs to another pipeline, or has another format: use another root
     ├── NotFoundError                  the thing does not exist: choose one from the list that the message names
     │   ├── StoreNotFoundError         no pipeline has committed anything at this root
     │   ├── EpochNotFoundError         the epoch is not, or no longer, retained

@@ -19,10 +19,11 @@ from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.doctor.finding import Finding, remedy_of
 from state.clock import Clock
-from state.errors import SlackwaterError
+from state.errors import DamagedStoreError, RootMismatchError, SlackwaterError, StoreNotFoundError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.ownership.owner import new_run_id
+from state.tables.tables import FORMAT_VERSION
 
 _BODY = b"slackwater doctor was here, and has not been able to delete this\n"
 # S3 gives times in whole seconds, and refuses a request whose time is 15 minutes off.
@@ -51,9 +52,24 @@ class StoreAccessCheck:
             page = next(ObjectStore(self._root).list_pages())
             amount = f"{page.table.num_rows:,} objects on its first page" if page.table.num_rows else "it is empty"
             yield Finding.ok(self.name, f"{self._root} can be listed: {amount}")
+            yield from self._format()
             yield from self._written()
         except SlackwaterError as error:
             yield Finding.wrong(self.name, str(error), remedy_of(error))
+
+    def _format(self) -> Iterator[Finding]:
+        """Opens the store of the root, if there is one, as a reader."""
+        from state.lance.lance_root import LanceRoot
+
+        about = "root's format"
+        try:
+            LanceRoot(self._root, self._clock).open(read_only=True)
+        except StoreNotFoundError:
+            return
+        except (RootMismatchError, DamagedStoreError) as error:
+            yield Finding.wrong(about, str(error), "see guide/upgrades in the documentation")
+            return
+        yield Finding.ok(about, f"format {FORMAT_VERSION}, which this version reads and writes")
 
     def _written(self) -> Iterator[Finding]:
         client, name = object_client(self._root), f"doctor-{new_run_id(self._clock)}"

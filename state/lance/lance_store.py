@@ -21,6 +21,7 @@ from state.clock import Clock
 from state.errors import (
     CommitRefusedError,
     CommitUnknownError,
+    DamagedStoreError,
     EpochExpiredError,
     EpochNotFoundError,
     NotFoundError,
@@ -48,7 +49,7 @@ from state.tables.record_rows import head_delta, read_head
 from state.tables.records import Head
 from state.tables.resolve import current_rows
 from state.tables.row_selection import Clue, RowSelection
-from state.tables.tables import row_column, state_rows
+from state.tables.tables import FORMAT_VERSION, row_column, state_rows
 from state.upkeep.fold import FoldSizes, StateFolder
 from state.upkeep.pin import Pin
 
@@ -119,7 +120,7 @@ class LanceStateStore(HeadSwapStore):
         Raises:
             StoreNotFoundError: the root has no store.
             RootMismatchError: the store has another format.
-            StorageError: the root cannot be read.
+            StorageError: the root cannot be read, or is damaged.
         """
         if not read_only:
             DatasetFiles(dataset_location(root)).settle()
@@ -478,4 +479,7 @@ def _find_fixed(dataset: lance.LanceDataset, root: Location) -> tuple[_Fixed, He
             if {"head", "directory"} <= found.keys():
                 rows = dataset.get_fragment(found["head"]).to_table(columns=[row_column("head")])
                 return _Fixed(found["head"], found["directory"]), read_head(rows[0][0].as_py())
-    raise ProtocolError(f"the store at {root} has no head: restore the root from a copy, and report this")
+    raise DamagedStoreError(
+        f"the root at {root} has format {FORMAT_VERSION}, but its state.lance has no head: the dataset is damaged, or "
+        "another program writes to it; restore the root from a copy, or let the pipeline read its files into a new root"
+    )

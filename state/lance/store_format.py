@@ -1,6 +1,7 @@
 """The format of a store: a number in the metadata of the schema of `state.lance`, checked when the store is opened.
 
-The number stands for the tables and their fields (`state.tables.tables`).  A version of Slackwater reads and writes
+The number stands for everything that a root stores: the tables and their fields (`state.tables.tables`), keys,
+fingerprints, the datasets of views, and the small objects beside them.  A version of Slackwater reads and writes
 exactly one format.  Next to the number is the version of Slackwater that wrote it, for the message of a refusal.
 """
 
@@ -15,6 +16,7 @@ from state.location import Location
 from state.tables.tables import FORMAT_VERSION, STATE_SCHEMA
 
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
+_NEW_ROOT = "give the pipeline a new root, into which it reads its files again (guide/upgrades in the documentation)"
 
 
 def stamped_schema() -> pa.Schema:
@@ -30,13 +32,37 @@ def check_format(schema: pa.Schema, root: Location) -> None:
         root: the root of the store, for the message.
 
     Raises:
-        RootMismatchError: the format is another one, or is not given.
+        RootMismatchError: the format is older or newer, has no number, or lacks tables of its number.
     """
     metadata = schema.metadata or {}
-    found = metadata.get(_FORMAT, b"(none)").decode()
-    if found != str(FORMAT_VERSION):
-        writer = metadata.get(_WRITER, b"(unknown version)").decode()
+    found = metadata.get(_FORMAT, b"").decode(errors="replace")
+    writer = metadata.get(_WRITER, b"").decode(errors="replace") or "(unknown version)"
+    ours = f"this is Slackwater {version('slackwater')}, which reads and writes format {FORMAT_VERSION}"
+    if not found.isdecimal():
         raise RootMismatchError(
-            f"the store at {root} has format {found} and was written by Slackwater {writer}; this version reads and "
-            f"writes format {FORMAT_VERSION}: install Slackwater {writer}, or use another root"
+            f"the root at {root} has a state.lance without a format number; {ours}: if Slackwater wrote the root, "
+            f"restore it from a copy; otherwise give the pipeline a root of its own"
         )
+    theirs = f"the root at {root} has format {found} and was written by Slackwater {writer}; {ours}"
+    if int(found) > FORMAT_VERSION:
+        raise RootMismatchError(f"{theirs}: install Slackwater {writer} or later, or {_NEW_ROOT}")
+    if int(found) < FORMAT_VERSION:
+        raise RootMismatchError(f"{theirs}: install Slackwater {writer} to read the root, and {_NEW_ROOT}")
+    if missing := _missing_fields(schema):
+        raise RootMismatchError(
+            f"{theirs}, but the root lacks {missing}: another build of this version wrote it; read the root with "
+            f"that build, and {_NEW_ROOT}"
+        )
+
+
+def _missing_fields(schema: pa.Schema) -> str:
+    """The first columns and fields that a store of this format has and the schema lacks; empty without any."""
+    missing = []
+    for column in STATE_SCHEMA:
+        at = schema.get_field_index(column.name)
+        if at < 0:
+            missing.append(column.name)
+        elif pa.types.is_struct(column.type) and pa.types.is_struct(schema.field(at).type):
+            present = {each.name for each in schema.field(at).type}
+            missing += [f"{column.name}.{each.name}" for each in column.type if each.name not in present]
+    return ", ".join(missing[:3])

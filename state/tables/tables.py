@@ -229,5 +229,8 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
     return for_lance(rows) if len(tables) == 1 else rows.combine_chunks()
 
 
-FORMAT_VERSION = 1
-"""The format that `TABLES` describes; another set of fields needs the next number."""
+FORMAT_VERSION = 2
+"""The number of the format of a root: of `TABLES`, and of everything else that a root stores.
+
+Once a released version has written a number, every change of a stored format needs the next one
+(`tests/state/stored_formats.py`)."""

@@ -1,28 +1,34 @@
-"""A store of format 1, written once, is read, taken over and continued by every later version."""
+"""The stored example of the present format is read and continued; roots of other formats are refused."""
 
 from __future__ import annotations
 
 import shutil
 from datetime import UTC, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import lance
+import pyarrow as pa
 import pytest
 
 import slackwater as sw
 from state.clock import ManualClock
-from state.errors import RootMismatchError, SlackwaterError
-from state.lance.lance_access import open_dataset
+from state.errors import DamagedStoreError, RootMismatchError
+from state.lance.branch_files import BranchFiles
+from state.lance.lance_access import create_dataset, open_dataset
 from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore, dataset_location
-from state.lance.store_format import check_format
+from state.lance.store_format import check_format, stamped_schema
 from state.location import Location
 from state.tables.catalog import Catalog
-from state.tables.delta import DeltaBuilder
+from state.tables.delta import Delta, DeltaBuilder
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
-from state.tables.tables import FORMAT_VERSION, TABLES
+from state.tables.tables import FORMAT_VERSION, STATE_SCHEMA, TABLES
+from state.upkeep.branches import branch_tag
+from state.upkeep.tags import put_tag
 from state.vnode import vnode_of
+from tests.slackwater.cli.command import slackwater
 from tests.state.lance.write_format_store import FILES, START, VERSION, write_store
 
 CLOCK = ManualClock(START + timedelta(minutes=1))
@@ -37,8 +43,8 @@ STATUSES = [["waiting", "waiting", "waiting"], ["done", "done", "waiting"], ["do
 
 @pytest.fixture(scope="module")
 def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the store of format 1: a reader writes nothing, but a fault of a reader must not reach the original."""
-    original = Path(__file__).parent / "stores" / "format-1"
+    """A copy of the example: a reader writes nothing, but a fault of a reader must not reach the original."""
+    original = Path(__file__).parent / "stores" / f"format-{FORMAT_VERSION}"
     return Path(shutil.copytree(original, tmp_path_factory.mktemp("kept") / "root"))
 
 
@@ -61,7 +67,7 @@ def assert_first_epochs_are_readable(store: sw.Store) -> None:
         assert [file["status"] for file in files] == statuses
 
 
-def test_a_store_of_format_1_is_read(kept: Path) -> None:
+def test_the_example_of_this_format_is_read(kept: Path) -> None:
     store = sw.open(str(kept))
     check_format(latest(Location(str(kept))).schema, Location(str(kept)))
     epochs = store.epochs().to_pylist()
@@ -84,7 +90,7 @@ def test_a_store_of_format_1_is_read(kept: Path) -> None:
     assert [span.name for span in store.trace(EPOCHS[1]).spans if span.phase == "spark"] == ["by_carrier"]
 
 
-def test_every_table_of_format_1_has_every_field(kept: Path) -> None:
+def test_every_table_of_the_example_has_every_field(kept: Path) -> None:
     store = LanceStateStore.open(Location(str(kept)), CLOCK, read_only=True)
     for table, fields in TABLES.items():
         assert set(store.scan(table).schema.names) == {"key", "vnode", "epoch", *fields.names}
@@ -93,7 +99,7 @@ def test_every_table_of_format_1_has_every_field(kept: Path) -> None:
     assert catalog.pipeline is not None and catalog.pipeline.name == "flights"
 
 
-def test_a_store_of_format_1_is_taken_over_and_continued(root: Location) -> None:
+def test_the_example_is_taken_over_and_continued(root: Location) -> None:
     store = LanceStateStore.open(root, CLOCK)
     before = store.head
     store.take_over("run-2")
@@ -112,8 +118,9 @@ def test_a_store_of_format_1_is_taken_over_and_continued(root: Location) -> None
     assert_first_epochs_are_readable(reader)
 
 
-def test_this_version_writes_the_rows_of_format_1(kept: Path, tmp_path: Path) -> None:
-    assert FORMAT_VERSION == 1, "a new format needs its own store in `stores`"
+def test_this_version_writes_the_rows_of_the_example(kept: Path, tmp_path: Path) -> None:
+    schema = latest(Location(str(kept))).schema.remove_metadata()
+    assert schema == STATE_SCHEMA, "write the example of this format again: tests/state/lance/write_format_store.py"
     fresh = Location(str(tmp_path))
     write_store(fresh)
     stored, written = (LanceStateStore.open(each, CLOCK) for each in (Location(str(kept)), fresh))
@@ -122,16 +129,79 @@ def test_this_version_writes_the_rows_of_format_1(kept: Path, tmp_path: Path) ->
         assert stored.scan(table).sort_by("key").equals(written.scan(table).sort_by("key")), table
 
 
-@pytest.mark.parametrize("found", [str(FORMAT_VERSION + 1), "0", None])
-def test_a_store_of_another_format_is_refused_with_the_version_to_install(tmp_path: Path, found: str | None) -> None:
-    root = Location(str(tmp_path))
-    LanceStateStore.create(root, CLOCK)
+OWN = version("slackwater")
+
+
+@pytest.mark.parametrize(
+    ("found", "shown"),
+    [
+        (
+            str(FORMAT_VERSION - 1),
+            rf"has format {FORMAT_VERSION - 1} and was written by Slackwater 9\.1\.0; this is Slackwater {OWN}, which "
+            rf"reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0 to read the root, and give .*new",
+        ),
+        (
+            str(FORMAT_VERSION + 1),
+            rf"has format {FORMAT_VERSION + 1} and was written by Slackwater 9\.1\.0; this is Slackwater {OWN}, which "
+            rf"reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0 or later",
+        ),
+        (None, rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
+        ("two", rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
+    ],
+)
+def test_a_root_of_another_format_is_refused_with_both_versions_and_the_next_step(
+    tmp_path: Path, found: str | None, shown: str
+) -> None:
+    root = Location(str(tmp_path / "root"))
+    created = LanceStateStore.create(root, CLOCK)
+    created.take_over("run-1")
+    created.commit(epoch=7, delta=Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    branch = BranchFiles(root, "try", CLOCK)
+    put_tag(created, branch_tag("try"), 7)
+    branch.make(7, Delta())
     metadata = {"slackwater.format": found, "slackwater.version": "9.1.0"}
     given = {name: value for name, value in metadata.items() if value is not None}
-    latest(root).update_schema_metadata(given, replace=True)
-    shown = rf"has format {found or '.none.'} .*reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0"
-    for read_only in (True, False):
+    for place in (root, branch.location):
+        latest(place).update_schema_metadata(given, replace=True)
+        before = files_of(place)
+        for read_only in (True, False):
+            with pytest.raises(RootMismatchError, match=shown):
+                LanceStateStore.open(place, CLOCK, read_only=read_only)
         with pytest.raises(RootMismatchError, match=shown):
-            LanceStateStore.open(root, CLOCK, read_only=read_only)
-    with pytest.raises(SlackwaterError, match=r"9\.1\.0"):
-        LanceStateStore.create_or_open(root, CLOCK)
+            LanceStateStore.create_or_open(place, CLOCK)
+        with pytest.raises(RootMismatchError, match=shown):
+            sw.open(place.url).epochs()
+        assert files_of(place) == before, "a refusal writes nothing"
+
+
+def files_of(root: Location) -> dict[str, bytes]:
+    return {str(each): each.read_bytes() for each in sorted(root.path.rglob("*")) if each.is_file()}
+
+
+def test_a_root_that_lacks_a_field_of_its_format_is_refused(tmp_path: Path) -> None:
+    fields = [each for each in stamped_schema() if each.name != "quarantine_row"]
+    schema = pa.schema(fields, stamped_schema().metadata)
+    create_dataset(dataset_location(Location(str(tmp_path))), schema.empty_table(), schema)
+    with pytest.raises(RootMismatchError, match=rf"has format {FORMAT_VERSION} .* but the root lacks quarantine_row"):
+        sw.open(str(tmp_path)).epochs()
+
+
+def test_a_root_without_its_head_is_damaged(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    create_dataset(dataset_location(root), STATE_SCHEMA.empty_table(), stamped_schema())
+    with pytest.raises(DamagedStoreError, match=rf"has format {FORMAT_VERSION}, but .* no head: .* from a copy"):
+        LanceStateStore.open(root, CLOCK)
+
+
+@pytest.mark.parametrize("arguments", [("status",), ("sql", "SELECT 1"), ("doctor", "--quick")])
+def test_commands_refuse_a_root_of_another_format(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    root = Location(str(tmp_path / "root"))
+    LanceStateStore.create(root, CLOCK)
+    older = {"slackwater.format": str(FORMAT_VERSION - 1), "slackwater.version": "0.0.9"}
+    latest(root).update_schema_metadata(older, replace=True)
+    command, *more = arguments
+    ended = slackwater(command, str(root), *more)
+    shown = " ".join((ended.out + ended.err).split())
+    assert ended.code != 0
+    for part in ("format 1", "0.0.9", f"Slackwater {OWN}", "format 2", "new root"):
+        assert part in shown, shown

@@ -1,7 +1,7 @@
 """Writes a small store of the format of this version: three epochs, one view, a bad record, a half-read file, a tag.
 
-`stores/format-1` is its output, written once and never again: later versions must read it.
-A new format adds a folder:
+`stores/format-<number>` is its output.  Once a released version has written the number, it is never written again: a
+new format takes the next number, and its example replaces this one:
 
     python -m tests.state.lance.write_format_store tests/state/lance/stores/format-2
 """
