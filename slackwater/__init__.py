@@ -26,6 +26,7 @@ Invariants:
     running/       Run: attempts, recovery, requests of the user, Spark
     backfill/      the earlier rows that a backfill reads
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
+    places/        the places of a pipeline, and which of them may overlap
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
     after_commit/  files that are deleted, moved or tagged when their rows are committed

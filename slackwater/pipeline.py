@@ -32,12 +32,16 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater.after_commit.actions import After
-from slackwater.after_commit.declaration import DeclaredAfter, require_harmless
+from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.declaration import declared as declared_after
+from slackwater.after_commit.declaration import places_of as archives_of
 from slackwater.alerts.alert import Alert
 from slackwater.lineage.open_lineage import OpenLineage
+from slackwater.places.declared_place import DeclaredPlace
+from slackwater.places.overlap_table import require_apart
+from slackwater.places.pipeline_places import pipeline_places
 from slackwater.planning.dry_run.prices import Prices
-from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
+from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.foreground import run_in_foreground
 from slackwater.settings import Settings
 from slackwater.tables.static_table import FILE as TABLE_FILE
@@ -461,6 +465,7 @@ class Pipeline:
                 settings=self.settings,
                 ownership=ownership,
                 replaces=replaces,
+                places=self._own_places(),
                 clock=self._clock,
             )
             run = Run(definition, control)
@@ -567,6 +572,15 @@ class Pipeline:
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
 
+    def _places(self) -> list[DeclaredPlace]:
+        """Every place that a run reads or writes, as far as the declaration names it."""
+        return [*self._own_places(), *places_of(self._publications())]
+
+    def _own_places(self) -> list[DeclaredPlace]:
+        """The places without those of published tables."""
+        sources = pipeline_places(self.root, self._sources.values(), changing=self._after)
+        return [*sources, *archives_of(self._after.values())]
+
     def _definition(self) -> PipelineDefinition:
         if not self._sources:
             raise SettingsError(f"pipeline {self.name} has no source; declare one with pipeline.source(...)")
@@ -581,11 +595,8 @@ class Pipeline:
                         f"view {view.name} reads {parameter}, which is neither a source nor a view; "
                         f"declared are {', '.join(sorted({*self._sources, *self._views}))}"
                     )
-        require_apart(
-            self._publications(),
-            ((source.name, source.location) for source in self._sources.values()),
-        )
-        require_harmless(self._after.values(), self._sources.values(), self.root)
+        require_own_names(self._publications())
+        require_apart(self._places())
         return PipelineDefinition(
             name=self.name,
             root=self.root,

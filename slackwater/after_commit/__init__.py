@@ -1,6 +1,6 @@
 """After the commit: files whose rows are committed and published are deleted, moved or tagged.
 
-    pipeline.source(..., after=Delete | Move | Tag) ──► DeclaredAfter, checked against the other sources
+    pipeline.source(..., after=Delete | Move | Tag) ──► DeclaredAfter
     RunStatus, about once a second ──┐
     the ledger of the last epoch ────┴──► due_files ──► FileWork ──► ObjectChanges: one version of one object
                                                            │

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.after_commit.actions import After, Delete, Move, Tag
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from state.errors import SettingsError
-from state.location import Location
 
 _FORMS = 'sw.Delete(keep_s=86_400), sw.Move("s3://archive/in"), sw.Tag({"slackwater": "done"})'
 
@@ -57,51 +56,10 @@ def declared(source: SourceDefinition, after: Any) -> DeclaredAfter:
     return DeclaredAfter(source, after)
 
 
-def require_harmless(after: Iterable[DeclaredAfter], sources: Iterable[SourceDefinition], root: Location) -> None:
-    """Checks that no source loses files that it has to read, and that none reads files that were moved.
-
-    Args:
-        after: all of a pipeline.
-        sources: all of a pipeline.
-        root: its root.
-
-    Raises:
-        SettingsError: one does.
-    """
-    present = list(sources)
-    for each in after:
-        if not each.takes_away:
-            continue
-        name, place = each.source.name, each.source.location
-        for other in present:
-            if other.name != name and _overlap(other.location, place):
-                raise SettingsError(
-                    f"source {name}: after={_name(each.action)} would take files away that source {other.name} reads "
-                    f"below {other.location}: give each source a place of its own"
-                )
-        if isinstance(each.action, Move):
-            _require_apart(name, each.action, present, root)
-
-
-def _require_apart(name: str, move: Move, sources: Iterable[SourceDefinition], root: Location) -> None:
-    place = move.location
-    if _overlap(place, root):
-        raise SettingsError(f"source {name}: {place} is no place for files: the root {root} is there; choose another")
-    for source in sources:
-        inside = f"{place.url}/".removeprefix(f"{source.location.url}/")
-        is_inside = place.is_within(source.location)
-        if is_inside and inside and not PathFilter(source.pattern).may_accept_below(inside.rstrip("/")):
-            continue  # its pattern leaves the place out
-        if is_inside or source.location.is_within(place):
-            raise SettingsError(
-                f"source {name}: files that are moved to {place} would be read again by source {source.name} "
-                f"({source.location}, {source.pattern}): choose a place beside it, or a pattern that leaves it out"
-            )
-
-
-def _overlap(one: Location, other: Location) -> bool:
-    return one.is_within(other) or other.is_within(one)
-
-
-def _name(action: After) -> str:
-    return f"sw.{type(action).__name__}(...)"
+def places_of(after: Iterable[DeclaredAfter]) -> list[DeclaredPlace]:
+    """The places that files are moved to."""
+    return [
+        DeclaredPlace(PlaceKind.ARCHIVE, each.source.name, each.action.location)
+        for each in after
+        if isinstance(each.action, Move)
+    ]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
+from slackwater.places.iceberg_location import iceberg_location
 from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library, with_access_of
 from state.errors import SettingsError
 from state.location import Location
@@ -51,37 +53,39 @@ def declared(view: str, publish: Any, root: Location) -> tuple[DeclaredPublicati
     return tuple(DeclaredPublication(view, with_access_of(target, root)) for target in targets)
 
 
-def require_apart(publications: Iterable[DeclaredPublication], sources: Iterable[tuple[str, Location]]) -> None:
-    """Checks that no two publications share a table, and that no source reads one.
+def places_of(publications: Iterable[DeclaredPublication]) -> list[DeclaredPlace]:
+    """The places of tables, as far as the declaration names them: the directory, or the warehouse of the catalog."""
+    places = []
+    for each in publications:
+        location, target = each.target.location, each.target
+        if location is not None:
+            places.append(DeclaredPlace(PlaceKind.TABLE, each.view, location))
+        elif isinstance(target, Iceberg) and (warehouse := iceberg_location((target.catalog or {}).get("warehouse"))):
+            places.append(DeclaredPlace(PlaceKind.WAREHOUSE, each.view, warehouse))
+    return places
 
-    Args:
-        publications: all of a pipeline.
-        sources: name and place of each source.
+
+def require_own_names(publications: Iterable[DeclaredPublication]) -> None:
+    """Checks that no two publications have one name in one Iceberg catalog.
 
     Raises:
-        SettingsError: they do.
+        SettingsError: two have.
     """
-    places: dict[str, str] = {}
+    views: dict[object, str] = {}
     for each in publications:
-        place = _place(each.target)
-        if place in places:
+        target = each.target
+        if not isinstance(target, Iceberg):
+            continue
+        catalog = tuple(sorted((target.catalog or {}).items()))
+        # Without a catalog, a local directory has one beside it.
+        beside = target.location.url.rpartition("/")[0] if target.location and not catalog else ""
+        name = (target.identifier, catalog, beside)
+        if name in views:
             raise SettingsError(
-                f"view {each.view}: publish={each.target} is also a table of view {places[place]}: give each "
-                "publication a table of its own"
+                f"view {each.view}: publish={target} is {'.'.join(target.identifier)!r} in its catalog, which is also "
+                f"the table of view {views[name]}: give each publication a name of its own"
             )
-        places[place] = each.view
-        for name, location in sources:
-            if f"{place}/".startswith(f"{location.url}/"):
-                raise SettingsError(
-                    f"view {each.view}: publish={each.target} is below source {name}, which would read its files: "
-                    "choose another place"
-                )
-
-
-def _place(target: Target) -> str:
-    if isinstance(target, Iceberg):
-        return ".".join(target.identifier) if target.location is None else target.location.url
-    return target.location.url
+        views[name] = each.view
 
 
 def _library(target: Target) -> str | None:

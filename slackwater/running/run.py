@@ -11,7 +11,8 @@ from typing_extensions import Unpack
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
-from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, require_apart
+from slackwater.places.overlap_table import require_apart
+from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.run_control import RunControl
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
@@ -293,8 +294,9 @@ class Run:
         if publications:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 
-            sources = ((source.name, source.location) for source in self._definition.sources)
-            require_apart((*known, *publications), sources)
+            require_own_names((*known, *publications))
+            added = places_of(publications)
+            require_apart([*self._control.places, *places_of(known), *added], new=added)
             check_publications(root, publications, SystemClock())
         return publications
 

@@ -16,6 +16,7 @@ from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.observability.run_observer import RunObserver
+from slackwater.places.declared_place import DeclaredPlace
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publications import Publications
 from slackwater.running.attempt import Attempt
@@ -77,6 +78,7 @@ class RunControl:
         settings: of Spark, Ray and the recovery.
         ownership: of the root, acquired; released at the end.
         replaces: the head before this run.
+        places: the places of the run without its published tables.
         clock: gives times and durations.
     """
 
@@ -88,9 +90,11 @@ class RunControl:
         settings: Settings,
         ownership: Ownership,
         replaces: Head,
+        places: Sequence[DeclaredPlace],
         clock: Clock,
     ) -> None:
         self._definition = definition
+        self.places = tuple(places)
         self._ownership, self._replaces, self._clock = ownership, replaces, clock
         self._policy = RecoveryPolicy(settings.recovery)
         self._started_s = clock.monotonic()

@@ -58,9 +58,10 @@ class BucketPlace:
         server, parts = _on_host(server, [*above, bucket, *_parts(url.path)])
         return cls(server, parts)
 
-    def contains(self, other: BucketPlace) -> bool:
-        """Whether the other place is this one, or below it."""
-        return self.server == other.server and other.parts[: len(self.parts)] == self.parts
+    def names_to(self, other: BucketPlace) -> tuple[str, ...] | None:
+        """The names from this prefix down to the other one; None if the other one is not below it."""
+        is_below = self.server == other.server and other.parts[: len(self.parts)] == self.parts
+        return other.parts[len(self.parts) :] if is_below else None
 
     @property
     def address(self) -> str:

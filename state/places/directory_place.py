@@ -32,14 +32,14 @@ class DirectoryPlace:
         inodes: device and inode of `/` and of each existing directory on the way; not of names that do not exist.
         ignores_case: whether the file system takes `A` and `a` for one name.
         region: the place within its file system; None if the system does not tell.
-        mounted: the regions of the mounts below the directory.
+        mounted: the mounts below the directory: the names of the mount point below it, and the region of the mount.
     """
 
     parts: tuple[str, ...]
     inodes: tuple[Inode, ...]
     ignores_case: bool
     region: Region | None
-    mounted: tuple[Region, ...]
+    mounted: tuple[tuple[tuple[str, ...], Region], ...]
 
     @classmethod
     def of(cls, path: str) -> DirectoryPlace:
@@ -55,29 +55,31 @@ class DirectoryPlace:
         """The path without links."""
         return _joined(self.parts)
 
-    def contains(self, other: DirectoryPlace) -> bool:
-        """Whether the other directory is this one, or below it."""
+    def names_to(self, other: DirectoryPlace) -> tuple[str, ...] | None:
+        """The names from this directory down to the other one; None if the other one is not below it."""
         if self._folded(other.parts[: len(self.parts)]) == self._folded(self.parts):
-            return True
-        if other.region is not None and any(_holds(region, other.region) for region in self._all_regions):
-            return True
+            return other.parts[len(self.parts) :]
+        for point, region in self._shown:
+            if other.region is not None and _holds(region, other.region):
+                return point + other.region[1][len(region[1]) :]
         if not self.inodes:
-            return False
+            return None
         missing = self._folded(self.parts[len(self.inodes) - 1 :])
-        return any(
-            inode == self.inodes[-1] and self._folded(other.parts[level : level + len(missing)]) == missing
-            for level, inode in enumerate(other.inodes)
-        )
+        for level, inode in enumerate(other.inodes):
+            if inode == self.inodes[-1] and self._folded(other.parts[level : level + len(missing)]) == missing:
+                return other.parts[level + len(missing) :]
+        return None
 
     def crosses(self, other: DirectoryPlace) -> bool:
         """Whether a mount below one directory shows a part of the other, although none contains the other."""
         return any(
-            _holds(one, another) or _holds(another, one) for one in self._all_regions for another in other._all_regions
+            _holds(one, another) or _holds(another, one) for _, one in self._shown for _, another in other._shown
         )
 
     @property
-    def _all_regions(self) -> tuple[Region, ...]:
-        return self.mounted if self.region is None else (self.region, *self.mounted)
+    def _shown(self) -> tuple[tuple[tuple[str, ...], Region], ...]:
+        """The regions that a listing of the directory shows, with the names down to each."""
+        return self.mounted if self.region is None else (((), self.region), *self.mounted)
 
     def _folded(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         if not self.ignores_case:
@@ -122,7 +124,9 @@ def _ignores_case(existing: tuple[str, ...]) -> bool:
     return False
 
 
-def _regions(parts: tuple[str, ...], existing: tuple[str, ...]) -> tuple[Region | None, tuple[Region, ...]]:
+def _regions(
+    parts: tuple[str, ...], existing: tuple[str, ...]
+) -> tuple[Region | None, tuple[tuple[tuple[str, ...], Region], ...]]:
     """The region of a path, and those of the mounts below it."""
     mounts = {number: (device, root, point) for number, device, root, point in _mounts()}
     found = mounts.get(_mount_of(_joined(existing)))
@@ -132,7 +136,7 @@ def _regions(parts: tuple[str, ...], existing: tuple[str, ...]) -> tuple[Region 
         if parts[: len(point)] == point:
             region = device, root + parts[len(point) :]
     below = {
-        (device, root)
+        (point[len(parts) :], (device, root))
         for device, root, point in mounts.values()
         if len(point) > len(parts) and point[: len(parts)] == parts
     }

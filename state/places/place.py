@@ -77,12 +77,17 @@ class Place:
 
     def contains(self, other: Place) -> bool:
         """Whether the other place is this one, or below it."""
+        return self.path_to(other) is not None
+
+    def path_to(self, other: Place) -> str | None:
+        """The path from this place down to the other one, empty if they are equal; None if it is not below this one."""
         mine, others = self.identity, other.identity
+        names = None
         if isinstance(mine, DirectoryPlace) and isinstance(others, DirectoryPlace):
-            return mine.contains(others)
+            names = mine.names_to(others)
         if isinstance(mine, BucketPlace) and isinstance(others, BucketPlace):
-            return mine.contains(others)
-        return False
+            names = mine.names_to(others)
+        return None if names is None else "/".join(names)
 
     @property
     def address(self) -> str:

@@ -82,7 +82,7 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
         with pytest.raises(sw.ViewNotFoundError, match="'nope' to drop; the views are: totals, users"):
             run.drop_view("nope")
         table_of_users = sw.ParquetFiles(str(tmp_path / "table" / "v"), interval_s=0)
-        with pytest.raises(sw.SettingsError, match="is below source events"):
+        with pytest.raises(sw.SettingsError, match="the source would read the files of the table as data"):
             run.add_view("by_user", "SELECT user FROM events", publish=sw.Delta(str(tmp_path / "in" / "x")))
         run.add_view("by_user", "SELECT user, count(*) AS n FROM events GROUP BY user", publish=table_of_users)
         run.wait(until="caught_up")

@@ -66,14 +66,16 @@ def test_two_publications_to_one_table_are_refused(tmp_path: Path) -> None:
     made = pipeline(tmp_path)
     for name in ("one", "other"):
         made.view(name, "SELECT * FROM events", publish=sw.Delta(str(tmp_path / "t")))
-    with pytest.raises(sw.SettingsError, match=r"view other: publish=delta:.*/t is also a table of view one"):
+    with pytest.raises(
+        sw.SettingsError, match=r"the published table of view one .* is the same as the published table of view other"
+    ):
         made.explain()
 
 
 def test_a_table_below_a_source_is_refused(tmp_path: Path) -> None:
     made = pipeline(tmp_path)
     made.view("v", "SELECT * FROM events", publish=sw.ParquetFiles(str(tmp_path / "in" / "out")))
-    with pytest.raises(sw.SettingsError, match="is below source events, which would read its files"):
+    with pytest.raises(sw.SettingsError, match="the source would read the files of the table as data"):
         made.explain()
 
 

@@ -31,6 +31,10 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+def path(one: str | Path, other: str | Path) -> str | None:
+    return Place.of(Location(str(one))).path_to(Place.of(Location(str(other))))
+
+
 def relation(one: str | Path, other: str | Path) -> Relation:
     first, second = Place.of(Location(str(one))), Place.of(Location(str(other)))
     found = first.relation(second)
@@ -135,6 +139,7 @@ def test_a_bind_mount_of_a_part_is_below_the_whole(tmp_path: Path) -> None:
     with bind_mount(lake / "raw", shown):
         assert relation(shown, lake) is Relation.BELOW, "nothing above the mount is the lake"
         assert relation(shown / "new", lake) is Relation.BELOW
+        assert (path(lake, shown / "new"), path(shown, lake)) == ("raw/new", None)
         assert relation(lake / "raw" / "new", shown) is Relation.BELOW
         assert relation(lake / "other", shown) is Relation.APART
 
@@ -145,6 +150,7 @@ def test_a_mount_below_a_place_belongs_to_it(tmp_path: Path) -> None:
     with bind_mount(data, lake / "mounted"):
         assert relation(lake, data) is Relation.ABOVE, "a listing of the lake shows all of it"
         assert relation(lake, data / "raw") is Relation.ABOVE
+        assert path(lake, data / "raw" / "new") == "mounted/raw/new"
         assert relation(lake / "other", data) is Relation.APART
     with bind_mount(data / "raw", lake / "mounted"):
         assert relation(lake, data / "raw") is Relation.ABOVE

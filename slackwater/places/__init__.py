@@ -1,0 +1,17 @@
+"""Places of a pipeline: the locations that it reads and writes, and the pairs of them that may overlap.
+
+    Pipeline: root, sources, published tables, archives ──► DeclaredPlace ──► require_apart ──► SettingsError
+                                                                                  │
+                                                                      overlap_table.EXCEPTIONS
+
+Places are compared in both directions: equal, above, below.  `overlap_table` is the one list of pairs that may overlap;
+the page `docs/guide/places.md` is checked against it.
+
+Invariants:
+
+* A pair without an exception is refused.
+* A check resolves links and mounts at that moment: when a pipeline is declared, when a run starts, and before a
+  publication writes.
+
+Interface: `declared_place.DeclaredPlace`, `overlap_table.require_apart`, `iceberg_location.location_of`.
+"""
