@@ -5,7 +5,6 @@ The application `slackwater:ROOT:VIEW` has the epoch as the version of its trans
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,8 +23,9 @@ from slackwater.reading.changes.view_difference import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.objects.storage_error import storage_error
+from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
 
-_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+_MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
 _RESTORE = "RESTORE"
 _RECENT_COMMITS = 20
@@ -100,7 +100,12 @@ class PublishedDeltaTable:
                 write_deltalake(self._table, rows, mode="overwrite", commit_properties=_properties(epoch))
                 return self._version(self._table)
             write_deltalake(
-                self._uri, rows, mode="error", storage_options=self._options, commit_properties=_properties(epoch)
+                self._uri,
+                rows,
+                mode="error",
+                storage_options=self._options,
+                commit_properties=_properties(epoch),
+                configuration=self._configuration,
             )
             return self._version(DeltaTable(self._uri, storage_options=self._options))
 
@@ -117,11 +122,16 @@ class PublishedDeltaTable:
     def maintain(self) -> None:
         if self._table is None:
             return
-        hours = math.ceil(self._target.keep_s / 3_600)
         with self._errors():
+            if DELTA_RETENTION not in self._table.metadata().configuration:
+                self._table.alter.set_table_properties(self._configuration)
             self._table.optimize.compact()
             # Delta-rs deletes expired logs by itself, with its checkpoints.
-            self._table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=True)
+            vacuum_delta(self._table, self._target.keep_s)
+
+    @property
+    def _configuration(self) -> dict[str, str]:
+        return {DELTA_RETENTION: delta_retention(self._target.keep_s)}
 
     def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
         """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""

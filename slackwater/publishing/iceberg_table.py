@@ -40,6 +40,7 @@ from state.errors import SchemaError, SettingsError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import endpoint_of
 from state.objects.storage_error import storage_error
+from state.removal.tables import expire_snapshots, probe_iceberg
 
 _CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
@@ -48,7 +49,6 @@ _OF_NEW_TABLES = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "100",
 }
-_PROBE = "metadata/_slackwater_check"
 
 
 class PublishedIcebergTable:
@@ -105,10 +105,8 @@ class PublishedIcebergTable:
             if self._location is not None and self._location.is_local:
                 check_writable(self._location)
             return
-        probe = f"{self._table.location()}/{_PROBE}"
         with self._errors():
-            self._table.io.new_output(probe).create(overwrite=True).close()
-            self._table.io.delete(probe)
+            probe_iceberg(self._table.io, f"{self._table.location()}/metadata")
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
@@ -132,7 +130,7 @@ class PublishedIcebergTable:
         with self._errors():
             until = self._clock.now() - timedelta(seconds=self._target.keep_s)
             table = self._written_once(self._table)
-            table.maintenance.expire_snapshots().older_than(until).commit()
+            expire_snapshots(table, until)
 
     def _created(self, schema: pa.Schema) -> Table:
         self._catalog.create_namespace_if_not_exists(self._target.identifier[:-1])

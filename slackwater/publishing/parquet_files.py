@@ -3,9 +3,10 @@
     _manifest.json                            root, view, epoch, columns, and the files of the epoch
     day=2026-01-31/epoch-<epoch>-<write>-<number>.parquet
 
-A publication notes in the manifest that it writes, writes its files, and replaces the manifest by a compare-and-swap:
-that is the commit.  The files of a writer that died are deleted by the next one, after it has noted its own write:
-from then on the dead one, if it lives after all, cannot commit.
+A publication notes the names of its files in the manifest before it writes them, and replaces the manifest by a
+compare-and-swap when they are complete: that is the commit.  The noted files of a writer that died are deleted by the
+next one, after it has noted its own write: from then on the dead one, if it lives after all, cannot commit.  Only files
+that the manifest names are ever deleted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any
 import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
-from obstore.exceptions import BaseError, NotFoundError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 from obstore.store import ObjectStore
 
 from slackwater.publishing.leaving_rows import LeavingRows
@@ -42,9 +43,11 @@ from state.errors import CommitRefusedError, SchemaError
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.ownership.conditional_file import ConditionalFile, FileChangedError
+from state.removal.evidence import ListedFiles
+from state.removal.objects import create_same, delete
 
 MANIFEST = "_manifest.json"
-_OURS = re.compile(r"(?:.*/)?epoch-\d+-\d+-\d+\.parquet")
+_OURS = re.compile(r"(?:[^/]+=[^/]*/)*epoch-\d+-\d+-\d+\.parquet")
 _MOST_BUFFERED_BYTES = 4 * FILE_BYTES
 
 
@@ -57,9 +60,10 @@ class _Manifest:
         columns: name → type of each column of the view.
         partition_by: the columns that are in the names of directories.
         files: the paths of the files of the epoch, below the directory.
-        replaced: path → the time at which its rows were written anew.
+        replaced: path → the time at which its rows were rewritten.
         write: number of the last write.
         is_writing: a write has begun, and has not ended.
+        planned: the paths of the files of that write; each is noted before the file is written.
     """
 
     published: PublishedEpoch
@@ -69,6 +73,7 @@ class _Manifest:
     replaced: tuple[tuple[str, datetime], ...] = ()
     write: int = 0
     is_writing: bool = False
+    planned: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
         document = {
@@ -79,6 +84,7 @@ class _Manifest:
             "replaced": {path: at.isoformat() for path, at in self.replaced},
             "write": self.write,
             "is_writing": self.is_writing,
+            "planned": self.planned,
         }
         return json.dumps(document, indent=1, ensure_ascii=False).encode()
 
@@ -90,7 +96,7 @@ class _Manifest:
             published = PublishedEpoch.of(document)
             if published is None:
                 return None
-            return cls(
+            manifest = cls(
                 published,
                 {str(name): str(kind) for name, kind in document["columns"].items()},
                 tuple(map(str, document["partition_by"])),
@@ -98,7 +104,10 @@ class _Manifest:
                 tuple((path, datetime.fromisoformat(at)) for path, at in document["replaced"].items()),
                 int(document["write"]),
                 bool(document["is_writing"]),
+                tuple(map(str, document.get("planned", ()))),
             )
+            paths = (*manifest.files, *(path for path, _ in manifest.replaced), *manifest.planned)
+            return manifest if all(map(_OURS.fullmatch, paths)) else None
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 
@@ -119,6 +128,7 @@ class PublishedParquetFiles:
         found = self._file.read()
         self._version = None if found is None else found.version
         self._manifest = None if found is None else _Manifest.of_json(found.content)
+        self._dead: tuple[str, ...] = ()
 
     def head(self) -> TableHead | None:
         if self._manifest is None:
@@ -148,9 +158,9 @@ class PublishedParquetFiles:
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         before = () if self._manifest is None else self._manifest.files
-        manifest = self._begin(epoch, rows.schema)
+        manifest = self._begun(epoch, rows.schema)
         tables = (pa.Table.from_batches([batch]) for batch in rows)
-        files = self._written(tables, Partitions(self._partition_by, rows.schema), epoch, manifest.write)
+        files = self._written(tables, Partitions(self._partition_by, rows.schema), epoch, manifest)
         return self._commit(manifest, epoch, rows.schema, files, before)
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
@@ -159,9 +169,9 @@ class PublishedParquetFiles:
         leaving = LeavingRows(change)
         touched = self._touched(leaving, partitions, before) if leaving else {}
         leaving.require_found(self._target)
-        manifest = self._begin(epoch, change.rows.schema)
+        manifest = self._begun(epoch, change.rows.schema)
         kept = (self._read(path, partitions).filter(stays) for path, stays in touched.items())
-        files = self._written((*kept, change.rows), partitions, epoch, manifest.write)
+        files = self._written((*kept, change.rows), partitions, epoch, manifest)
         stay = [path for path in before if path not in touched]
         return self._commit(manifest, epoch, change.rows.schema, [*stay, *files], touched)
 
@@ -175,17 +185,25 @@ class PublishedParquetFiles:
         masks = ((path, leaving.staying(self._read(path, partitions, leaving.columns))) for path in files)
         return {path: stays for path, stays in masks if stays.false_count}
 
-    def _begin(self, epoch: PublishedEpoch, schema: pa.Schema) -> _Manifest:
-        """Notes a write, and deletes the files of one that died."""
+    def _begun(self, epoch: PublishedEpoch, schema: pa.Schema) -> _Manifest:
+        """The manifest of a write that begins.
+
+        The files that a dead writer has planned are noted as replaced, and stay noted: the writer, if it lives after
+        all, may still write one of them.
+        """
         before = self._manifest
         if before is None:
             before = _Manifest(replace(epoch, epoch=0), _columns(schema), self._partition_by)
-        noted = replace(self._without_expired(before), write=before.write + 1, is_writing=True)
-        self._swap(noted)
-        if before.is_writing:
-            known = {*noted.files, *(path for path, _ in noted.replaced)}
-            self._delete(path for path in self._paths() if path not in known and _OURS.fullmatch(path))
-        return noted
+        now = self._clock.now()
+        self._dead = before.planned
+        replaced = (*self._without_expired(before).replaced, *((path, now) for path in before.planned))
+        return replace(before, replaced=replaced, write=before.write + 1, is_writing=True, planned=())
+
+    def _note(self, manifest: _Manifest) -> None:
+        """Replaces the manifest; from then on a dead writer cannot commit, and the files that it planned go."""
+        self._swap(manifest)
+        self._delete(manifest, self._dead)
+        self._dead = ()
 
     def _commit(
         self, noted: _Manifest, epoch: PublishedEpoch, schema: pa.Schema, files: Iterable[str], gone: Iterable[str]
@@ -199,9 +217,10 @@ class PublishedParquetFiles:
             files=tuple(files),
             replaced=(*noted.replaced, *((path, now) for path in gone)),
             is_writing=False,
+            planned=(),
         )
-        self._swap(manifest)
-        self._delete(self._expired(manifest))
+        self._note(manifest)
+        self._delete(manifest, self._expired(manifest))
         return _version(manifest)
 
     def _expired(self, manifest: _Manifest) -> list[str]:
@@ -211,7 +230,7 @@ class PublishedParquetFiles:
     def _without_expired(self, manifest: _Manifest) -> _Manifest:
         """Deletes the expired files; only then the manifest may forget them."""
         expired = set(self._expired(manifest))
-        self._delete(expired)
+        self._delete(manifest, expired)
         return replace(manifest, replaced=tuple(each for each in manifest.replaced if each[0] not in expired))
 
     def _swap(self, manifest: _Manifest) -> None:
@@ -227,34 +246,56 @@ class PublishedParquetFiles:
         self._version, self._manifest = found.version, manifest
 
     def _written(
-        self, tables: Iterable[pa.Table], partitions: Partitions, epoch: PublishedEpoch, write: int
+        self, tables: Iterable[pa.Table], partitions: Partitions, epoch: PublishedEpoch, noted: _Manifest
     ) -> list[str]:
         """Writes the rows; returns the paths."""
-        client, paths = self._client(), list[str]()
+        paths = list[str]()
         buffers: dict[str, list[pa.Table]] = {}
         sizes: dict[str, int] = {}
 
-        def flush(directory: str) -> None:
-            table = pa.concat_tables(buffers.pop(directory))
-            del sizes[directory]
-            content = BytesIO()
-            pq.write_table(table, content, compression="zstd")
-            path = f"{directory}epoch-{epoch.epoch}-{write}-{len(paths)}.parquet"
-            with self._errors():
-                obstore.put(client, path, content.getvalue())
-            paths.append(path)
+        def flush(directories: Iterable[str]) -> None:
+            planned = {}
+            for directory in directories:
+                planned[directory] = f"{directory}epoch-{epoch.epoch}-{noted.write}-{len(paths)}.parquet"
+                paths.append(planned[directory])
+            if planned:
+                self._note(replace(noted, planned=tuple(paths)))
+            for directory, path in planned.items():
+                self._write(path, pa.concat_tables(buffers.pop(directory)))
+                del sizes[directory]
 
         for table in tables:
             for directory, part in partitions.split(table):
                 buffers.setdefault(directory, []).append(part)
                 sizes[directory] = sizes.get(directory, 0) + part.nbytes
                 if sizes[directory] >= FILE_BYTES:
-                    flush(directory)
+                    flush([directory])
             while sum(sizes.values()) >= _MOST_BUFFERED_BYTES:
-                flush(max(sizes, key=lambda each: sizes[each]))
-        for directory in [*buffers]:
-            flush(directory)
+                flush([max(sizes, key=lambda each: sizes[each])])
+        flush([*buffers])
         return paths
+
+    def _write(self, path: str, rows: pa.Table) -> None:
+        """Writes a file of a planned name.
+
+        Raises:
+            CommitRefusedError: another program has a file of this name: it stays, and the plan forgets the name.
+        """
+        content = BytesIO()
+        pq.write_table(rows, content, compression="zstd")
+        with self._errors():
+            try:
+                create_same(self._client(), self._location, path, content.getvalue())
+                return
+            except AlreadyExistsError:
+                pass
+        manifest = self._manifest
+        assert manifest is not None, "the write is noted"
+        self._swap(replace(manifest, planned=tuple(each for each in manifest.planned if each != path)))
+        raise CommitRefusedError(
+            f"{self._target} has a file {path} of another program, which stays; nothing was published; publish to a "
+            "new directory"
+        )
 
     def _read(self, path: str, partitions: Partitions, columns: list[str] | None = None) -> pa.Table:
         with self._errors():
@@ -275,10 +316,14 @@ class PublishedParquetFiles:
             for batch in obstore.list(self._client()):
                 yield from (str(each["path"]) for each in batch)
 
-    def _delete(self, paths: Iterable[str]) -> None:
+    def _delete(self, manifest: _Manifest, paths: Iterable[str]) -> None:
+        """Deletes files that a manifest names as replaced, or as those of a writer that died."""
+        used = frozenset(manifest.files)
+        listed = frozenset(path for path, _ in manifest.replaced) - used
+        evidence = ListedFiles(self._location, _version(manifest), listed)
         for path in paths:
             with self._errors(), suppress(FileNotFoundError, NotFoundError):  # deleted before
-                obstore.delete(self._client(), path)
+                delete(evidence, [path], self._client())
 
     def _client(self) -> ObjectStore:
         return object_client(self._location)

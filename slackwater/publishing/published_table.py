@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
@@ -16,11 +15,10 @@ from state.errors import CommitRefusedError, SchemaError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.objects import probe, remove_empty_directories
 
 FILE_BYTES = 128 << 20
 """The size of a data file, as Arrow counts its rows."""
-
-_PROBE = "_slackwater_check"
 
 
 @dataclass(frozen=True)
@@ -77,10 +75,9 @@ def check_writable(location: Location) -> None:
     try:
         is_new = location.is_local and not location.path.exists()
         client = object_client(location)
-        obstore.put(client, _PROBE, b"")
-        obstore.delete(client, _PROBE)
+        probe(client, location)
         if is_new:
-            location.path.rmdir()
+            remove_empty_directories(location)
     except (BaseError, OSError) as error:
         raise storage_error(error, location) from None
 

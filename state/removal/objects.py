@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping
+import socket
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from stat import S_ISDIR
 from typing import Any, Literal, TypeAlias
 
@@ -103,6 +105,26 @@ def replace_version(
         return _version(obstore.put(client, name, content))
     update: Any = {key: value for key, value in version.items() if value is not None}
     return _version(obstore.put(client, name, content, mode=update))
+
+
+def probe(client: ObjectStore, place: Location) -> None:
+    """Writes and deletes a small object of a new name.
+
+    Raises:
+        obstore.exceptions.BaseError, OSError: the place cannot be written.
+    """
+    for name in probe_names():
+        try:
+            created = create(client, place, name, b"")
+        except AlreadyExistsError:
+            continue  # left by an earlier process with this pid
+        delete(created, [name], client)
+        return
+
+
+def probe_names() -> Iterator[str]:
+    """Names for an object of this process that is written and deleted at once."""
+    return (f"_slackwater_check-{socket.gethostname()}-{os.getpid()}-{number}" for number in itertools.count())
 
 
 def delete(evidence: Evidence, names: Iterable[str], client: ObjectStore | None = None) -> int:

@@ -156,9 +156,10 @@ def test_the_files_of_a_writer_that_died_go_with_the_next_publication(tmp_path: 
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "parquet")
     first = view.create(events(1))
     view.store.publish("v", target)
-    document = manifest(tmp_path)
-    (tmp_path / "v" / MANIFEST).write_text(json.dumps({**document, "write": 2, "is_writing": True}))
-    dead = tmp_path / "v" / f"epoch-{first + 1}-2-0.parquet"
+    document, dead = manifest(tmp_path), tmp_path / "v" / f"epoch-{first + 1}-2-0.parquet"
+    (tmp_path / "v" / MANIFEST).write_text(
+        json.dumps({**document, "write": 2, "is_writing": True, "planned": [dead.name]})
+    )
     pq.write_table(events(2), dead)
     pq.write_table(events(3), tmp_path / "v" / "by_a_user.parquet")
     view.table.append(events(2))

@@ -1,0 +1,74 @@
+"""Files and snapshots of published tables that the table's own log or metadata no longer needs."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from typing import Any
+
+from state.removal.objects import probe_names
+
+_HOUR_S = 3_600
+_MARGIN_HOURS = 7 * 24
+DELTA_RETENTION = "delta.deletedFileRetentionDuration"
+"""The property of a Delta table: how long its checkpoints name a file that the log has removed."""
+
+
+def delta_retention(keep_s: float) -> str:
+    """The value of `DELTA_RETENTION` for a table whose removed files stay for `keep_s` seconds.
+
+    It is a week longer: a removed file that no checkpoint names any more is never deleted.
+    """
+    return f"interval {math.ceil(keep_s / _HOUR_S) + _MARGIN_HOURS} hours"
+
+
+def vacuum_delta(table: Any, keep_s: float) -> list[str]:
+    """Deletes the files that the log of a Delta table has removed, `keep_s` seconds after their removal.
+
+    The evidence is the log: its `remove` actions.  A file that the log does not name stays, whoever wrote it, also one
+    of a writer that died before its commit.  delta-rs takes the names relative to the table, and escapes `..`.
+
+    Args:
+        table: a `deltalake.DeltaTable`.
+        keep_s: in seconds; part of an hour counts as an hour.
+
+    Returns:
+        The names of the files.
+    """
+    # `full=True` would delete every file below the table that the log does not name.
+    hours = math.ceil(keep_s / _HOUR_S)
+    gone: list[str] = table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=False)
+    return gone
+
+
+def expire_snapshots(table: Any, until: datetime) -> None:
+    """Removes snapshots older than a time from the metadata of an Iceberg table, except the heads of branches and tags.
+
+    PyIceberg deletes no data file with them.  In tables that Slackwater made it deletes metadata files that the
+    table's own metadata log has dropped.
+
+    Args:
+        table: a `pyiceberg.table.Table`.
+        until: the time.
+    """
+    table.maintenance.expire_snapshots().older_than(until).commit()
+
+
+def probe_iceberg(io: Any, directory: str) -> None:
+    """Writes and deletes a small object of a new name through the file access of an Iceberg table.
+
+    Args:
+        io: the `FileIO` of the table.
+        directory: the URL of a directory of the table.
+
+    Raises:
+        OSError: the place cannot be written.
+    """
+    for name in probe_names():
+        path = f"{directory}/{name}"
+        try:
+            io.new_output(path).create(overwrite=False).close()
+        except FileExistsError:
+            continue
+        io.delete(path)
+        return
