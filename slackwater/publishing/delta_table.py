@@ -24,6 +24,7 @@ from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.objects.storage_error import storage_error
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
+from state.tables.exact_rows import exact_rows, with_nulls
 
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
@@ -113,7 +114,8 @@ class PublishedDeltaTable:
         if self._table is None:
             raise ValueError("a table is replaced before it is changed")
         with self._errors():
-            if change.key or change.removed.num_rows:
+            # A merge without rows is no commit, and so could not name the epoch.
+            if change.removed.num_rows or (change.key and change.rows.num_rows):
                 self._merge(self._table, change, epoch)
             else:
                 write_deltalake(self._table, change.rows, mode="append", commit_properties=_properties(epoch))
@@ -141,8 +143,9 @@ class PublishedDeltaTable:
             gone, rows = change.removed, change.rows
         else:
             gone, rows = self._whole_rows(table, change, leaving)
-        source = pa.concat_tables([_marked(gone, True), _marked(rows, False)], promote_options="default")
-        source = source.select([*names, _LEAVES]).cast(pa.schema([*change.rows.schema, (_LEAVES, pa.bool_())]))
+        # A row that leaves has its key alone: the other columns are null, also those without nulls in the view.
+        schema = with_nulls(change.rows.schema)
+        source = pa.concat_tables([_marked(_padded(gone, schema), True), _marked(exact_rows(rows, schema), False)])
         same = " AND ".join(f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.{_quoted(name)})" for name in leaving.columns)
         merger = table.merge(
             source,
@@ -164,12 +167,12 @@ class PublishedDeltaTable:
         """
         batches = table.to_pyarrow_dataset().to_batches(columns=leaving.columns)
         equal = [leaving.equal(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows]
-        copies = pa.concat_tables([change.removed.schema.empty_table(), *equal])
+        copies = pa.concat_tables([with_nulls(change.removed.schema).empty_table(), *equal])
         stays = leaving.staying(copies)
         leaving.require_found(self._target)
         first = {text: at for at, text in enumerate(row_texts(change.removed))}
         gone = change.removed.take(pa.array(first.values(), pa.int64()))
-        return gone, pa.concat_tables([copies.filter(stays), change.rows])
+        return gone, pa.concat_tables([copies.filter(stays), exact_rows(change.rows, copies.schema)])
 
     def _version(self, table: DeltaTable) -> str:
         return f"version {table.version()}"
@@ -195,6 +198,14 @@ def _properties(epoch: PublishedEpoch) -> CommitProperties:
 
 def _marked(rows: pa.Table, leaves: bool) -> pa.Table:
     return rows.append_column(_LEAVES, pa.array([leaves] * rows.num_rows, pa.bool_()))
+
+
+def _padded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with every column of a schema; those that they lack are null."""
+    for field in schema:
+        if field.name not in rows.column_names:
+            rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
+    return exact_rows(rows, schema)
 
 
 def _quoted(name: str) -> str:

@@ -14,8 +14,7 @@ from datetime import timedelta
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError, ValidationException
-from pyiceberg.expressions import AlwaysTrue
-from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files, _pyarrow_to_schema_without_ids
+from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -24,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
+from slackwater.publishing.iceberg_files import read_file, written_files
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import (
@@ -152,14 +152,13 @@ class PublishedIcebergTable:
         numbers = itertools.count()  # of the files: their names differ by it
         with table.transaction() as transaction:
             update = transaction.update_snapshot(snapshot_properties=epoch.properties)
+            metadata = transaction.table_metadata  # a copy, which takes longer than a small file
             gone = list(gone)
             with update.overwrite() if gone else update.fast_append() as snapshot:
                 for part in rows:
                     if not part.num_rows:
                         continue
-                    for file in _dataframe_to_data_files(
-                        transaction.table_metadata, part, table.io, snapshot.commit_uuid, numbers
-                    ):
+                    for file in written_files(metadata, part, table.io, snapshot.commit_uuid, numbers):
                         snapshot.append_data_file(file)
                 for file in gone:
                     snapshot.delete_data_file(file)
@@ -219,7 +218,7 @@ def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask,
 
 
 def _read(table: Table, task: FileScanTask, columns: list[str]) -> pa.Table:
-    return ArrowScan(table.metadata, table.io, table.schema().select(*columns), AlwaysTrue()).to_table([task])
+    return read_file(table.metadata, table.io, task, columns)
 
 
 def _tables(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import row_texts
 from state.errors import CommitRefusedError
+from state.tables.exact_rows import exact_rows, with_nulls
 from state.tables.group_key import group_keys
 
 
@@ -26,7 +27,10 @@ class LeavingRows:
 
     def __init__(self, change: ViewChange) -> None:
         self.columns = list(change.key or change.rows.column_names)
-        self._removed = pa.concat_tables([change.removed, *([change.rows.select(self.columns)] if change.key else [])])
+        parts = [change.removed, *([change.rows.select(self.columns)] if change.key else [])]
+        # A format may have columns that can be null where the view has none.
+        schema = with_nulls(change.rows.select(self.columns).schema)
+        self._removed = pa.concat_tables([exact_rows(part, schema) for part in parts])
         self._keys = group_keys(self._removed.columns) if change.key else None
         self._left = Counter(() if change.key else row_texts(change.removed))
         self._wanted = frozenset(self._left)
@@ -70,7 +74,7 @@ class LeavingRows:
 
     def _cast(self, rows: pa.Table) -> pa.Table:
         """The rows with the types of the view: a format may have others for them."""
-        return rows.select(self.columns).cast(self._removed.schema)
+        return exact_rows(rows, self._removed.schema)
 
     def _equal(self, rows: pa.Table) -> list[tuple[int, str]]:
         """Position and text of each row that is equal to a removed one.  Few rows become text: columns sift first."""

@@ -45,6 +45,7 @@ from state.objects.storage_error import storage_error
 from state.ownership.conditional_file import ConditionalFile, FileChangedError
 from state.removal.evidence import ListedFiles
 from state.removal.objects import create_same, delete
+from state.tables.exact_rows import exact_rows, with_nulls
 
 MANIFEST = "_manifest.json"
 _OURS = re.compile(r"(?:[^/]+=[^/]*/)*epoch-\d+-\d+-\d+\.parquet")
@@ -261,7 +262,8 @@ class PublishedParquetFiles:
             if planned:
                 self._note(replace(noted, planned=tuple(paths)))
             for directory, path in planned.items():
-                self._write(path, pa.concat_tables(buffers.pop(directory)))
+                rows = pa.concat_tables(buffers.pop(directory))
+                self._write(path, exact_rows(rows, with_nulls(rows.schema)))
                 del sizes[directory]
 
         for table in tables:

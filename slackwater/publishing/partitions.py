@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
 from state.errors import SchemaError
+from state.tables.exact_rows import exact_rows
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 # The characters that Hive and Spark escape.
@@ -86,7 +87,7 @@ class Partitions:
             value = pa.scalar(None, kind) if text == _NULL else pa.scalar(unquote(text)).cast(kind)
             arrays.append(pa.chunked_array([pa.repeat(value, file.metadata.num_rows)]))
         schema = pa.schema([self._schema.field(name) for name in wanted])
-        return pa.Table.from_arrays(arrays, names=wanted).cast(schema)
+        return exact_rows(pa.Table.from_arrays(arrays, names=wanted), schema)
 
     def _directory(self, row: pa.Table) -> str:
         parts = []

@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from slackwater.reading.view_reader import ViewReader
 from state.lance.deletion_vector import Offsets, deleted_offsets
 from state.lance.row_address import FRAGMENT_BITS, at_addresses
+from state.tables.exact_rows import in_plain_numbers
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
@@ -173,12 +174,21 @@ def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
     try:
         differ = pc.fill_null(pc.not_equal(left, right), False)
     except pa.ArrowNotImplementedError:  # of a nested type
-        pairs = zip(left.to_pylist(), right.to_pylist(), strict=True)
+        pairs = zip(in_plain_numbers(left).to_pylist(), in_plain_numbers(right).to_pylist(), strict=True)
         return pa.chunked_array([[repr(one) != repr(other) for one, other in pairs]], pa.bool_())
     if pa.types.is_floating(left.type):
         both_nan = pc.and_(pc.fill_null(pc.is_nan(left), False), pc.fill_null(pc.is_nan(right), False))
         differ = pc.and_(differ, pc.invert(both_nan))
+        # Zeros of either sign are equal, but not the same value.
+        differ = pc.or_(differ, pc.fill_null(_have_other_signs(left, right), False))
     return pc.or_(differ, pc.xor(pc.is_null(left), pc.is_null(right)))
+
+
+def _have_other_signs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
+    """True where one of two zeros is negative."""
+    zeros = pc.and_(pc.equal(left, 0), pc.equal(right, 0))
+    signs = [pc.less(pc.divide(pa.scalar(1.0, side.type), side), 0) for side in (left, right)]
+    return pc.and_(zeros, pc.xor(*signs))
 
 
 def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -224,4 +234,4 @@ def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:
 def row_texts(table: pa.Table) -> Iterable[str]:
     """A text for each row; equal rows have equal texts."""
     for batch in table.to_batches():
-        yield from map(repr, zip(*(column.to_pylist() for column in batch.columns), strict=True))
+        yield from map(repr, zip(*(in_plain_numbers(column).to_pylist() for column in batch.columns), strict=True))

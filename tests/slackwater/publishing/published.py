@@ -59,6 +59,8 @@ def contents(directory: Path, format: str) -> tuple[int, pa.Table]:
     if format == "parquet":
         listed = manifest(directory)
         files = [str(directory / "v" / file) for file in listed["files"]]
+        if not files:
+            return int(listed["slackwater.epoch"]), pa.table({name: pa.nulls(0) for name in listed["columns"]})
         return int(listed["slackwater.epoch"]), pads.dataset(files, partitioning="hive").to_table()
     iceberg = iceberg_table(directory)
     return int(iceberg.current_snapshot().summary["slackwater.epoch"]), iceberg.scan().to_arrow()
