@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -52,7 +53,7 @@ from spark_bridge.views.weighted_rows import WeightedRows
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.epoch import epoch_time_us
-from state.errors import ViewError
+from state.errors import ViewError, ViewFailedError
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
@@ -72,6 +73,8 @@ _OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
 _HAND_OVER = "hand-over to Spark"
 _LAST_COMMITS = "last commits of views"
+_WRITTEN = "while its rows were written"
+_PREPARED = "while it was prepared"
 _CORRECTED = ", corrected files"
 _TAKEN_OVER = ", groups taken over"
 
@@ -129,10 +132,13 @@ class Materializer:
             self._grouped_view,
             backfill_weight,
             self._compute_piece,
+            guard=self._guard,
         )
-        self._full = FullViews(self._full_view, self._compute)
+        self._full = FullViews(self._full_view, self._compute, guard=self._guard)
         self._watermarks: dict[str, int] = {}
-        self._derived = DerivedViews(self._make_derived, self._parent_rows, self._compute, watermarks=self._watermarks)
+        self._derived = DerivedViews(
+            self._make_derived, self._parent_rows, self._compute, watermarks=self._watermarks, guard=self._guard
+        )
         self._recorded = RecordedViews(
             self._backfills, self._full, self._derived, self._incremental.add, self._create_empty, self._clock
         )
@@ -145,7 +151,8 @@ class Materializer:
     ) -> Declaration:
         """Analyses the declared views.  Call it again when a source gets its schema, and for each added or ended view.
 
-        Nothing changes when it raises.
+        Nothing changes when it raises.  A view of the catalog whose analysis fails, although its text is the recorded
+        one, fails in the next epoch, and the others go on; likewise a view whose maintenance cannot be made.
 
         Args:
             definitions: all declared views.
@@ -164,15 +171,34 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
+        broken = {name: reason for name, reason in self._planner.broken.items() if known[name].error is None}
         recorded, groups = self._recorded, stored_groups(planned)
         declaration = Declaration.of(by_name, plans, known, recorded.ingested, recorded.ending, groups)
         versions = self._recorded.versions
         continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
-        incremental = self._recorded.declare(by_name, planned, declaration)
+        incremental = self._maintained(by_name, planned, declaration, broken)
         self._incremental.declare(incremental, self._recorded.shared, self._recorded.followed)
-        return declaration
+        return replace(declaration, broken=self._planner.broken)
+
+    def _maintained(
+        self,
+        definitions: Mapping[str, ViewDefinition],
+        planned: Mapping[str, PlannedView],
+        declaration: Declaration,
+        broken: Mapping[str, str],
+    ) -> dict[str, ViewPlan]:
+        """See `RecordedViews.declare`; a view whose maintenance cannot be made fails, and the others are declared."""
+        for _ in planned:
+            try:
+                return self._recorded.declare(definitions, planned, declaration, broken)
+            except ViewFailedError as error:
+                self._fail(error)
+        return self._recorded.declare(definitions, planned, declaration, broken)
+
+    def _guard(self, name: str) -> AbstractContextManager[None]:
+        return self._jobs.guard(name, _PREPARED)
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int = 0, ingested: Set[str] = frozenset()) -> None:
         """Continues from the versions of the last committed epoch.  Later versions are not built upon.
@@ -203,9 +229,9 @@ class Materializer:
     ) -> EpochViews:
         """Brings every view up to date with the epoch's rows, and creates the declared views that are new.
 
-        A view without new rows keeps its version.  A view whose own expression fails keeps its version too, and is
-        maintained no longer.  When anything else fails, the other views finish first: no work is left behind in a
-        thread.
+        A view without new rows keeps its version.  A view that fails keeps its version too, and is maintained no
+        longer: every error is one of the view, unless it is provably none.  When the store, Spark itself or the rows
+        of a source fail, the other views finish first: no work is left behind in a thread.
 
         Args:
             epoch: its number; the datasets of new views are named after it.
@@ -217,7 +243,8 @@ class Materializer:
             CommitRefusedError: another process has written to a view.
             CommitUnknownError: the outcome of a view's commit is not known.
             SparkLostError: the Spark application is gone.
-            RunFailedError: Spark failed, or rows lack columns that a view needs; the message names the view.
+            RunFailedError: the rows of a source cannot be handed over, jobs were cancelled or lost their executors, or
+                rows lack columns that a view needs.
         """
         times = WorkTimes(self._clock)
         self._tier.begin_epoch()
@@ -232,9 +259,8 @@ class Materializer:
                 partial(self._correct, epoch, corrections, times),
                 self._incremental.take_changes,
                 lambda work: self._run_views(_OVER_VIEWS, self._commits.of(times.timing("", work))),
+                partial(self._end_commits, times),
             )
-            with times.timed(_LAST_COMMITS):
-                self._commits.wait_for_all()
         self._tidying_s = _TIDYING_SHARE * times.seconds
         return replace(done, work=times.spans, late=tuple(self._incremental.take_late()))
 
@@ -397,9 +423,24 @@ class Materializer:
         """The results of the views that do not fail."""
         done, failed = self._jobs.run_views(doing, work)
         for error in failed:
-            for name in self._recorded.fail(error):
-                self._incremental.drop(name)
+            self._fail(error)
         return done
+
+    def _fail(self, error: ViewFailedError) -> None:
+        for name in self._recorded.fail(error):
+            self._incremental.drop(name)
+
+    def _end_commits(self, times: WorkTimes) -> None:
+        """Waits for all commits of an epoch.  Errors as `run_epoch`."""
+        with times.timed(_LAST_COMMITS):
+            failed = self._commits.take_failed()
+        errors = [self._jobs.of_view(name, _WRITTEN, error) for name, error in failed]
+        for error in errors:
+            if not isinstance(error, ViewFailedError):
+                raise error
+        for error in errors:
+            assert isinstance(error, ViewFailedError)
+            self._fail(error)
 
     def _create_empty(self, plan: ViewPlan, epoch: int) -> ViewVersion:
         path = empty_path(plan.name, epoch)

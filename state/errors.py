@@ -30,7 +30,7 @@
     │   ├── NodeLostError              a node of the cluster is gone: the run continues on the others
     │   ├── RowsLostError              rows that waited for Spark are gone: the run reads them again
     │   ├── SparkLostError             the Spark application is gone: start a new one
-    │   ├── ViewFailedError            an expression of a view failed over its rows: correct the view or the file
+    │   ├── ViewFailedError            the work on one view failed: correct the view or the file, and retry it
     │   └── SparkNotStartedError       Spark did not start: make room in the cluster, or request less
     ├── CommandRefusedError            the owner of a root refused a command: its answer says why
     ├── CommandUnansweredError         the owner did not answer in time: look at `status`, and send it again
@@ -170,16 +170,16 @@ class SparkLostError(RunFailedError):
 
 
 class ViewFailedError(RunFailedError):
-    """An expression of a view failed over its rows.  The run goes on without the view.
+    """The work on a view failed.  The run continues without the view.
 
     Args:
         view: its name.
         doing: the work, for the message: `"over the rows of an epoch"`.
-        reason: the message of Spark.
+        reason: the class and message of the error.
     """
 
     def __init__(self, view: str, doing: str, reason: str) -> None:
-        super().__init__(f"view {view!r}: Spark failed {doing}: {reason}")
+        super().__init__(f"view {view!r} failed {doing}: {reason}")
         self.view, self.reason = view, visible(reason)
 
 

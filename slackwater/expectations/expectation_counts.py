@@ -16,7 +16,7 @@ from slackwater.expectations.view_facts import Records, ViewFacts
 from slackwater.expectations.view_rows import OpenRows, VersionRows
 from slackwater.reading.changes.view_difference import surplus
 from spark_bridge.conditions.view_conditions import ViewCondition
-from state.errors import EpochExpiredError
+from state.errors import DamagedStoreError, EpochExpiredError, NotFoundError, ViewError, ViewFailedError
 from state.tables.expectations import MOST_NAMED, Expectation, OnViolation, ViewExpectations
 from state.tables.fingerprint import text_fingerprint
 from state.tables.group_key import KEY_COLUMN
@@ -43,6 +43,7 @@ class Declared(Protocol):
     def on_violation(self) -> OnViolation: ...
 
 
+_OF_ONE_VIEW = (ViewFailedError, ViewError, NotFoundError, DamagedStoreError)
 MakeConditions = Callable[[str, pa.Schema, Mapping[str, str]], Conditions]
 """Makes the conditions over a view: (its name, the columns of its rows, name → condition) -> conditions."""
 
@@ -114,20 +115,43 @@ class ExpectationCounts:
             View → its expectations, where they have changed; None for a view that has none any more.
 
         Raises:
-            StorageError: a view cannot be read.
+            StorageError: the store does not answer.
         """
         before = self._known
         if self._release.take(epoch):
             self._known = {name: each.released(epoch) for name, each in self._known.items()}
         self._is_uncounted = False
         self._known = {
-            name: self._view(epoch, name, each, versions[name], keys.get(name, ()), records.get(name, Records()))
+            name: self._alone(epoch, name, each, versions[name], keys.get(name, ()), records.get(name, Records()))
             for name, each in declared.items()
             if name in versions and _texts(each)
         }
         self._versions = dict(versions)
         gone = {name: None for name in before if name not in self._known}
         return gone | {name: each for name, each in self._known.items() if before.get(name) != each}
+
+    def _alone(
+        self,
+        epoch: int,
+        name: str,
+        declared: Declared,
+        version: ViewVersion,
+        key: Sequence[str],
+        records: Records,
+    ) -> ViewExpectations:
+        """The expectations of a view; those that cannot be computed have an error, and the epoch goes on."""
+        try:
+            return self._view(epoch, name, declared, version, key, records)
+        except _OF_ONE_VIEW as error:
+            reason, known = str(error), self._known.get(name)
+            stored = {} if known is None else known.expectations
+            failed = {
+                each: replace(stored.get(each, Expectation(condition)), condition=condition, error=reason)
+                for each, condition in _texts(declared).items()
+            }
+            base = known or ViewExpectations(name, declared.on_violation, {})
+            counted = replace(base, on_violation=declared.on_violation, expectations=failed)
+            return counted.settled(epoch, None)
 
     def _view(
         self,

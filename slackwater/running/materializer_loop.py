@@ -184,6 +184,7 @@ class MaterializerLoop:
         self._recorded_s = float("-inf")
         self._told_catching_up = False
         self._plans: Mapping[str, ViewPlan] = {}
+        self._broken: Mapping[str, str] = {}
         self._watermarks: Mapping[str, int] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self.views: Mapping[str, ViewStatus] = {}
@@ -281,7 +282,7 @@ class MaterializerLoop:
         stand = {name: replace(self._known[name], frozen_epoch=0) for name in self._anew if name in self._known}
         declaration = self._started().declare(list(definitions.values()), schemas, self._known | stand)
         self._definitions = dict(definitions)
-        self._is_waiting = bool(declaration.waiting)
+        self._is_waiting, self._broken = bool(declaration.waiting), declaration.broken
         self._plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
         self._look_at_views()
 
@@ -345,6 +346,8 @@ class MaterializerLoop:
         self._known |= {each: replace(view, error=None) for each, view in before.items()}
         try:
             self._declare_all(self._definitions, self._schemas())
+            if name in self._broken:
+                raise CommandRefusedError(f"view {name} cannot be built: {self._broken[name]}; correct it first")
         except SlackwaterError:
             self._known |= before
             raise
@@ -432,7 +435,9 @@ class MaterializerLoop:
         shown = [] if self._materializer is None else self._materializer.shown()
         declared = {name: ViewStatus(plan.view_class) for name, plan in self._plans.items()}
         failed = {
-            name: _failed(view) for name in declared if (view := self._known.get(name)) is not None and view.error
+            name: _failed(view)
+            for name in self._definitions
+            if (view := self._known.get(name)) is not None and view.error
         }
         maintained = {
             each.name: ViewStatus(each.view_class, each.rows, each.behind_s, each.open_groups, each.late_rows)

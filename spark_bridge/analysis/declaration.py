@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from spark_bridge.analysis.planned_view import StoredGroups
@@ -30,6 +30,8 @@ class Declaration:
         incomplete: views that lack the rows of missing files.
         regrouped: views that replace another definition, and take over its groups; those over views may lack measures.
         extended: backfills that begin with the groups of the definition that they replace, and lack some measures.
+        broken: name → reason of each view of the catalog whose analysis fails, although its text is the recorded one;
+            it has no plan.
     """
 
     plans: Mapping[str, ViewPlan]
@@ -42,6 +44,7 @@ class Declaration:
     incomplete: tuple[str, ...] = ()
     regrouped: tuple[str, ...] = ()
     extended: tuple[str, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -56,6 +56,20 @@ class SourceWithoutSchemaError(ViewError):
     """The view reads a source whose schema is not known yet: analyse it again later."""
 
 
+class AnalysisFailedError(ViewError):
+    """The analysis of a view failed, although its text may be right: its function raised, or Spark or Slackwater did.
+
+    Args:
+        view: its name.
+        reason: the class and message of the error.
+        message: the whole message; None for one made of the others.
+    """
+
+    def __init__(self, view: str, reason: str, message: str | None = None) -> None:
+        super().__init__(message or f"view {view!r} cannot be analysed: {reason}")
+        self.reason = reason
+
+
 class SparkAnalysis:
     """Makes the analysed plan of one view.  Nothing is executed.
 
@@ -191,7 +205,8 @@ class SparkAnalysis:
             if isinstance(error, PySparkException):
                 raise self._spark_error(error) from None
             # The user's code: each error that it raises is an error of the view.
-            raise ViewError(f"view {self._name!r}: its function raised {type(error).__name__}: {error}") from error
+            raised = f"its function raised {type(error).__name__}: {error}"
+            raise AnalysisFailedError(self._name, raised, f"view {self._name!r}: {raised}") from error
         if not isinstance(frame, DataFrame):
             raise ViewError(
                 f"view {self._name!r}: its function returned {type(frame).__name__}; it must return a Spark DataFrame"

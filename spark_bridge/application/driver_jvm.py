@@ -68,6 +68,20 @@ def driver_answers(spark: SparkSession) -> bool:
         return False
 
 
+def has_ended(gateway: Any) -> bool:
+    """Whether the JVM behind a gateway of py4j has ended, or ends within three seconds.
+
+    Args:
+        gateway: as for `end_driver`.
+    """
+    driver = getattr(gateway, "proc", None)
+    if driver is None:
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        driver.wait(_END_S)
+    return driver.returncode is not None
+
+
 def is_out_of_memory(gateway: Any) -> bool:
     """Whether the JVM behind a gateway of py4j, which is gone, has ended since its heap was full.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 
 import pyarrow as pa
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -16,7 +16,7 @@ from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, simple_name
 from spark_bridge.catalyst.compiled_rows import compiled_rows
 from spark_bridge.catalyst.row_chain import RowChain
-from spark_bridge.session.spark_errors import is_of_query, one_line
+from spark_bridge.session.spark_errors import ends_run, one_line
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.lance_layout import for_lance, with_schema
@@ -80,14 +80,14 @@ class RowConditions:
         try:
             return self._computed(list(self._conditions), rows), {}
         except (PySparkException, Py4JError) as error:
-            if not is_of_query(error):
+            if isinstance(error, Py4JNetworkError) or ends_run(error):
                 raise
         found, errors = dict[str, pa.Array](), dict[str, str]()
         for name in self._conditions:
             try:
                 found |= self._computed([name], rows)
             except (PySparkException, Py4JError) as error:
-                if not is_of_query(error):
+                if isinstance(error, Py4JNetworkError) or ends_run(error):
                     raise
                 errors[name] = one_line(error)
         return found, errors

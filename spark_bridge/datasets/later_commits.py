@@ -7,8 +7,8 @@ views above follow the changes in memory, and seldom read the dataset::
     the one above  ······ rows ─ commit ┐
     the epoch      ·····················└ ends
 
-A commit has one outcome: the next version, whose number is known before, or an error that ends the epoch.  So a piece
-of work names the version and ends before the commit does.  Readers of a dataset wait for its commit.
+A commit has one outcome: the next version, whose number is known before, or an error, of the view or of the epoch.  So
+a piece of work names the version and ends before the commit does.  Readers of a dataset wait for its commit.
 """
 
 from __future__ import annotations
@@ -39,24 +39,30 @@ class LaterCommits:
     def __init__(self) -> None:
         self._threads = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="commit")
         self._lock = Lock()
-        self._running: dict[str, Future[lance.LanceDataset]] = {}
+        self._running: dict[str, tuple[str, Future[lance.LanceDataset]]] = {}
 
     def of(self, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Callable[[], _Result]]:
         """The same pieces of work, which do not wait for their commits: name → call."""
-        return {name: self._leaving(call) for name, call in work.items()}
+        return {name: self._leaving(name, call) for name, call in work.items()}
 
-    def begin(self, location: Location, commit: Commit) -> Commit:
-        """Begins a commit of a dataset, whose earlier ones are over.  Returns a call that waits for its outcome."""
+    def begin(self, name: str, location: Location, commit: Commit) -> Commit:
+        """Begins a commit of a dataset, whose earlier ones are over.  Returns a call that waits for its outcome.
+
+        Args:
+            name: of the work that has begun it.
+            location: of the dataset.
+            commit: makes the version.
+        """
         # The costs of the commit count for the work that has begun it.
         running = self._threads.submit(copy_context().run, commit)
         with self._lock:
-            self._running[location.url] = running
+            self._running[location.url] = name, running
         return running.result
 
     def wait(self, location: Location) -> None:
         """Waits for the commit of a dataset, if one is running.  Errors as the commit."""
         with self._lock:
-            running = self._running.get(location.url)
+            _, running = self._running.get(location.url, ("", None))
         if running is not None:
             running.result()
 
@@ -73,23 +79,30 @@ class LaterCommits:
             self.wait_for_all()
         finally:  # no work is left behind in a thread
             with self._lock:
-                running, self._running = [*self._running.values()], {}
+                running, self._running = [future for _, future in self._running.values()], {}
             wait(running)
 
     def wait_for_all(self) -> None:
         """Waits for all commits.  Errors as of `ended`."""
         with self._lock:
-            running = [*self._running.values()]
+            running = [future for _, future in self._running.values()]
         for each in wait(running).done:
             each.result()
+
+    def take_failed(self) -> list[tuple[str, Exception]]:
+        """Waits for all commits.  Returns (name of the work, error) of those that failed, and forgets all."""
+        with self._lock:
+            running, self._running = [*self._running.values()], {}
+        errors = [(name, future.exception()) for name, future in running]
+        return [(name, error) for name, error in errors if isinstance(error, Exception)]
 
     def close(self) -> None:
         """Ends the threads."""
         self._threads.shutdown()
 
-    def _leaving(self, call: Callable[[], _Result]) -> Callable[[], _Result]:
+    def _leaving(self, name: str, call: Callable[[], _Result]) -> Callable[[], _Result]:
         def leaving() -> _Result:
-            token = _later.set(self)
+            token = _later.set((name, self))
             try:
                 return call()
             finally:
@@ -98,7 +111,7 @@ class LaterCommits:
         return leaving
 
 
-_later: ContextVar[LaterCommits | None] = ContextVar("later_commits", default=None)
+_later: ContextVar[tuple[str, LaterCommits] | None] = ContextVar("later_commits", default=None)
 
 
 def begin_commit(location: Location, commit: Commit, nbytes: int) -> Commit:
@@ -114,6 +127,7 @@ def begin_commit(location: Location, commit: Commit, nbytes: int) -> Commit:
     """
     later = _later.get()
     if later is not None and nbytes <= _MOST_BYTES:
-        return later.begin(location, commit)
+        name, commits = later
+        return commits.begin(name, location, commit)
     dataset = commit()
     return lambda: dataset

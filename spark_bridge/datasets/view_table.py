@@ -19,7 +19,7 @@ from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
 from spark_bridge.datasets.small_rows import SmallRows
 from spark_bridge.work_cost import count
-from state.errors import CommitRefusedError, CommitUnknownError
+from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError
 from state.lance.dataset_files import DatasetFiles
 from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.lance.row_address import ADDRESS
@@ -337,6 +337,8 @@ class ViewTable:
         try:
             return write_fragments(rows, dataset, mode="append") if rows.num_rows else []
         except (OSError, RuntimeError, pa.ArrowException) as error:
+            if _is_of_rows(error, self._location):
+                raise
             raise _commit_error(self._location, error) from error
 
     def _update(self, addresses: npt.NDArray[np.uint64], rows: NewRows) -> None:
@@ -514,6 +516,11 @@ def _is_shared(fragment: lance.LanceFragment) -> bool:
     the other dataset.
     """
     return any(file.base_id is not None for file in fragment.metadata.files)
+
+
+def _is_of_rows(error: Exception, location: Location) -> bool:
+    """Whether rows could not be written, and no commit was begun, although the store works."""
+    return not isinstance(error, OSError) and type(storage_error(error, location)) is StorageUnavailableError
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:

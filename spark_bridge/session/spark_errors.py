@@ -1,4 +1,4 @@
-"""Spark's errors: in one line, by cause (an expression of the query or not), and the loss of an epoch's rows."""
+"""Spark's errors: their text in one line, their cause (the view or the run), and the loss of an epoch's rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark.errors import PythonException
+from pyspark.errors import PySparkException, PythonException
 
 from state.errors import RowsLostError
 
@@ -18,23 +18,50 @@ _BEFORE = re.compile(r".*?\(TID \d+\) \([^)]*\): |An error occurred while callin
 _TRACEBACK = "Traceback (most recent call last):"
 
 
-# Classes of SQLSTATE: cardinality, data, constraint, a function's own error, a limit of the language, a raised error.
-_OF_VALUES = ("21", "22", "23", "38", "39", "42", "54", "P0")
-_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
-# Code that expressions call: the frames above the expression in a stack.
-_CALLED = ("java.", "jdk.", "scala.", "org.apache.spark.unsafe.", "org.apache.spark.sql.errors.",
-           "org.apache.spark.sql.types.", "org.apache.spark.sql.catalyst.util.")  # fmt: skip
-_WRITER = "/spark_bridge/datasets/"
+_SPARK_EXCEPTION = "org.apache.spark.SparkException"
+# The message of a job that was cancelled, or that lost its executors or their memory, and not the text of a task.
+_ENDED = re.compile(
+    r"Job \d+ cancelled|Job aborted due to stage failure: "
+    r"(?:\S+ \d+ \(.*?\) has failed the maximum allowable number of times|Aborting TaskSet|"
+    r".*?\(TID \d+\) \([^)]*\): (?:ExecutorLostFailure|TaskKilled|FetchFailed|"
+    r"java\.lang\.OutOfMemoryError|org\.apache\.spark\.memory\.SparkOutOfMemoryError))",
+    re.DOTALL,
+)
+_ENDING = frozenset(
+    {
+        "java.lang.InterruptedException",
+        "java.lang.OutOfMemoryError",
+        "java.nio.channels.ClosedByInterruptException",
+        "org.apache.spark.memory.SparkOutOfMemoryError",
+    }
+)
+_OF_RAY = re.compile(r"(?:^|: |Caused by: )io\.ray\.[\w.]+(?:Exception|Error)\b")
+_OUR_TASK = "/spark_bridge/"
+# The last line of the traceback of our functions in tasks, when the store has refused or not answered.
+_OF_STORE = re.compile(
+    r"(?:OSError|IOError|ConnectionError|PermissionError|TimeoutError|RuntimeError: LanceError\(IO\))\b"
+)
+_CRASHED = "Python worker exited unexpectedly"
 
 
-def is_of_query(error: BaseException) -> bool:
-    """Whether an expression of a query failed over its rows: an overflow, a bad cast, a Python function that raises.
+def ends_run(error: BaseException) -> bool:
+    """Whether an error on a living application is provably no fault of the view that was computed.
 
-    The same rows and the same query fail again.  Errors of Spark itself, of its tasks and of storage are others.
+    These are cancelled jobs, lost executors, a full memory, lost blocks of Ray, and stores that tasks cannot reach.
     """
+    if isinstance(error, MemoryError):
+        return True
     if isinstance(error, PythonException):
-        return _WRITER not in str(error)  # our function that writes rows in a task
-    return any(map(_is_of_values, _causes(error)))
+        text = str(error)
+        return _OUR_TASK in text and _OF_STORE.match(_last_of_traceback(text)) is not None
+    return any(map(_ends_run, _causes(error)))
+
+
+def _ends_run(cause: Any) -> bool:
+    kind, message = str(cause.getClass().getName()), str(cause.getMessage() or "")
+    if kind in _ENDING or _OF_RAY.search(f"{kind}: {message}"):
+        return True
+    return kind == _SPARK_EXCEPTION and _ENDED.match(message) is not None
 
 
 def _causes(error: BaseException) -> Iterator[Any]:
@@ -45,16 +72,13 @@ def _causes(error: BaseException) -> Iterator[Any]:
         cause = cause.getCause()
 
 
-def _is_of_values(cause: Any) -> bool:
-    try:
-        state = cause.getSqlState()
-    except Py4JError:  # it is none of Spark's own
-        state = None
-    if state is not None:
-        return str(state).startswith(_OF_VALUES)
-    frames = (str(frame.getClassName()) for frame in cause.getStackTrace())
-    thrower = next((frame for frame in frames if not frame.startswith(_CALLED)), "")
-    return thrower.startswith(_EXPRESSIONS)
+def reason_of(error: BaseException) -> str:
+    """The class and message of an error in the work on a view, in one line."""
+    if not isinstance(error, PySparkException | Py4JError):
+        return f"{type(error).__name__}: {_spaced(str(error))}"
+    if _CRASHED in str(error):
+        return f"a Python function of the view ended its process: {one_line(error)}"
+    return one_line(error)
 
 
 def one_line(error: BaseException) -> str:
@@ -62,11 +86,19 @@ def one_line(error: BaseException) -> str:
     text = str(getattr(error, "desc", None) or error).strip()
     if _TRACEBACK in text:
         # A Python UDF failed: the last line of its traceback is the reason.
-        traceback = re.split(r"\n\s*\n|\n\s*at ", text.partition(_TRACEBACK)[2])[0]
-        return traceback.strip().splitlines()[-1].strip()
+        return _last_of_traceback(text)
     before = _BEFORE.match(text)
     text = _END.split(text[before.end() :] if before else text)[0]
-    return " ".join(text.split()).rstrip(";")
+    return _spaced(text).rstrip(";")
+
+
+def _last_of_traceback(text: str) -> str:
+    traceback = re.split(r"\n\s*\n|\n\s*at ", text.partition(_TRACEBACK)[2])[0].strip()
+    return traceback.splitlines()[-1].strip() if traceback else ""
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
 
 
 OWNER_DIED = "because the actor that had read them died"

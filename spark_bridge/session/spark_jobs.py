@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
+import structlog
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.telemetry.logging import redact
-from spark_bridge.application.driver_jvm import begin_call, end_driver, is_out_of_memory
+from spark_bridge.application.driver_jvm import begin_call, end_driver, has_ended, is_out_of_memory
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import OWNER_DIED, is_of_query, one_line, rows_lost
-from state.errors import RunFailedError, SparkLostError, StorageFullError, ViewFailedError
+from spark_bridge.session.spark_errors import OWNER_DIED, ends_run, one_line, reason_of, rows_lost
+from state.errors import (
+    DamagedStoreError,
+    NotFoundError,
+    RunFailedError,
+    SlackwaterError,
+    SparkLostError,
+    StorageFullError,
+    UsageError,
+    ViewFailedError,
+)
 
 _Result = TypeVar("_Result")
 
@@ -29,6 +40,9 @@ _LOST_OBJECT = "UnreconstructableException"
 _NO_ROOM = "No space left on device"
 # A broken stream of a result is an Arrow error or an end of file.
 _FAILURES = (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowInvalid)
+_OF_ONE_VIEW = (UsageError, NotFoundError, DamagedStoreError)
+"""The errors of our tree that concern the datasets or the plan of one view; all others concern the run."""
+_log = structlog.get_logger(actor="materializer")
 
 
 JobKind = Literal["source", "view"]
@@ -65,22 +79,42 @@ class SparkJobs:
         Raises:
             SparkLostError: the application is gone.
             StorageFullError: the disk of Spark's scratch directory is full.
-            ViewFailedError: an expression of a view failed over its rows.
-            RunFailedError: a job failed on a living application.
+            ViewFailedError: the work on a view failed for any other reason.
+            RunFailedError: jobs were cancelled, or lost their executors; or the work on a source failed.
         """
         return {name: future.result() for name, future in self._done(kind, doing, work).items()}
 
     def run_views(
         self, doing: str, work: Mapping[str, Callable[[], _Result]]
     ) -> tuple[dict[str, _Result], list[ViewFailedError]]:
-        """The results of the views, and the errors of those whose own expressions failed.  Else as `run`."""
+        """The results of the views, and the errors of those that failed.
+
+        Every error is one of the view, unless it is provably none: see `run`, and the errors of a store.
+        """
         results, failed = {}, []
         for name, future in self._done("view", doing, work).items():
             try:
                 results[name] = future.result()
             except ViewFailedError as error:
                 failed.append(error)
+            except _OF_ONE_VIEW as error:
+                failed.append(ViewFailedError(name, doing, str(error)[:_MOST_CHARS]))
         return results, failed
+
+    @contextmanager
+    def guard(self, name: str, doing: str) -> Iterator[None]:
+        """Raises the errors of the block, which is work on one view in this thread, as `of_view` returns them."""
+        try:
+            yield
+        except Exception as error:  # the edge of the work on one view, see `_classified`
+            raise self.of_view(name, doing, error) from error
+
+    def of_view(self, name: str, doing: str, error: Exception) -> SlackwaterError:
+        """The error of our tree for an error in the work on a view: a `ViewFailedError`, or one that ends the run."""
+        if isinstance(error, SlackwaterError):
+            is_of_view = isinstance(error, _OF_ONE_VIEW)
+            return ViewFailedError(name, doing, str(error)[:_MOST_CHARS]) if is_of_view else error
+        return self._error("view", name, doing, error)
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""
@@ -113,22 +147,42 @@ class SparkJobs:
         return f"died ({one_line(error)}); start a new one, and the run continues from the last epoch"
 
     def _classified(self, kind: JobKind, of: str, doing: str, call: Callable[[], _Result]) -> _Result:
-        name = f"{kind} {of!r}"
         try:
             # New expressions take ANSI mode and time zone from the session of the thread, or else Spark's defaults.
             self._set_active(self._session)
             return call()
-        except _FAILURES as error:
-            if isinstance(error, _CUT_OFF) or not is_alive(self._spark):
-                raise SparkLostError(f"{name}: the Spark application {self._died_of(error)}") from error
-            if _LOST_OBJECT in str(error):
-                raise rows_lost(name, OWNER_DIED) from error
-            if _NO_ROOM in str(error):
-                raise StorageFullError(
-                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
-                    "from the last epoch"
-                ) from error
-            if kind == "view" and is_of_query(error):
-                reason = str(redact(one_line(error)))
-                raise ViewFailedError(of, doing, reason[:_MOST_CHARS]) from error
-            raise RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}") from error
+        except SlackwaterError:
+            raise
+        except Exception as error:
+            # The edge of the work on one view: an error that no other view shares must not reach the run.
+            if kind == "source" and not isinstance(error, _FAILURES):
+                raise
+            raise self._error(kind, of, doing, error) from error
+
+    def _error(self, kind: JobKind, of: str, doing: str, error: Exception) -> SlackwaterError:
+        name = f"{kind} {of!r}"
+        if not self._is_alive_after(error):
+            return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")
+        if _LOST_OBJECT in str(error):
+            return rows_lost(name, OWNER_DIED)
+        if _NO_ROOM in str(error):
+            return StorageFullError(
+                f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
+                "from the last epoch"
+            )
+        try:
+            is_of_run = kind == "source" or ends_run(error)
+        except (Py4JError, OSError):  # the JVM, which has the causes, dies meanwhile
+            return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")
+        if is_of_run:
+            return RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}")
+        reason = str(redact(reason_of(error)))
+        # Of Spark's errors the reason says enough, and Java's stack fills a screen.
+        log = _log.debug if isinstance(error, PySparkException | Py4JError) else _log.warning
+        log("the work on a view failed", view=of, doing=doing, reason=reason, exc_info=error)
+        return ViewFailedError(of, doing, reason[:_MOST_CHARS])
+
+    def _is_alive_after(self, error: Exception) -> bool:
+        if isinstance(error, _CUT_OFF) and has_ended(self._gateway):
+            return False  # the connections of a JVM end before it does
+        return is_alive(self._spark)

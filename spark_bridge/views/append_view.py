@@ -18,7 +18,7 @@ from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from spark_bridge.views.view import Computed
-from state.errors import RunFailedError
+from state.errors import ViewError
 from state.location import Location
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD
@@ -68,10 +68,10 @@ class AppendView(RowView):
 
         Raises:
             CommitRefusedError: another process has written to the view.
-            RunFailedError: the rows of the view do not name their file.
+            ViewError: the rows of the view do not name their file.
         """
         if not self._has_files:
-            raise RunFailedError(cannot_follow(self._plan.name))
+            raise ViewError(cannot_follow(self._plan.name))
         conditions = rows.file_conditions(self._plan.sources)
         return self._follow(rows.new(self._plan), rows.files(self._plan.sources), conditions)
 

@@ -16,7 +16,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, lacking_measures
-from spark_bridge.views.view import Computed, GroupedView, View
+from spark_bridge.views.view import Computed, GroupedView, Guard, View, no_guard
 from state.clock import Clock
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name, next_name
@@ -67,6 +67,7 @@ class Backfills:
         weight: the share of the time that pieces take at most while epochs have rows, above 0 and up to 1.
         run: runs the computation of a piece and translates its errors: (view, work) -> its result.
         thread: computes pieces beside the epochs; None for a thread of its own.
+        guard: around the work on a view in the thread of the caller.
     """
 
     def __init__(
@@ -79,8 +80,9 @@ class Backfills:
         weight: float = DEFAULT_BACKFILL_WEIGHT,
         run: Callable[[str, Callable[[], _Timed]], _Timed] = _at_once,
         thread: Executor | None = None,
+        guard: Guard = no_guard,
     ) -> None:
-        self._weight, self._run = weight, run
+        self._weight, self._run, self._guard = weight, run, guard
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="backfill")
         self._begun: _Begun | None = None
         self._rests_until_s = float("-inf")
@@ -128,6 +130,9 @@ class Backfills:
             plans: name → plan, of each backfill.
             versions: the versions of backfills that the last epoch records; a backfill continues from there.
             groups: name → plan and last version of the view that a backfill replaces, if it begins with its groups.
+
+        Raises:
+            ViewFailedError: the maintenance of a view cannot be made.
         """
         for name in [name for name in self._backfills if name not in plans]:
             self.drop(name)
@@ -140,7 +145,9 @@ class Backfills:
                 continues = begun.version is not None and begun.plan.identity == plan.identity
                 recorded = begun.recorded() if continues else None
                 begun.close()
-            self._backfills[name] = self._opened(definitions[declared_name(name)], plan, recorded, groups.get(name))
+            with self._guard(name):
+                definition = definitions[declared_name(name)]
+                self._backfills[name] = self._opened(definition, plan, recorded, groups.get(name))
 
     def _opened(
         self,

@@ -21,7 +21,8 @@ from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.backfill import lacking_measures, noted_lacks
 from spark_bridge.views.shared_views import SharedViews
-from spark_bridge.views.view import GroupedView
+from spark_bridge.views.view import GroupedView, Guard, no_guard
+from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, next_name
 
@@ -120,6 +121,7 @@ class DerivedViews:
         compute: runs a computation and translates its errors: (view, work) -> its version.
         thread: computes views beside the epochs; None for a thread of its own.
         watermarks: source → its last watermark; the mapping follows them.
+        guard: around the work on a view in the thread of the caller.
     """
 
     def __init__(
@@ -129,8 +131,10 @@ class DerivedViews:
         compute: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
         thread: Executor | None = None,
         watermarks: Mapping[str, int] = MappingProxyType({}),
+        guard: Guard = no_guard,
     ) -> None:
         self._make, self._rows, self._compute, self._watermarks = make, rows, compute, watermarks
+        self._guard = guard
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="derived-view")
         self._plans: dict[str, ViewPlan] = {}
         self._shown: dict[str, DerivedView] = {}
@@ -168,6 +172,7 @@ class DerivedViews:
 
         Raises:
             StorageError: a version cannot be opened.
+            ViewFailedError: the maintenance of a view cannot be made.
         """
         shown, unshown = {}, {}
         for name, plan in plans.items():
@@ -178,23 +183,27 @@ class DerivedViews:
                 if is_same and name in self._unshown:
                     unshown[name] = self._unshown[name]
                     continue
-                view, version = self._make(plan), begun.get(next_name(name))
+                version = begun.get(next_name(name))
                 if version is not None and lacking_measures(version):
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))
-                if version is not None:
-                    view.open(version)
-                unshown[name] = _Unshown(plan, view, version)
+                unshown[name] = _Unshown(plan, self._opened(plan, version), version)
             elif before in self._shown and (is_same or is_renamed):
                 shown[name] = self._shown[before]
             else:
-                shown[name] = self._make(plan)
-                shown[name].open(versions[name])
+                shown[name] = self._opened(plan, versions[name])
         self._plans, self._shown, self._unshown, self._shared = dict(plans), shown, unshown, shared
         self._read = {shared.keeper(parent) for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in self._read
+
+    def _opened(self, plan: ViewPlan, version: ViewVersion | None) -> DerivedView:
+        with self._guard(plan.name):
+            view = self._make(plan)
+            if version is not None:
+                view.open(version)
+        return view
 
     def add(self, plan: ViewPlan, view: DerivedView) -> None:
         """Adds a view that has the rows of its parents before this epoch."""
@@ -273,8 +282,11 @@ class DerivedViews:
             work: dict[str, Callable[[], ViewVersion]] = {}
             times = {name: _time_of(versions.get(name)) for name in level}
             for name in level:
-                since = rows.since(times[name])
-                work.update(self._work(epoch, name, parents, since))
+                try:
+                    with self._guard(name):
+                        work.update(self._work(epoch, name, parents, rows.since(times[name])))
+                except ViewFailedError as error:
+                    work[name] = partial(_fail, error)
             for recorded, version in run(work).items():
                 name = base_name(recorded)
                 if recorded != name:
@@ -319,9 +331,14 @@ class DerivedViews:
             if name in versions and self._plans[name].is_timed and self._plans[name].clock is None
         ]
         rows = self._rows(epoch, parents) if timed else None
-        return rows is not None and any(
-            rows.since(_time_of(versions[name])).are_changed(self._plans[name]) for name in timed
-        )
+        return rows is not None and any(self._is_due(name, rows, versions[name]) for name in timed)
+
+    def _is_due(self, name: str, rows: RowsOfParents, version: ViewVersion) -> bool:
+        try:
+            with self._guard(name):
+                return rows.since(_time_of(version)).are_changed(self._plans[name])
+        except ViewFailedError:
+            return True  # the epoch records it
 
     def recorded(self, epoch: int) -> dict[str, ViewVersion]:
         """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
@@ -417,6 +434,10 @@ def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
     """
     views = [each for each in versions if not is_stored_rows(each.name)]
     return max((each.noted["time_us"] for each in views if "time_us" in each.noted), default=None)
+
+
+def _fail(error: ViewFailedError) -> ViewVersion:
+    raise error
 
 
 def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:

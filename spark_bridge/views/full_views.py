@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.views.view import Guard, no_guard
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name, stored_versions
 
@@ -92,6 +93,7 @@ class FullViews:
         make_view: makes the dataset of a view, neither created nor open.
         run: runs a recomputation and translates its errors: (view, work) -> its version.
         thread: runs the recomputations beside the epochs; None for a thread of its own.
+        guard: around the work on a view in the thread of the caller.
     """
 
     def __init__(
@@ -99,8 +101,9 @@ class FullViews:
         make_view: Callable[[PlannedView], RecomputedView],
         run: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
         thread: Executor | None = None,
+        guard: Guard = no_guard,
     ) -> None:
-        self._make_view, self._run = make_view, run
+        self._make_view, self._run, self._guard = make_view, run, guard
         self._views: dict[str, _Maintained] = {}
         self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="full-view")
         self._running: tuple[str, _Maintained, Future[ViewVersion]] | None = None
@@ -143,6 +146,7 @@ class FullViews:
 
         Raises:
             StorageError: a version cannot be opened.
+            ViewFailedError: the maintenance of a view cannot be made.
         """
         views: dict[str, _Maintained] = {}
         rows = {**versions, **stored_versions(versions)}
@@ -151,16 +155,17 @@ class FullViews:
             if kept is not None and kept.view.plan is each.plan:
                 views[name] = kept
                 continue
-            view = self._make_view(each)
             recorded = begun.get(next_name(name)) if name in fresh else versions[name]
-            if recorded is not None:
-                view.open(recorded)
-            views[name] = _Maintained(
-                view,
-                is_shown=name not in fresh,
-                is_stale=name in fresh or view.is_stale(rows),
-                has_rows=not rows.keys().isdisjoint(each.plan.columns),
-            )
+            with self._guard(name):
+                view = self._make_view(each)
+                if recorded is not None:
+                    view.open(recorded)
+                views[name] = _Maintained(
+                    view,
+                    is_shown=name not in fresh,
+                    is_stale=name in fresh or view.is_stale(rows),
+                    has_rows=not rows.keys().isdisjoint(each.plan.columns),
+                )
         self._views = views
 
     def drop(self, name: str) -> None:

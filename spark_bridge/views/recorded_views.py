@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import TypeAlias
 
 from actors.protocol.blocks import Block
@@ -47,11 +48,11 @@ class _Failure:
     """A failure of a view that the next epoch records.
 
     Args:
-        view: the view, as it was declared.
+        view: the view, as it was declared; None if it cannot be analysed.
         error: the reason.
     """
 
-    view: PlannedView
+    view: PlannedView | None
     error: str
 
 
@@ -128,21 +129,29 @@ class RecordedViews:
         definitions: Mapping[str, ViewDefinition],
         planned: Mapping[str, PlannedView],
         declaration: Declaration,
+        broken: Mapping[str, str] = MappingProxyType({}),
     ) -> dict[str, ViewPlan]:
-        """Replaces the set of views.
+        """Replaces the set of views.  After an error, call `fail`, and this again.
 
         Args:
             definitions: name → definition of each declared view.
             planned: name → view, of those whose sources have schemas.
             declaration: the needs of each of them.
+            broken: name → reason of each recorded view that cannot be analysed any more: the next epoch records that it
+                has failed.
 
         Returns:
             Name → plan of each view over sources that is maintained epoch by epoch and lacks no ingested rows.
 
         Raises:
             StorageError: a version cannot be opened.
+            ViewFailedError: the maintenance of a view cannot be made.
         """
+        self._planned = planned
         self._failures = {name: each for name, each in self._failures.items() if _is_same(each.view, planned.get(name))}
+        for name, reason in broken.items():
+            self._failures[name] = _Failure(None, reason)
+            self._let_go([name, *self._drop_hidden(name)])
         self._failed = {*declaration.failed}
         stand = {name for name in planned if declared_name(name) in self._failures}.union(declaration.failed)
         plans = {name: each.plan for name, each in planned.items() if name not in stand}
@@ -157,7 +166,6 @@ class RecordedViews:
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
         # The view that a backfill replaces is shown as it is until then.
         backfills = {name: of_sources[name] for name in declaration.backfills if name in of_sources}
-        self._planned = planned
         self._new = {name for name in declaration.new if name in of_sources}
         self._dropped.update(declaration.abandoned)
         # A backfill of another query, or of a dropped view, does not continue.
@@ -230,20 +238,29 @@ class RecordedViews:
         """
         names = list[str]()
         for user in dict.fromkeys(map(declared_name, self.shared.names(base_name(error.view)))):
-            names += self._fail(user, error.reason)
+            if user in self._planned and user not in self._failures and user not in self._failed:
+                names += self._fail(user, error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
-            if not is_view(each) or each in self._failures or each in self._failed:
+            if not is_view(each) or each in self._failed:
                 continue
             read = {*planned.plan.parents}.union(*(inner.parents for inner in planned.plan.inner))
             if failed := self._failures.keys() & read:
-                names += self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
+                reason = f"view {min(failed)!r}, which it reads, has failed"
+                if each in self._failures:  # the error of its parent was raised in its own work, too
+                    self._failures[each] = _Failure(planned, reason)
+                else:
+                    names += self._fail(each, reason)
         return names
 
     def _fail(self, name: str, reason: str) -> list[str]:
         self._failures[name] = _Failure(self._planned[name], reason)
+        return self._let_go([name, *self._drop_hidden(name)])
+
+    def _drop_hidden(self, name: str) -> list[str]:
+        """The next epoch ends the hidden views of a view.  Returns them."""
         hidden = self._hidden_in(name)
         self._dropped.update(hidden)
-        return self._let_go([name, *hidden])
+        return hidden
 
     def _hidden_in(self, name: str) -> list[str]:
         """The hidden views of a view, declared or recorded."""
@@ -306,6 +323,7 @@ class RecordedViews:
         correct: Callable[[], frozenset[str]],
         changes: Callable[[], Mapping[str, ChangeSet]],
         follow: RunWork,
+        written: Callable[[], None] = lambda: None,
     ) -> EpochViews:
         """Does the work of an epoch, and makes its record.
 
@@ -317,6 +335,7 @@ class RecordedViews:
             correct: replaces the rows of corrected files in the views; returns the sources of the files.
             changes: name → changes of each view over sources in this epoch, of those that other views read.
             follow: does the work on some views over views.
+            written: waits until all versions are written; views whose rows cannot be written fail.
         """
         ended = self._end_dropped()
         before = dict(self.versions)
@@ -328,6 +347,7 @@ class RecordedViews:
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
         created += self._follow(epoch, changes(), follow)
+        written()
         created += self._share(epoch)
         stopped, created = self._stop(epoch, before, created)
         dropped = tuple(sorted({*ended, *self._end_dropped()}))
@@ -372,10 +392,15 @@ class RecordedViews:
             The views that the epoch creates.
         """
         regrouped, self._regrouped = self._regrouped, {}
-        views = {name: make(each.plan) for name, each in regrouped.items()}
+        views: dict[str, GroupedView] = {}
         parents = self._parents({})
+
+        def take_over(plan: ViewPlan, before: ViewPlan) -> ViewVersion:
+            view = views[plan.name] = make(plan)
+            return self._take_over(epoch, plan, before, view, parents)
+
         work = {
-            name: partial(self._take_over, epoch, each.plan, each.before.plan, views[name], parents)
+            name: partial(take_over, each.plan, each.before.plan)
             for name, each in regrouped.items()
             if each.before is not None
         }
@@ -521,6 +546,7 @@ class RecordedViews:
             version = before.get(name)
             stopped[name] = Stopped(0 if version is None else self._stands_at(version), failure.error)
             if version is None:
+                assert failure.view is not None, "a view that cannot be analysed is recorded"
                 version = self._create_empty(failure.view.plan, epoch)
                 kept.append(failure.view.catalog_view(name, epoch))
             self.versions[name] = version
@@ -544,5 +570,5 @@ class RecordedViews:
         self._derived.begin_due(self._epoch, parents)
 
 
-def _is_same(failed: PlannedView, planned: PlannedView | None) -> bool:
-    return planned is not None and planned.plan.identity == failed.plan.identity
+def _is_same(failed: PlannedView | None, planned: PlannedView | None) -> bool:
+    return failed is not None and planned is not None and planned.plan.identity == failed.plan.identity

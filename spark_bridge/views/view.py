@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
@@ -35,6 +36,15 @@ class ShownView:
     behind_s: float
     open_groups: int | None = None
     late_rows: int | None = None
+
+
+Guard = Callable[[str], AbstractContextManager[None]]
+"""Name of a view -> a context for work on it: an error of this view alone is raised as `ViewFailedError`."""
+
+
+def no_guard(_: str) -> AbstractContextManager[None]:
+    """Lets errors pass as they are."""
+    return nullcontext()
 
 
 class View(Protocol):

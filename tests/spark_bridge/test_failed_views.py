@@ -15,19 +15,13 @@ from pyspark.sql import functions as F
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import result_rows
-from spark_bridge.hand_over.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from spark_bridge.session.borrowed_session import borrow
 from spark_bridge.session.settings import SparkSettings
-from state.errors import RunFailedError, ViewFailedError
-from state.lance.lance_access import open_dataset
-from state.location import Location
-from state.tables.records import CatalogView
 from tests.cases import few
-from tests.spark_bridge.followed_view import blocks
+from tests.spark_bridge.committed_root import GOOD, TOTAL, Root
 
-GOOD, BAD = pa.table({"k": ["a", "b"], "i": [1, 2], "s": ["1", "2"]}), pa.table({"k": ["a"], "i": [0], "s": ["(x"]})
-TOTAL = ViewDefinition("total", "SELECT k, sum(i) AS n FROM t GROUP BY k")
+BAD = pa.table({"k": ["a"], "i": [0], "s": ["(x"]})
 MANY = 60_000
 """Rows of a table that Spark computes by a job, and not while it optimizes."""
 
@@ -68,37 +62,6 @@ QUERIES: Mapping[str, tuple[Any, str]] = {
     "python": (_python, "ValueError: no zero"),
     "vectorized": (_vectorized, "ValueError: no zero"),
 }
-
-
-class Root:
-    """Some views, whose epochs are committed at once."""
-
-    def __init__(self, spark: SparkSession, root: Path, definitions: list[ViewDefinition]) -> None:
-        self.location, self.definitions = Location(str(root)), definitions
-        self.materializer = Materializer(spark, self.location)
-        self.known: dict[str, CatalogView] = {}
-        self.epoch = 0
-        self.done: EpochViews | None = None
-        self.declare()
-
-    def declare(self) -> None:
-        self.materializer.declare(self.definitions, {"t": GOOD.schema}, self.known)
-
-    def run(self, rows: pa.Table | None = None) -> EpochViews:
-        self.epoch += 1
-        done = self.materializer.run_epoch(self.epoch, {} if rows is None else {"t": blocks(rows)})
-        self.known, self.done = done.catalog(self.known), done
-        return done
-
-    def rows(self, name: str) -> list[Any]:
-        assert self.done is not None
-        version = self.done.views[name]
-        table = open_dataset(self.location.child(version.path), version.version).to_table()
-        shown = table.select([each for each in table.column_names if not each.startswith("__sw_")])
-        return sorted(shown.to_pylist(), key=repr)
-
-    def close(self) -> None:
-        self.materializer.close()
 
 
 @pytest.fixture
@@ -162,15 +125,14 @@ def test_a_failed_view_stands_in_a_later_attempt_and_may_be_replaced(strict: Spa
     root.close()
 
 
-def test_a_task_that_cannot_write_is_no_failure_of_the_view(
+def test_a_view_whose_dataset_is_gone_stops_alone(
     strict: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The writer is a Python function in a task, too."""
     monkeypatch.setattr(result_rows, "_STAGED_FROM_BYTES", 0)
-    root = Root(strict, tmp_path, [ViewDefinition("v", "SELECT i AS x FROM t")])
+    root = Root(strict, tmp_path, [ViewDefinition("v", "SELECT i AS x FROM t"), TOTAL])
     done = root.run(GOOD)
     shutil.rmtree(tmp_path / done.views["v"].path)
-    with pytest.raises(RunFailedError) as failed:
-        root.run(GOOD)
-    assert not isinstance(failed.value, ViewFailedError)
+    root.run(GOOD)
+    assert "not found" in str(root.known["v"].error)
+    assert root.rows("total") == [{"k": "a", "n": 2}, {"k": "b", "n": 4}]
     root.close()

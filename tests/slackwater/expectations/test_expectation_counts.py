@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,6 +16,7 @@ from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.view_table import ViewTable, view_path
+from state.errors import DamagedStoreError, ViewFailedError
 from state.location import Location
 from state.tables.expectations import OnViolation, ViewExpectations
 from state.tables.fingerprint import path_fingerprint
@@ -318,6 +320,27 @@ def test_an_expectation_that_fails_over_a_row_holds_until_it_can_be_computed(roo
     view.counts.release()
     assert view.epoch_over().holds_back, "nobody knows what would be accepted"
     view.table.delete_where("amount = 1000")
+    assert not view.epoch_over().is_violated
+
+
+@pytest.mark.parametrize(
+    "error", [ViewFailedError("v", "over rows", "ArrowInvalid: too large"), DamagedStoreError("v.lance is damaged")]
+)
+def test_a_view_whose_expectations_cannot_be_computed_holds_alone(
+    root: Location, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    view = CountedView(root, payments(a=[1, 2]))
+    assert not view.epoch_over().is_violated
+    view.table.append(payments(b=[3]))
+
+    def failing(*_: object) -> Any:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DuckDBConditions, "unfulfilled", failing)
+        failed = view.epoch_over()
+    assert failed.holds_back and {each.error for each in failed.expectations.values()} == {str(error)}
+    view.table.append(payments(c=[4]))
     assert not view.epoch_over().is_violated
 
 

@@ -29,7 +29,7 @@ from spark_bridge.hand_over.epoch_rows import EpochViews, Stopped
 from spark_bridge.views.view import ShownView
 from state.clock import ManualClock
 from state.epoch import EpochPair
-from state.errors import RunFailedError, ViewError, ViewNotFoundError
+from state.errors import CommandRefusedError, RunFailedError, ViewError, ViewNotFoundError
 from state.location import Location
 from state.tables.epoch_trace import Span
 from state.tables.expectations import Expectation, ViewExpectations
@@ -55,6 +55,7 @@ class ScriptedMaterializer:
         self.in_memory: dict[str, KeptSize] = {}
         self.known: Mapping[str, CatalogView] = {}
         self.error: ViewError | None = None
+        self.broken: dict[str, str] = {}
         self.stopped: dict[str, Stopped] = {}
         self.created: tuple[CatalogView, ...] = (CREATED,)
 
@@ -71,8 +72,12 @@ class ScriptedMaterializer:
             raise self.error
         self.known = known
         self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
-        plans: Any = {each.name: SimpleNamespace(view_class="append", views=()) for each in definitions}
-        return Declaration(plans, (), (), (), (), (), ())
+        plans: Any = {
+            each.name: SimpleNamespace(view_class="append", views=())
+            for each in definitions
+            if each.name not in self.broken
+        }
+        return Declaration(plans, (), (), (), (), (), (), broken=self.broken)
 
     def drop(self, name: str) -> None:
         self.calls.append(f"drop {name}")
@@ -503,6 +508,22 @@ def test_a_retry_that_cannot_be_declared_changes_nothing() -> None:
     looped.materializer.error = None
     assert looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s"))) is None
     assert looped.materializer.known["v"] == FAILED and looped.retried == set()
+
+
+def test_a_view_that_cannot_be_analysed_any_more_is_shown_as_failed_and_a_retry_says_why() -> None:
+    looped = Looped(known=(CREATED,))
+    looped.materializer.broken = {"v": "its function raised KeyError: 'region'"}
+    looped.materializer.created = ()
+    looped.materializer.stopped = {"v": Stopped(2, looped.materializer.broken["v"])}
+    looped.epochs = [epoch(3, ROWS)]
+    looped.turns()
+    assert looped.loop.views["v"] == ViewStatus("append", stands_at=2, error="its function raised KeyError: 'region'")
+    refused = looped.done(looped.loop.retry_view("v"))
+    assert isinstance(refused, CommandRefusedError) and "KeyError: 'region'; correct it first" in str(refused)
+    assert looped.materializer.known["v"].error is None and looped.retried == set()
+    looped.materializer.broken, looped.materializer.stopped = {}, {}
+    assert looped.done(looped.loop.retry_view("v")) is None
+    assert looped.retried == {"v"}
 
 
 def test_expectations_that_are_not_declared_any_more_end_with_an_epoch_that_is_asked_for() -> None:

@@ -14,7 +14,7 @@ from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, tab
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.catalyst.driver_plan import driver_plan
 from spark_bridge.catalyst.row_chain import RowChain
-from spark_bridge.session.spark_errors import is_of_query, one_line
+from spark_bridge.session.spark_errors import ends_run, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
 QUERIES = {
@@ -98,7 +98,7 @@ def test_an_error_is_that_of_the_query_and_the_next_rows_are_right(local_spark: 
     before = memory_of_tasks(local_spark)
     with pytest.raises(Py4JJavaError) as failed:
         made.over(rows(100))
-    assert "too wet" in one_line(failed.value) and is_of_query(failed.value)
+    assert "too wet" in one_line(failed.value) and not ends_run(failed.value)
     assert memory_of_tasks(local_spark) == before
     assert local_spark._jvm.org.apache.spark.TaskContext.get() is None
     assert bag(made.over(rows(50))) == bag(made.by_job(rows(50)))

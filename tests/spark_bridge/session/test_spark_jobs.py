@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.session.session import is_alive
 from spark_bridge.session.spark_jobs import SparkJobs
-from state.errors import CommitRefusedError, RunFailedError, SparkLostError, StorageFullError
+from state.errors import CommitRefusedError, SparkLostError, StorageFullError, ViewFailedError
 
 _PROGRAM = """if True:
     import os, signal, sys, time
@@ -94,7 +94,7 @@ def test_a_driver_without_memory_is_a_lost_application_and_not_silence(tmp_path:
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
     jobs = SparkJobs(local_spark)
     wet = local_spark.range(3).selectExpr("raise_error('too wet')")
-    with pytest.raises(RunFailedError, match=r"^view 'v': Spark failed over rows: .*too wet$") as failed:
+    with pytest.raises(ViewFailedError, match=r"^view 'v' failed over rows: .*too wet$") as failed:
         jobs.run("view", "over rows", {"v": wet.collect})
     assert not isinstance(failed.value, SparkLostError)
     assert is_alive(local_spark)
