@@ -9,11 +9,15 @@ from collections import OrderedDict
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 
 import pyarrow as pa
 
 from actors.objects.ranges import Range
+from state.errors import RemovalRefusedError
 from state.private_directory import open_private
+from state.removal.local_files import delete_at, replace_at
+from state.removal.names import CACHED_RANGES
 
 _DIGEST_BYTES = 20
 _PARTIAL = ".partial"
@@ -23,7 +27,8 @@ class RangeCache:
     """Keeps the ranges that were used last, up to a limit.  For one process and any number of threads.
 
     A version of an object never changes, so an entry is never out of date.  An entry that cannot be written or read
-    counts as not kept.
+    counts as not kept.  Only regular files with the names of entries are counted and deleted: other files in the
+    directory stay.
 
     Args:
         directory: its private directory, made if it does not exist; entries of an earlier process are used again.
@@ -41,11 +46,13 @@ class RangeCache:
         self._sizes: OrderedDict[str, int] = OrderedDict()
         self._nbytes = 0
         found = []
-        for name in os.listdir(self._directory):
+        for name in filter(CACHED_RANGES.covers, os.listdir(self._directory)):
+            status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
+            if not S_ISREG(status.st_mode):
+                continue
             if name.endswith(_PARTIAL):
                 self._unlink(name)
             else:
-                status = os.stat(name, dir_fd=self._directory, follow_symlinks=False)
                 found.append((status.st_mtime_ns, name, status.st_size))
         for _, name, nbytes in sorted(found):
             self._note(name, nbytes)
@@ -76,7 +83,7 @@ class RangeCache:
                 return None
             self._sizes.move_to_end(name)
         try:
-            with open(os.open(name, os.O_RDONLY, dir_fd=self._directory), "rb") as file:
+            with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=self._directory), "rb") as file:
                 content = file.read()
             os.utime(name, dir_fd=self._directory)
         except OSError:
@@ -94,11 +101,11 @@ class RangeCache:
             return
         partial = f"{name}-{threading.get_ident()}{_PARTIAL}"
         try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with open(os.open(partial, flags, 0o600, dir_fd=self._directory), "wb") as file:
                 file.write(content)
-            os.replace(partial, name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
-        except OSError:
+            replace_at(self._directory, partial, name, CACHED_RANGES)
+        except (OSError, RemovalRefusedError):
             self._unlink(partial)
             return
         with self._lock:
@@ -118,10 +125,11 @@ class RangeCache:
         self._unlink(name)
 
     def _unlink(self, name: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=self._directory)
+        with suppress(RemovalRefusedError):  # no file any more
+            delete_at(self._directory, name, CACHED_RANGES)
 
 
 def _name(url: str, etag: str, wanted: Range) -> str:
     key = "\0".join((url, etag, *map(str, wanted)))
-    return blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_BYTES).hexdigest()
+    return f"{digest}.range"

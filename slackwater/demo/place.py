@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
 from slackwater.testing.servers.s3_server import S3Server
+from state.removal.local_files import delete_at, new_file, replace_at
+from state.removal.names import ReservedForm
 
 _RAW, _LAKE = "raw-flights", "lake"
 
@@ -87,7 +90,8 @@ class DirectoryPlace:
     def __init__(self, directory: Path) -> None:
         self.name = f"the directory {directory}"
         self._raw = directory / "raw"
-        self._raw.mkdir(parents=True)
+        self._raw.mkdir(parents=True)  # a new directory: nothing of others is in it
+        self._written: set[str] = set()
         lake = directory / "lake"
         self.raw, self.root, self.published = str(self._raw), str(lake / "flights"), str(lake / "published")
 
@@ -102,21 +106,35 @@ class DirectoryPlace:
     def put(self, key: str, body: bytes) -> None:
         final = self._raw / key
         final.parent.mkdir(exist_ok=True)
-        hidden = final.with_name(f".{final.name}")
-        hidden.write_bytes(body)
-        if final.exists():
-            # The version of a local file is its inode, its time and its size.
-            before = self._before(final)
-            before.unlink(missing_ok=True)
-            os.link(final, before)
-        os.replace(hidden, final)
+        hidden, before = f".{final.name}", f".{final.name}.before"
+        with self._opened(final) as (directory, form):
+            with new_file(final.with_name(hidden)) as file:
+                file.write(body)
+            if key in self._written:
+                # The version of a local file is its inode, its time and its size.
+                delete_at(directory, before, form)
+                os.link(final.name, before, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+                replace_at(directory, hidden, final.name, form)
+            else:
+                # A link never replaces a file, as a rename does.
+                os.link(hidden, final.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
+                delete_at(directory, hidden, form)
+                self._written.add(key)
 
     def put_back(self, key: str) -> None:
-        os.replace(self._before(self._raw / key), self._raw / key)
+        name = (self._raw / key).name
+        with self._opened(self._raw / key) as (directory, form):
+            replace_at(directory, f".{name}.before", name, form)
 
-    @staticmethod
-    def _before(file: Path) -> Path:
-        return file.with_name(f".{file.name}.before")
+    @contextmanager
+    def _opened(self, file: Path) -> Iterator[tuple[int, ReservedForm]]:
+        """The directory of a file, and the names that this process gives to its versions."""
+        form = ReservedForm("the files of the demo", re.compile(rf"\.?{re.escape(file.name)}(\.before)?"))
+        directory = os.open(file.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            yield directory, form
+        finally:
+            os.close(directory)
 
 
 @contextmanager

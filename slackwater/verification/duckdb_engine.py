@@ -241,7 +241,7 @@ class DuckDbEngine:
 
 
 def _copy(content: ObjectFile, local: Path) -> None:
-    with content.stream() as stream, local.open("wb") as file:
+    with content.stream() as stream, local.open("xb") as file:
         shutil.copyfileobj(stream, file, _COPY_BYTES)
 
 

@@ -19,8 +19,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, get_args
@@ -28,8 +28,10 @@ from typing import Literal, get_args
 import structlog
 
 from spark_bridge.application.class_path import class_path
-from state.errors import SettingsError
-from state.private_directory import private_directory
+from state.errors import RemovalRefusedError, SettingsError
+from state.private_directory import open_private, private_directory
+from state.removal.local_files import delete_at, new_file, replace_at
+from state.removal.names import CLASS_ARCHIVES
 
 _log = structlog.get_logger(actor="run")
 _IDENTITY = re.compile(r" id: \d+$")
@@ -99,9 +101,7 @@ class ClassArchive:
             return
         lists = self._lists()
         if self.path.exists():
-            for each in lists:
-                with suppress(OSError):
-                    each.unlink()
+            self._delete(lists)
             return
         if not lists:
             return
@@ -134,7 +134,9 @@ class ClassArchive:
                 return True
             lists = self._lists()
             part, classes = self.path.with_suffix(".part"), self.path.with_suffix(".list")
-            classes.write_text("".join(f"{line}\n" for line in merged(each.read_text() for each in lists)))
+            self._delete([part, classes])  # left by a build that was killed
+            with new_file(classes) as file:
+                file.write("".join(f"{line}\n" for line in merged(each.read_text() for each in lists)).encode())
             done = subprocess.run(
                 [
                     str(self._java),
@@ -150,9 +152,9 @@ class ClassArchive:
                 check=False,
             )
             if done.returncode == 0 and part.exists():
-                part.replace(self.path)
-            for each in (*lists, part, classes):
-                each.unlink(missing_ok=True)
+                with self._opened() as directory:
+                    replace_at(directory, part.name, self.path.name, CLASS_ARCHIVES)
+            self._delete([*lists, part, classes])
             self._remove_unused()
             return self.path.exists()
 
@@ -179,9 +181,24 @@ class ClassArchive:
     def _remove_unused(self) -> None:
         """Removes the archives of other keys that were not used for a month."""
         now = os.stat(self.path).st_mtime if self.path.exists() else 0.0
-        for each in self._directory.iterdir():
-            if not each.name.startswith(self._key) and each.stat().st_mtime < now - _UNUSED_S:
-                each.unlink(missing_ok=True)
+        others = (each for each in self._directory.iterdir() if CLASS_ARCHIVES.covers(each.name))
+        unused = [each for each in others if each.lstat().st_mtime < now - _UNUSED_S]
+        self._delete(each for each in unused if not each.name.startswith(self._key))
+
+    def _delete(self, files: Iterable[Path]) -> None:
+        with self._opened() as directory:
+            for each in files:
+                with suppress(OSError, RemovalRefusedError):  # it is not a regular file, or is in use
+                    delete_at(directory, each.name, CLASS_ARCHIVES)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        """The descriptor of the directory, which only this user may enter."""
+        directory = open_private(self._directory)
+        try:
+            yield directory
+        finally:
+            os.close(directory)
 
 
 def class_archive() -> ClassArchive | None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import shutil
-import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
@@ -18,8 +16,11 @@ from pathlib import Path
 
 from pyspark.accumulators import AccumulatorServer
 
+from state.removal.own_directory import OwnDirectory
+
 LOG4J_FILE = "log4j2.properties"
 _LOG_FILE = "spark.log"
+_WAREHOUSE = "warehouse"
 _CONF_VARIABLE = "SPARK_CONF_DIR"
 _LOG_VARIABLE = "SLACKWATER_SPARK_LOG"
 # Ray's library inside the JVM, and Java itself, write to the standard output and error without our logger.
@@ -61,36 +62,31 @@ def configuration_dir() -> Path:
 
 def warehouse_dir() -> Path:
     """The directory of Spark's own tables.  It stays empty; Spark's default is the working directory."""
-    return configuration_dir() / "warehouse"
+    return configuration_dir() / _WAREHOUSE
 
 
 class _PrivateDir:
-    """A new directory of this process, removed at its exit; the log of a run stays."""
+    """A new directory of this process, removed at its exit; the log of a run stays, and so do files of others."""
 
     def __init__(self) -> None:
         self.keeps_log = False
-        self._path: Path | None = None
+        self._directory: OwnDirectory | None = None
         self._lock = threading.Lock()
 
     def path(self) -> Path:
         with self._lock:
-            if self._path is None:
-                self._path = Path(tempfile.mkdtemp(prefix="slackwater-spark-"))
-                (self._path / LOG4J_FILE).write_text(_LOG4J)
-                (self._path / "spark-env.sh").write_text(_SPARK_ENV)
-                atexit.register(self._remove, self._path, os.getpid())
-            return self._path
+            if self._directory is None:
+                self._directory = OwnDirectory("slackwater-spark-")
+                self._directory.write(LOG4J_FILE, _LOG4J)
+                self._directory.write("spark-env.sh", _SPARK_ENV)
+                atexit.register(self._remove, self._directory, os.getpid())
+            return self._directory.path
 
-    def _remove(self, path: Path, process: int) -> None:
+    def _remove(self, directory: OwnDirectory, process: int) -> None:
         if os.getpid() != process:
             return  # a fork of the process that uses it
-        for each in path.iterdir():
-            if each.is_dir():
-                shutil.rmtree(each, ignore_errors=True)
-            elif not (self.keeps_log and each.name == _LOG_FILE):
-                each.unlink(missing_ok=True)
-        if not self.keeps_log:
-            shutil.rmtree(path, ignore_errors=True)
+        # A program with a session of its own may have saved tables in the warehouse: these stay.
+        directory.remove([] if self.keeps_log else [_LOG_FILE], [_WAREHOUSE])
 
 
 _private_dir = _PrivateDir()

@@ -10,7 +10,6 @@ from uuid import UUID
 import lance
 import numpy as np
 import numpy.typing as npt
-import obstore
 from lance import FragmentMetadata
 from lance.fragment import DeletionFile
 from obstore.exceptions import BaseError
@@ -22,6 +21,7 @@ from state.lance.row_address import fragments_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.removal.objects import create_same
 
 _AT_ONCE = 16
 
@@ -92,11 +92,11 @@ class RowDeletions:
     def _write(self, files: Sequence[tuple[str, bytes]]) -> None:
         if self._client is None:
             self._client = object_client(self._location)
-        client = self._client
+        client, location = self._client, self._location
 
         def put(file: tuple[str, bytes]) -> None:
             path, content = file
-            obstore.put(client, path, content)
+            create_same(client, location, path, content)
 
         try:
             if self._location.is_local or len(files) <= 1:

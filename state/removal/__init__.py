@@ -24,7 +24,7 @@ Choose the evidence (`evidence`) by the record that shows that the object is our
     FinishedFile      one version of a user's file: the user asked for it, and its rows are committed in every view
     CreatedObject     this process created the object, in this version
 
-Face: `objects` (places of any kind, by obstore), `local_files` (one directory on a disk), `local_tree` (temporary
-directories of this process), `datasets` (Lance), and `evidence`.  A lint rule and `tests/test_architecture.py` forbid
-the functions of the libraries elsewhere.
+Face: `objects` (places of any kind, by obstore), `local_files` (one directory on a disk), `own_directory` (temporary
+directories of this process), `datasets` (Lance), `tables` (Delta, Iceberg), and `evidence`.  A lint rule and
+`tests/test_architecture.py` forbid the functions of the libraries elsewhere.
 """

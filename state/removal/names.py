@@ -42,6 +42,11 @@ _SWAPPED = r"(?:owner\.json|alerts\.json|tables/[^/]+/rows\.parquet)(?:\.lock)?"
 _FILES_OF_ROOT = rf"(?:{_SWAPPED}|{_PIN}|{_COMMAND}){_STAGED}"
 _ROOT = rf"{_FILES_OF_ROOT}|{_DATASETS_OF_ROOT}/{_DATASET}"
 
+_RANGE = r"[0-9a-f]{40}\.range"
+_CLASSES = r"[0-9a-f]{24}(?:\.(?:driver|executor)-(?:pid)?\d+\.classes|\.jsa|\.list|\.part|\.lock)"
+
+CACHED_RANGES = ReservedForm("the ranges of a cache", re.compile(rf"{_RANGE}(?:-\d+\.partial)?"))
+CLASS_ARCHIVES = ReservedForm("the class archives and their lists", re.compile(_CLASSES))
 VIEW_DATASETS = ReservedForm("the datasets of views, below a root", re.compile(_VIEW_DATASET))
 DATASET = ReservedForm("the files of a Lance dataset", re.compile(_DATASET))
 ROOT = ReservedForm("the files of a root", re.compile(_ROOT))

@@ -15,6 +15,7 @@ from slackwater.terminal.edge import reports_errors
 from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
+from state.removal.local_files import new_file
 
 _WORDS = re.compile(r"[A-Za-z0-9]+")
 
@@ -76,18 +77,21 @@ def init(
     shown_root = shell_root(Location(root))
     query = query or typer.prompt("First view, in SQL", default=f"SELECT count(*) AS n FROM {source}")
     pipeline.view("first_view", query)
-    file.write_text(
-        _MODULE.format(
-            name=_literal(name),
-            file=file,
-            shell_root=shown_root.replace("\\", "\\\\").replace('"""', "'''"),
-            root=_literal(root),
-            source=_literal(source),
-            url=_literal(url),
-            format=_literal(format),
-            query=_literal(query),
-        )
+    module = _MODULE.format(
+        name=_literal(name),
+        file=file,
+        shell_root=shown_root.replace("\\", "\\\\").replace('"""', "'''"),
+        root=_literal(root),
+        source=_literal(source),
+        url=_literal(url),
+        format=_literal(format),
+        query=_literal(query),
     )
+    try:
+        with new_file(file) as created:
+            created.write(module.encode())
+    except FileExistsError:
+        raise UsageError(f"{file} exists, and stays as it is: name another file") from None
     output = Output()
     output.text(f"{file} is written: read it, and change it.  Next:")
     output.text(f"    slackwater run {file}:pipeline --dry-run")

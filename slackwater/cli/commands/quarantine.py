@@ -6,6 +6,7 @@ import base64
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,6 +23,7 @@ from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
+from state.removal.local_files import new_file
 from state.visible import visible_json
 
 _COLUMNS = ("source", "path", "row", "reason", "raw", "epoch")
@@ -53,20 +55,16 @@ def export(records: pa.Table, path: Path) -> None:
     write = _WRITERS.get(path.suffix.lower())
     if write is None:
         raise UsageError(f"{path} cannot be written: its name must end in one of {', '.join(_WRITERS)}")
-    try:
-        file = path.open("xb")
-    except FileExistsError:
-        raise UsageError(f"{path} exists, and is not overwritten: name another file") from None
-    except OSError as error:
-        raise UsageError(f"{path} cannot be written: {error.strerror}; name another place") from error
-    try:
-        with file:
-            write(records, file)
-            file.flush()
-            os.fsync(file.fileno())
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(new_file(path))
+        except FileExistsError:
+            raise UsageError(f"{path} exists, and is not overwritten: name another file") from None
+        except OSError as error:
+            raise UsageError(f"{path} cannot be written: {error.strerror}; name another place") from error
+        write(records, file)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _write_parquet(records: pa.Table, file: BinaryIO) -> None:

@@ -39,11 +39,45 @@ def test_what_was_not_used_for_longest_goes_when_there_is_no_room(tmp_path: Path
 
 def test_another_process_goes_on_with_what_is_there(tmp_path: Path) -> None:
     put(RangeCache(tmp_path, 250), 1)
-    (tmp_path / "1-2.partial").write_bytes(b"half")
+    (file,) = tmp_path.iterdir()
+    half = tmp_path / f"{file.name}-2.partial"
+    half.write_bytes(b"half")
     again = RangeCache(tmp_path, 250)
     assert has(again, 1) and again.nbytes == 100
-    assert not (tmp_path / "1-2.partial").exists()
+    assert not half.exists()
     assert RangeCache(tmp_path, 99).nbytes == 0
+
+
+def test_files_of_others_in_its_directory_stay(tmp_path: Path) -> None:
+    put(RangeCache(tmp_path / "cache", 250), 1)
+    (entry,) = (tmp_path / "cache").iterdir()
+    users = tmp_path / "users"
+    users.mkdir()
+    names = ["orders.csv", "download.partial", "0" * 40, f"{'0' * 40}.range.bak", f"{'1' * 40}-2.partial"]
+    for name in names:
+        (tmp_path / "cache" / name).write_bytes(bytes(300))
+    (users / "file").write_bytes(bytes(300))
+    (tmp_path / "cache" / f"{'2' * 40}.range").symlink_to(users / "file")
+    (tmp_path / "cache" / f"{'3' * 40}.range").mkdir()
+    (tmp_path / "cache" / f"{'4' * 40}.range-1.partial").symlink_to(users / "file")
+    cache = RangeCache(tmp_path / "cache", 250)
+    assert cache.nbytes == 100, "only entries count"
+    cache.resize(0)
+    assert not entry.exists()
+    assert len(list((tmp_path / "cache").iterdir())) == len(names) + 3
+    assert (users / "file").stat().st_size == 300
+
+
+def test_an_entry_that_others_replaced_by_a_link_is_not_written_through(tmp_path: Path) -> None:
+    cache = RangeCache(tmp_path / "cache", 250)
+    put(cache, 1)
+    (entry,) = (tmp_path / "cache").iterdir()
+    (tmp_path / "users").write_bytes(b"user")
+    entry.unlink()
+    entry.symlink_to(tmp_path / "users")
+    assert not has(cache, 1)
+    put(cache, 1)
+    assert (tmp_path / "users").read_bytes() == b"user" and entry.is_symlink()
 
 
 def test_another_version_or_range_is_another_content(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from actors.objects.object_store import ObjectStore
 from slackwater.demo.place import open_place
+from slackwater.demo.scenario import run_demo
+from state.errors import UsageError
 from state.location import Location
 
 
@@ -23,3 +25,29 @@ def test_a_replaced_file_comes_back_as_it_was(tmp_path: Path, where: str) -> Non
         back = store.find("flights", "csv/a.csv")
         assert first is not None and back is not None
         assert back.version == first.version
+
+
+def test_a_file_of_a_user_in_the_directory_of_the_demo_stays(tmp_path: Path) -> None:
+    with open_place(tmp_path / "store") as place:
+        place.put("csv/a.csv", b"first")
+        users = {name: tmp_path / "store" / "raw" / "csv" / name for name in ("b.csv", ".c.csv", "notes")}
+        for file in users.values():
+            file.write_bytes(b"the only copy")
+        for key in ("csv/b.csv", "csv/c.csv"):
+            with pytest.raises(FileExistsError):
+                place.put(key, b"of the demo")
+        assert [file.read_bytes() for file in users.values()] == [b"the only copy"] * 3
+    with pytest.raises(FileExistsError), open_place(tmp_path / "store"):
+        pass
+    assert (tmp_path / "store" / "raw" / "csv" / "a.csv").read_bytes() == b"first"
+
+
+@pytest.mark.parametrize("name", ["orders.csv", ".hidden", "store/raw/csv/a.csv", "run.log"])
+def test_a_directory_that_is_not_empty_is_refused_and_stays_as_it_is(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_bytes(b"the only copy")
+    for local in (True, False):
+        with pytest.raises(UsageError, match="is not empty"):
+            run_demo(local, tmp_path)
+    assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / name]
+    assert (tmp_path / name).read_bytes() == b"the only copy"

@@ -111,6 +111,23 @@ def test_one_of_two_builders_builds(jar: Path) -> None:
     assert archive.build()
 
 
+def test_files_of_others_in_the_directory_stay(jar: Path, archive: ClassArchive, tmp_path: Path) -> None:
+    cache, users = archive.path.parent, tmp_path / "users"
+    users.mkdir()
+    unused = [cache / f"{'0' * 24}{ending}" for ending in (".jsa", ".driver-pid7.classes", ".lock")]
+    others = [cache / name for name in ("notes.txt", "model.jsa", f"{'0' * 24}.txt", f"{'0' * 23}.jsa")]
+    for file in (*unused, *others, users / "file"):
+        file.write_bytes(b"x")
+    (cache / f"{'1' * 24}.jsa").symlink_to(users / "file")
+    (cache / f"{'2' * 24}.jsa").mkdir()
+    later = archive.path.stat().st_mtime + 31 * 24 * 3600
+    os.utime(archive.path, (later, later))
+    archive._remove_unused()
+    assert [file for file in unused if file.exists()] == []
+    assert [file for file in (*others, users / "file") if not file.exists()] == []
+    assert (cache / f"{'1' * 24}.jsa").is_symlink() and (cache / f"{'2' * 24}.jsa").is_dir()
+
+
 def test_lists_made_during_a_build_are_removed(jar: Path, archive: ClassArchive) -> None:
     left = archive.path.with_name(f"{archive.path.stem}.driver-pid7.classes")
     left.write_text("java/lang/Object\n")
