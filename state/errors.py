@@ -7,6 +7,7 @@
     │   ├── ViewError                  a view cannot be built: correct its query
     │   │   └── NotIncrementalError    the view cannot be maintained epoch by epoch: the operator is named
     │   ├── DefinitionChangedError     the root has other sources or views: declare those, or take another root
+    │   ├── StoreCapabilityError       the store lacks a capability that a root or a table needs: use another store
     │   └── RootMismatchError          the root belongs to another pipeline, or has another format: use another root
     ├── NotFoundError                  the thing does not exist: choose one from the list that the message names
     │   ├── StoreNotFoundError         no pipeline has committed anything at this root
@@ -73,6 +74,10 @@ class NotIncrementalError(ViewError):
 
 class DefinitionChangedError(UsageError):
     """The root was written with other sources or views."""
+
+
+class StoreCapabilityError(UsageError):
+    """The store of a new root or table lacks a capability, for example conditional writes; nothing was written."""
 
 
 class RootMismatchError(UsageError):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import socket
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -76,6 +77,11 @@ class Exchange(BaseHTTPRequestHandler):
         self._upstream.close()
         super().finish()
 
+    @property
+    def sent_body(self) -> bytes:
+        """The content of the request."""
+        return self._sent_body
+
     def serve(self) -> None:
         self._sent_body = self._body()
         self.request_seen = self._request()
@@ -109,6 +115,29 @@ class Exchange(BaseHTTPRequestHandler):
     def answer(self) -> None:
         """Passes the server's answer on."""
         self._send(self._head + self._content)
+
+    def replace(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
+        """Puts another answer in the place of the server's; `answer` sends it."""
+        listed = [*headers.items(), ("Content-Length", str(len(content)))]
+        self._head, self._content = _head(status, "OK", listed), content
+
+    def edit(
+        self,
+        *,
+        head: Callable[[bytes], bytes] = lambda text: text,
+        content: Callable[[bytes], bytes] = lambda text: text,
+    ) -> None:
+        """Changes the answer; `answer` sends it.
+
+        Args:
+            head: changes the status line and the headers.
+            content: changes the content.
+        """
+        edited = content(self._content)
+        if len(edited) != len(self._content):
+            length = str(len(edited)).encode()
+            self._head = re.sub(rb"(?im)^(Content-Length: )\d+", rb"\g<1>" + length, self._head)
+        self._head, self._content = head(self._head), edited
 
     def refuse(self, status: int, code: str) -> None:
         """Answers with an error of S3, whatever the server said."""

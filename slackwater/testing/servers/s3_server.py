@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
 import obstore
 import obstore.store
 
+from slackwater.testing.proxies.faithless_proxy import FaithlessProxy
 from slackwater.testing.proxies.request_log import RequestLog
 from slackwater.testing.servers.free_ports import HOST, free_ports
 from slackwater.testing.servers.guarded_process import GuardedProcess
@@ -97,6 +99,14 @@ class S3Server(GuardedServer):
     def proxy(self) -> RequestLog:
         """A second endpoint that writes down each request; it ends with the server."""
         proxy = RequestLog(HOST, self._port, self._options)
+        self._proxies.append(proxy)
+        return proxy
+
+    def faithless_proxy(
+        self, ignores: Collection[str] = (), *, strips_quotes: bool = False, hides: bool = False
+    ) -> FaithlessProxy:
+        """A second endpoint that ignores conditions or ranges, see `FaithlessProxy`; it ends with the server."""
+        proxy = FaithlessProxy(HOST, self._port, self._options, ignores, strips_quotes=strips_quotes, hides=hides)
         self._proxies.append(proxy)
         return proxy
 
