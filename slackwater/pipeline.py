@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 import pyarrow as pa
+import structlog
 from typing_extensions import Unpack
 
 from actors.files import ReadingOrder
@@ -48,6 +49,7 @@ from slackwater.tables.static_table import FILE as TABLE_FILE
 from slackwater.tables.static_table import StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
+from state.capabilities.store_record import require_capable
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, ViewError
 from state.lance.lance_root import LanceRoot
@@ -437,6 +439,10 @@ class Pipeline:
             list(threads.map(ObjectStore.check, stores))
         root = LanceRoot(self.root, self._clock)
         check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
+        run_id = new_run_id(self._clock)
+        record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
+        if warning := record.warning(self.root):
+            structlog.get_logger(actor="run").warning(warning)
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
@@ -444,7 +450,7 @@ class Pipeline:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 
             check_publications(self.root, publications, self._clock)
-        ownership = Ownership(self.root, self._clock, run_id=new_run_id(self._clock), pipeline=self.name)
+        ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:
             # These load Ray and Spark: a run that is refused needs neither.

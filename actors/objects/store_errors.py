@@ -27,6 +27,7 @@ from state.errors import (
     StorageUnavailableError,
 )
 from state.location import Location
+from state.objects.storage_error import NO_PART
 
 Result = TypeVar("Result")
 
@@ -47,6 +48,10 @@ _NETWORK = (
     ("Connect", "no connection could be made"),
 )
 INVALID_NAME = "its name has control characters, or a part that is empty, . or ..; rename it"
+NO_RANGED_READS = (
+    "its store lacks ranged reads (Range): it answers a request for a part of the object with the whole object; use a "
+    "store or a gateway that supports them, then read the file with `slackwater retry`"
+)
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 
 
@@ -97,6 +102,8 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
             f"{location}: an object's name has characters that cannot be read ({name}): rename it, or give the source "
             "a URL that leaves it out"
         )
+    if path is not None and any(sign in text for sign in NO_PART):
+        return UnreadableFile(NO_RANGED_READS)
     if isinstance(error, PreconditionError) or status == "412":
         return ObjectChanged(f"{place} has changed since it was listed")
     if any(host in text for host in _METADATA_HOSTS):

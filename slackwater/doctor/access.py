@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from functools import partial
 from itertools import islice
-from typing import Any
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, PreconditionError
 
 from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
@@ -18,6 +15,7 @@ from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.doctor.finding import Finding, remedy_of
+from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, probe
 from state.clock import Clock
 from state.errors import DamagedStoreError, RootMismatchError, SlackwaterError, StoreNotFoundError
 from state.location import Location
@@ -25,14 +23,13 @@ from state.objects.object_client import object_client
 from state.ownership.owner import new_run_id
 from state.tables.tables import FORMAT_VERSION
 
-_BODY = b"slackwater doctor was here, and has not been able to delete this\n"
 # S3 gives times in whole seconds, and refuses a request whose time is 15 minutes off.
 _NOTICED_S = 5.0
 _REFUSED_S = 900.0
 
 
 class StoreAccessCheck:
-    """Lists the root, and writes, reads and deletes one object of its own there.
+    """Lists the root, and probes its store with an object of its own, which it deletes.
 
     Args:
         root: the root of a pipeline.
@@ -53,7 +50,7 @@ class StoreAccessCheck:
             amount = f"{page.table.num_rows:,} objects on its first page" if page.table.num_rows else "it is empty"
             yield Finding.ok(self.name, f"{self._root} can be listed: {amount}")
             yield from self._format()
-            yield from self._written()
+            yield from self._probed()
         except SlackwaterError as error:
             yield Finding.wrong(self.name, str(error), remedy_of(error))
 
@@ -71,50 +68,23 @@ class StoreAccessCheck:
             return
         yield Finding.ok(about, f"format {FORMAT_VERSION}, which this version reads and writes")
 
-    def _written(self) -> Iterator[Finding]:
-        client, name = object_client(self._root), f"doctor-{new_run_id(self._clock)}"
-        ask = partial(ask_store, location=self._root, path=name)
+    def _probed(self) -> Iterator[Finding]:
         before = self._clock.now()
-        first = ask(lambda: obstore.put(client, name, _BODY, mode="create"))
-        try:
-            yield self._conditional(client, name, first)
-            after = self._clock.now()
-            if ask(lambda: obstore.get(client, name).bytes()) != _BODY:
-                found, remedy = (
-                    "an object is not read as it was written",
-                    "look for a cache or proxy in front of the store",
-                )
-                yield Finding.wrong("root's objects", found, remedy)
-            yield self._clocks(ask(lambda: obstore.head(client, name))["last_modified"], before, after)
-        finally:
-            deleted = self._deleted(client, name)
-        yield deleted
-
-    def _conditional(self, client: Any, name: str, first: Any) -> Finding:
-        """Checks that the store refuses a second writer: the ownership of a root depends on it."""
-        about = "conditional writes"
-        remedy = "use a store that supports If-None-Match and If-Match: without them two runs can write to one root"
-        if not self._refuses(client, name, "create"):
-            return Finding.wrong(about, "a write that may only create an object overwrote an existing one", remedy)
-        if self._root.is_local:
-            return Finding.ok(about, "a second writer is refused")
-        stale: Any = {key: value for key, value in first.items() if value is not None}
-        # The first update succeeds and makes the second one stale.  Its content differs, so that the etag changes.
-        ask_store(lambda: obstore.put(client, name, _BODY + b"\n", mode=stale), self._root, name)
-        if not self._refuses(client, name, stale):
-            return Finding.wrong(about, "a write that names an older version of an object overwrote it", remedy)
-        ask_store(lambda: obstore.put(client, name, _BODY), self._root, name)
-        return Finding.ok(about, "a second writer and a late writer are refused")
-
-    def _refuses(self, client: Any, name: str, mode: Any) -> bool:
-        def put() -> bool:
-            try:
-                obstore.put(client, name, _BODY, mode=mode)
-            except (AlreadyExistsError, PreconditionError):
-                return True
-            return False
-
-        return ask_store(put, self._root, name)
+        probed = probe(self._root, new_run_id(self._clock))
+        after = self._clock.now()
+        for capability in ROOT_NEEDS:
+            violation = probed.violations.get(capability)
+            if violation is None:
+                yield Finding.ok(capability.value, "the store has this capability")
+            else:
+                found = f"{violation}, so {CONSEQUENCES[capability]}"
+                yield Finding.wrong(capability.value, found, "use a store that has this capability")
+        yield self._clocks(probed.written_at, before, after)
+        if probed.left:
+            remedy = "delete the object, and allow this user to delete: a run must delete, too"
+            yield Finding.wrong("deleting", f"{probed.left}; the test object is left there", remedy)
+        else:
+            yield Finding.ok("deleting", "the test object is deleted")
 
     def _clocks(self, written: datetime, before: datetime, after: datetime) -> Finding:
         """Compares the clocks; the object was written between `before` and `after`."""
@@ -128,17 +98,6 @@ class StoreAccessCheck:
         if off_s >= _NOTICED_S:
             return Finding.warning(about, f"{found}: include_existing=False compares the two", remedy)
         return Finding.ok(about, "it agrees with the store's")
-
-    def _deleted(self, client: Any, name: str) -> Finding:
-        try:
-            ask_store(lambda: obstore.delete(client, name), self._root, name)
-        except SlackwaterError as error:
-            return Finding.wrong(
-                "deleting",
-                f"{error}; {name} is left in the root",
-                f"delete it; a run must delete, too: {remedy_of(error)}",
-            )
-        return Finding.ok("deleting", "the test object is deleted")
 
 
 _PAGES = 10

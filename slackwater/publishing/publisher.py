@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable, TableHead
+from slackwater.publishing.target_store import require_target_store
 from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
@@ -46,6 +47,8 @@ class Publisher:
         head = table.head()
         since = None if head is None else epoch_of(self.target, head, wanted)
         table.require_fit(reader.schema)
+        if head is None:
+            require_target_store(self.target, self.clock)
         if head is not None and since == wanted.epoch:
             return Publication(self.view, str(self.target), since, since, False, 0, 0, head.version)
         change = None if since is None else self._change(since, snapshot)

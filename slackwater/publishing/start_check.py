@@ -9,6 +9,7 @@ from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.publisher import epoch_of, opened_table
+from slackwater.publishing.target_store import require_target_store
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from state.clock import Clock
@@ -33,6 +34,8 @@ def check_publications(root: Location, publications: Iterable[DeclaredPublicatio
     for each in publications:
         table = opened_table(each.target, clock)
         checked_epoch(table, each, root, snapshot)
+        if table.head() is None:
+            require_target_store(each.target, clock)
         table.require_writable()
 
 

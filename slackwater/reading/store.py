@@ -30,6 +30,7 @@ from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
 from slackwater.status.view_costs import ViewCost, view_costs
+from state.capabilities.store_record import read_record
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore
@@ -409,6 +410,15 @@ class Store:
         """
         state = self._latest()
         return tell(os.fspath(path), self._root, state, self._catalog_of(state), self.owner(), self._clock.now())
+
+    def warnings(self) -> list[str]:
+        """Warnings about the root, one line each: capabilities that its store lacks.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        record = read_record(self._root)
+        return [warning] if record is not None and (warning := record.warning(self._root)) else []
 
     def owner(self) -> Owner | None:
         """The process that runs on this root or ran last; None before the first run.

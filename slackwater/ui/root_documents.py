@@ -91,6 +91,7 @@ class RootDocuments:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._watch = OwnerWatch(clock)
+        self._warnings: tuple[str | None, list[str]] | None = None
 
     def now(self) -> Document:
         """The owner, the status of its run, and the last epoch; cheap enough for every second."""
@@ -106,11 +107,19 @@ class RootDocuments:
                 "state": life.state,
                 "runs": life.runs,
                 "owner": None if owner is None else _owner(owner),
+                "warnings": self._warnings_at(owner),
                 "status": _status(owner),
                 "epoch": epoch or None,
                 "committed_at": epoch_time(epoch) if epoch else None,
             }
         )
+
+    def _warnings_at(self, owner: Owner | None) -> list[str]:
+        """The warnings about the root; only a start of a run changes them."""
+        run_id = None if owner is None else owner.run_id
+        if self._warnings is None or self._warnings[0] != run_id:
+            self._warnings = run_id, self._store.warnings()
+        return self._warnings[1]
 
     def epochs(self, before: int | None, limit: int) -> list[Document]:
         """The last epochs before one, the oldest first, with the names of the views that each changed."""

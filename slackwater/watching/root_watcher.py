@@ -9,6 +9,7 @@ from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus
 from slackwater.watching.owner_watch import OwnerLife, OwnerState, OwnerWatch
 from slackwater.watching.stored_status import stored_status
+from state.capabilities.store_record import read_record
 from state.clock import Clock
 from state.errors import StoreNotFoundError
 from state.location import Location
@@ -56,6 +57,7 @@ class RootWatcher:
         self._store: Store | None = None
         self._watch = OwnerWatch(clock)
         self._stored: tuple[object, RunStatus] | None = None
+        self._capable: tuple[str | None, str] | None = None
 
     def look(self) -> RootLook:
         """The state of the root now.
@@ -74,7 +76,15 @@ class RootWatcher:
             status = replace(told, seconds=told.seconds + life.silent_s)
         else:
             status = self._committed(store, owner, life.state)
-        return RootLook(owner, life, status, _warning(owner, life))
+        return RootLook(owner, life, status, _warning(owner, life) or self._capabilities(owner))
+
+    def _capabilities(self, owner: Owner | None) -> str:
+        """The warning about the store of the root; only a start of a run changes it."""
+        run_id = None if owner is None else owner.run_id
+        if self._capable is None or self._capable[0] != run_id:
+            record = read_record(self._root)
+            self._capable = run_id, "" if record is None else record.warning(self._root)
+        return self._capable[1]
 
     def _opened(self, may_be_missing: bool) -> Store | None:
         if self._store is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from obstore.store import ObjectStore
 
 from state.location import Location
 from state.objects.object_client import object_client
-from state.objects.storage_error import storage_error
+from state.objects.storage_error import NO_PART, storage_error
 from state.removal.evidence import ReservedNames
 from state.removal.names import PROBES
 from state.removal.objects import delete, overwrite, remove_empty_directories
@@ -26,8 +27,6 @@ FOLDER = "probes"
 _WRITERS = 4
 _BODY_BYTES = 4_096
 _RANGE = (1_000, 1_100)
-_NO_PART = ("non-partial response", "NotPartial", "Content-Range")
-"""obstore's words for an answer with the whole object, or without its range."""
 
 
 class Capability(Enum):
@@ -62,9 +61,13 @@ class Probed:
 
     Args:
         violations: what the store did, by the capability that it lacks.
+        written_at: the time of the probe's object by the clock of the store; it was written during the probe.
+        left: the name of the probe's object and the error, if the store has refused to delete it; else empty.
     """
 
     violations: Mapping[Capability, str]
+    written_at: datetime
+    left: str = ""
 
     @property
     def missing(self) -> tuple[Capability, ...]:
@@ -85,16 +88,18 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
     """
     with _directories(location):
         client = object_client(location)
-        name = f"{FOLDER}/{unique}"
+        name, left = f"{FOLDER}/{unique}", ""
         try:
-            try:
-                checks = _Checks(location, client, name)
-                found = {each: violation for each in needs if (violation := checks.violation(each))}
-            finally:
-                delete(ReservedNames(location, PROBES), [name], client)
+            checks = _Checks(location, client, name)
+            found = {each: violation for each in needs if (violation := checks.violation(each))}
         except (BaseError, OSError) as error:
             raise storage_error(error, location) from None
-    return Probed(found)
+        finally:
+            try:
+                delete(ReservedNames(location, PROBES), [name], client)
+            except (BaseError, OSError) as error:
+                left = f"{location}/{name}: {storage_error(error, location)}"
+    return Probed(found, checks.written_at, left)
 
 
 class _Checks:
@@ -104,6 +109,7 @@ class _Checks:
         self._location, self._client, self._name = location, client, name
         self._version: Any = None
         self._body = b""
+        self.written_at = datetime.fromtimestamp(0, UTC)
         self._created = self._create()
 
     def violation(self, capability: Capability) -> str:
@@ -127,12 +133,12 @@ class _Checks:
             results = list(threads.map(self._put_new, bodies))
         if any(result is None for result in results):
             self._overwrite(bodies[0])  # for the other checks
-            self._accept(bodies[0], obstore.head(self._client, self._name))
+            self._accept_read(bodies[0], obstore.head(self._client, self._name))
             return "it does not support a write that may only create an object"
         won = [(body, result) for body, result in zip(bodies, results, strict=True) if result]
         late = self._put_new(b"late" * (_BODY_BYTES // 4))
         read = obstore.get(self._client, self._name)
-        self._accept(bytes(read.bytes()), read.meta)
+        self._accept_read(bytes(read.bytes()), read.meta)
         if late:
             return "a write that may only create an object replaced an existing one"
         if len(won) > 1:
@@ -176,7 +182,7 @@ class _Checks:
         try:
             part = bytes(obstore.get_range(self._client, self._name, start=start, end=end))
         except BaseError as error:
-            if any(sign in str(error) for sign in _NO_PART):
+            if any(sign in str(error) for sign in NO_PART):
                 return "it answers a request for a part of an object with the whole object"
             raise
         if part != self._body[start:end]:
@@ -195,6 +201,10 @@ class _Checks:
 
     def _overwrite(self, body: bytes) -> None:
         overwrite(self._client, ReservedNames(self._location, PROBES), self._name, body)
+
+    def _accept_read(self, body: bytes, meta: Any) -> None:
+        self.written_at = meta["last_modified"]
+        self._accept(body, meta)
 
     def _accept(self, body: bytes, answer: Any) -> None:
         self._body = body
@@ -219,5 +229,3 @@ def _missing_directories(location: Location) -> Iterator[Path]:
     while not path.exists() and path != path.parent:
         yield path
         path = path.parent
-
-

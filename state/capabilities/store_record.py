@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -10,7 +11,7 @@ from importlib.metadata import version
 import obstore
 from obstore.exceptions import BaseError, NotFoundError
 
-from state.capabilities.probe import CONSEQUENCES, Capability, Probed, probe
+from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, Capability, Probed, probe
 from state.clock import Clock
 from state.errors import BucketNotFoundError, StoreCapabilityError
 from state.location import Location
@@ -86,14 +87,14 @@ def read_record(root: Location) -> StoreRecord | None:
         raise storage_error(error, root) from None
 
 
-def require_capable(root: Location, clock: Clock, unique: str, *, exists: bool) -> StoreRecord:
+def require_capable(root: Location, clock: Clock, unique: str, exists: Callable[[], bool]) -> StoreRecord:
     """The record of a root; without one, or with missing capabilities, the store is probed and the result recorded.
 
     Args:
         root: the root.
         clock: the clock for the time of the probe.
         unique: see `probe`.
-        exists: whether the root has a store: then it is never refused.
+        exists: whether the root has a store: then it is never refused.  Called only for a missing capability.
 
     Raises:
         StoreCapabilityError: the root is new, and its store lacks a capability; nothing was written.
@@ -103,7 +104,7 @@ def require_capable(root: Location, clock: Clock, unique: str, *, exists: bool) 
     if record is not None and not record.missing:
         return record
     probed = probe(root, unique)
-    if probed.missing and not exists:
+    if probed.missing and not exists():
         raise refused(f"root {root}", probed)
     record = _record(probed, clock)
     try:
@@ -111,6 +112,23 @@ def require_capable(root: Location, clock: Clock, unique: str, *, exists: bool) 
     except (BaseError, OSError) as error:
         raise storage_error(error, root) from None
     return record
+
+
+def require_table_store(table: Location, unique: str, needs: Sequence[Capability] = ROOT_NEEDS) -> None:
+    """Probes the store of a published table that does not exist yet.
+
+    Args:
+        table: the location of the table.
+        unique: see `probe`.
+        needs: the capabilities that its format needs.
+
+    Raises:
+        StoreCapabilityError: the store lacks a capability; nothing was written.
+        StorageError: the place cannot be read or written.
+    """
+    probed = probe(table, unique, needs)
+    if probed.missing:
+        raise refused(f"table {table}", probed)
 
 
 def refused(place: str, probed: Probed) -> StoreCapabilityError:

@@ -52,6 +52,8 @@ _DAMAGED = (
     "for object of size 0 bytes",
     "Requested range was invalid",
 )
+NO_PART = ("non-partial response", "NotPartial")
+"""obstore's words for an answer with the whole object to a request for a part of it."""
 _SHORT = re.compile(r"range \S+ returned \d+ bytes, expected \d+ bytes")
 _QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
 _CAUSE = re.compile("\x1b\\[31m↳\x1b\\[0m")  # as delta-rs prints them

@@ -18,4 +18,25 @@ CAPABILITY_MUTANTS = (
         (("        found=pa.int64(),\n", "        found=pa.int64(),\n        errors=pa.int64(),\n"),),
         shown_by="tests/state/test_stored_formats.py",
     ),
+    Mutant(
+        "a store that lets a late writer replace an object is accepted",
+        "state/capabilities/probe.py",
+        (
+            ("        if late:\n", "        if late and len(won) > 1:\n"),
+            ("        if len(won) > 1:\n", "        if len(won) > 9:\n"),
+        ),
+        shown_by="tests/state/capabilities/test_probe.py",
+    ),
+    Mutant(
+        "a new root is created on a store without a capability",
+        "state/capabilities/store_record.py",
+        (("    if probed.missing and not exists():\n", "    if probed.missing and exists() is None:\n"),),
+        shown_by="tests/slackwater/running/test_new_root.py",
+    ),
+    Mutant(
+        "a new table is created without a probe of its store",
+        "slackwater/publishing/publisher.py",
+        (("            require_target_store(self.target, self.clock)\n", "            pass\n"),),
+        shown_by="tests/slackwater/publishing/test_target_store.py",
+    ),
 )

@@ -26,6 +26,7 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import SourceDefinition
 from slackwater.commands import operations
 from spark_bridge.aggregation import distinct_set
+from state.capabilities.store_record import StoreRecord
 from state.clock import ManualClock
 from state.epoch import epoch_time, first_epoch_at
 from state.lance import handled_files
@@ -72,6 +73,7 @@ def stored_formats() -> dict[str, Any]:
         "views, group keys": _group_keys(),
         "owner.json": _fields(Owner),
         "commands": {kind: _fields(command) for kind, command in sorted(_commands().items())},
+        "store.json": sorted(json.loads(StoreRecord(_TIME, "0", ()).to_json())),
         "pins": _pin(),
         "branches": [FOLDER, branch_tag("b"), dropping_tag("b")],
     }

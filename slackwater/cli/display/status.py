@@ -67,9 +67,11 @@ def print_status(store: Store, output: Output) -> None:
     hidden_views = store.hidden_views().to_pylist()
     quarantined = store.files(status="quarantined").select(["source", "path", "status", "error"]).to_pylist()
     bad_records = [found for source in sources if (found := _bad_records(source, files, store)) is not None]
+    warnings = store.warnings()
     if output.json:
         output.document(
             {
+                "warnings": warnings,
                 "owner": asdict(owner) if owner else None,
                 "epoch": last,
                 "sources": sources,
@@ -88,6 +90,8 @@ def print_status(store: Store, output: Output) -> None:
             }
         )
         return
+    for warning in warnings:
+        output.text(f"warning: {warning}")
     if owner is None:
         output.text("owner: none")
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 import obstore
@@ -47,8 +47,7 @@ class FaithlessProxy(RequestLog):
     def handle(self, exchange: Exchange) -> None:
         request = exchange.apply()
         self._note(request)
-        headers: Mapping[str, str] = exchange.headers
-        is_conditional = any(headers.get(name) for name in self._ignores & {"If-None-Match", "If-Match"})
+        is_conditional = any(exchange.headers.get(name) for name in self._ignores & {"If-None-Match", "If-Match"})
         if request.method == "PUT" and request.status in (404, 409, 412) and is_conditional:
             etag = obstore.put(self._store(request.bucket), request.key, exchange.sent_body)["e_tag"] or ""
             exchange.replace(200, {"ETag": etag}, b"")

@@ -33,7 +33,12 @@ export class Now {
     byId("foot").textContent = `Slackwater ${told.version}; times are in UTC`;
   }
 
-  said({ owner, status, state, now }, isLive) {
+  said({ owner, status, state, now, warnings }, isLive) {
+    const warned = warnings.flatMap((warning) => [el("strong", { class: "bad" }, `Warning: ${warning}`), el("br")]);
+    return [...warned, ...this.saidOfRun({ owner, status, state, now }, isLive)];
+  }
+
+  saidOfRun({ owner, status, state, now }, isLive) {
     if (!owner) return ["No pipeline has run on this root yet. The content of the store is below."];
     const ago = seconds((Date.parse(now) - Date.parse(owner.renewed_at)) / 1000);
     const where = `process ${owner.pid} on ${owner.host}`;

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import obstore
 import pytest
 
 from slackwater.doctor.access import SourceAccessCheck, StoreAccessCheck
@@ -25,6 +24,7 @@ from slackwater.doctor.probe import ProbeFailedError, run_probe
 from slackwater.doctor.ray_cluster import RayCheck
 from slackwater.settings import RaySettings
 from slackwater.testing.servers.s3_server import S3Server
+from state.capabilities.probe import Capability
 from state.clock import ManualClock, SystemClock
 from state.location import Location
 from tests.slackwater.cli.command import slackwater
@@ -188,7 +188,7 @@ def test_ray_is_started_and_runs_a_task() -> None:
 
 # -- a root and its sources -----------------------------------------------------------------------------------------
 
-_ROOT_FINDINGS = {"root", "conditional writes", "clock", "deleting"}
+_ROOT_FINDINGS = {"root", "clock", "deleting", *(each.value for each in Capability)}
 
 
 def test_a_root_that_can_be_used_is_left_as_it_was(s3: S3Server, bucket: str, tmp_path: Path) -> None:
@@ -204,20 +204,30 @@ def test_a_local_root_that_is_not_there_yet_is_not_made(tmp_path: Path) -> None:
     assert not (tmp_path / "root").exists()
 
 
-def test_a_store_without_conditional_writes_is_wrong(
-    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    put = obstore.put
-    for ignored in ("create", "update"):
-
-        def forgetful(client: object, name: str, body: bytes, mode: object = None, ignored: str = ignored) -> object:
-            kind = mode if isinstance(mode, str) else "update"
-            return put(client, name, body, mode="overwrite" if kind == ignored else mode)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(obstore, "put", forgetful)
-        states = _states(StoreAccessCheck(s3.location(bucket, "root"), SystemClock()))
-        assert states["conditional writes"] is State.WRONG
+@pytest.mark.parametrize(
+    ("header", "capability"),
+    [
+        ("If-None-Match", Capability.CREATE_IF_ABSENT),
+        ("If-Match", Capability.REPLACE_IF_MATCH),
+        ("Range", Capability.RANGED_READS),
+    ],
+)
+def test_a_store_that_ignores_a_header_is_wrong(s3: S3Server, bucket: str, header: str, capability: Capability) -> None:
+    root = Location(f"s3://{bucket}/root", s3.faithless_proxy([header]).storage_options)
+    states = _states(StoreAccessCheck(root, SystemClock()))
+    assert [name for name, state in states.items() if state is not State.OK] == [capability.value]
     assert not s3.client().list_objects_v2(Bucket=bucket).get("Contents")
+
+
+def test_a_source_without_ranged_reads_is_wrong(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    import slackwater as sw
+
+    s3.put(bucket, "raw/a.csv", b"n\n1\n")
+    options = s3.faithless_proxy(["Range"]).storage_options
+    pipeline = sw.Pipeline("p", root=tmp_path / "root")
+    pipeline.source("s", f"s3://{bucket}/raw", format="csv", storage_options=options)
+    [finding] = SourceAccessCheck(pipeline.sources["s"]).findings()
+    assert finding.state is State.WRONG and "lacks ranged reads (Range)" in finding.found
 
 
 @pytest.mark.parametrize(("off_s", "state"), [(3_600, State.WRONG), (-3_600, State.WRONG), (60, State.WARNING)])

@@ -10,13 +10,17 @@ import pytest
 
 from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
+from slackwater.ui.root_documents import RootDocuments
 from slackwater.watching.root_watcher import RootWatcher
 from slackwater.watching.stored_status import stored_status
+from state.capabilities.probe import Capability
+from state.capabilities.store_record import NAME, StoreRecord
 from state.clock import ManualClock
 from state.errors import StoreNotFoundError
 from state.location import Location
 from state.ownership.owner import Ownership
 from state.ownership.process_identity import ProcessIdentity
+from tests.slackwater.cli.command import slackwater
 from tests.slackwater.reading.failed_views import OVERFLOW, fail_view
 from tests.slackwater.reading.written_root import START, WrittenRoot, write_root
 from tests.state.ownership.child_process import child_process
@@ -194,3 +198,17 @@ def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, m
     for _ in range(3):
         watcher.look()
     assert len(reads) == 1
+
+
+def test_a_root_whose_store_lacks_a_capability_warns(written: WrittenRoot, run: Running) -> None:
+    run.tell()
+    record = StoreRecord(START, "0.1.0", (), (Capability.CREATE_IF_ABSENT.value,), ("every writer was accepted",))
+    (written.root.path / NAME).write_bytes(record.to_json())
+    look = RootWatcher(written.root, run.clock).look()
+    assert "lacks conditional creation (If-None-Match: *): every writer was accepted" in look.warning
+    assert look.to_json()["warning"] == look.warning
+    store = Store(written.root, run.clock)
+    assert store.warnings() == [look.warning]
+    assert RootDocuments(store, run.clock).now()["warnings"] == [look.warning]
+    for line in (slackwater("status", written.root.url).out, slackwater("status", written.root.url, "--json").out):
+        assert "lacks conditional creation" in line

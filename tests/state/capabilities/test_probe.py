@@ -54,7 +54,7 @@ def test_a_store_that_ignores_a_header_is_refused_with_the_missing_capability(
     root = Location(f"s3://{bucket}/root", s3.faithless_proxy(ignores).storage_options)
     assert probe(root, UNIQUE).missing == (missing,)
     with pytest.raises(StoreCapabilityError) as refusal:
-        require_capable(root, SystemClock(), UNIQUE, exists=False)
+        require_capable(root, SystemClock(), UNIQUE, lambda: False)
     assert missing.value in str(refusal.value) and shown in str(refusal.value), refusal.value
     assert "nothing was written: use a store that has it" in str(refusal.value)
     assert keys(s3, bucket) == []
@@ -63,7 +63,7 @@ def test_a_store_that_ignores_a_header_is_refused_with_the_missing_capability(
 def test_a_store_whose_listings_lag_is_refused(s3: S3Server, bucket: str) -> None:
     root = Location(f"s3://{bucket}/root", s3.faithless_proxy(hides=True).storage_options)
     with pytest.raises(StoreCapabilityError, match="listings that show new objects"):
-        require_capable(root, SystemClock(), UNIQUE, exists=False)
+        require_capable(root, SystemClock(), UNIQUE, lambda: False)
     assert keys(s3, bucket) == []
 
 
@@ -77,13 +77,13 @@ def test_etags_without_quotes_are_accepted(s3: S3Server, bucket: str) -> None:
 def test_a_store_is_probed_once(s3: S3Server, bucket: str) -> None:
     proxy = s3.proxy()
     root, clock = Location(f"s3://{bucket}/root", proxy.storage_options), ManualClock()
-    record = require_capable(root, clock, UNIQUE, exists=False)
+    record = require_capable(root, clock, UNIQUE, lambda: False)
     assert (record.missing, record.probed_at) == ((), clock.now())
     assert json.loads(bytes(obstore.get(object_client(root), NAME).bytes()))["capabilities"] == [
         each.value for each in Capability
     ]
     with proxy.recording() as requests:
-        assert require_capable(root, SystemClock(), "probe-2", exists=True) == record
+        assert require_capable(root, SystemClock(), "probe-2", lambda: True) == record
     assert [(each.method, each.key) for each in requests] == [("GET", "root/store.json")]
     assert keys(s3, bucket) == ["root/store.json"]
 
@@ -93,12 +93,12 @@ def test_an_existing_root_on_such_a_store_is_recorded_and_warns_until_its_store_
 ) -> None:
     bad = Location(f"s3://{bucket}/root", s3.faithless_proxy(("If-None-Match",)).storage_options)
     for _ in range(2):
-        record = require_capable(bad, SystemClock(), UNIQUE, exists=True)
+        record = require_capable(bad, SystemClock(), UNIQUE, lambda: True)
         assert record.missing == (Capability.CREATE_IF_ABSENT.value,)
         assert read_record(bad) == record
         warning = record.warning(bad)
         assert f"s3://{bucket}/root lacks conditional creation" in warning and "copy the root" in warning
-    good = require_capable(s3.location(bucket, "root"), SystemClock(), UNIQUE, exists=True)
+    good = require_capable(s3.location(bucket, "root"), SystemClock(), UNIQUE, lambda: True)
     assert good.missing == () and good.warning(bad) == ""
     assert read_record(bad) == good
 
@@ -107,12 +107,12 @@ def test_a_torn_record_is_written_again(tmp_path: Path) -> None:
     root = Location(str(tmp_path))
     (tmp_path / NAME).write_bytes(b'{"probed_at": ')
     assert read_record(root) is None
-    assert require_capable(root, SystemClock(), UNIQUE, exists=True) == read_record(root)
+    assert require_capable(root, SystemClock(), UNIQUE, lambda: True) == read_record(root)
 
 
 def test_a_denied_or_missing_bucket_is_no_missing_capability(s3: S3Server, bucket: str) -> None:
     denied = Location(f"s3://{bucket}/root", {**s3.storage_options, "secret_access_key": "wrong"})
     with pytest.raises(AccessDeniedError):
-        require_capable(denied, SystemClock(), UNIQUE, exists=False)
+        require_capable(denied, SystemClock(), UNIQUE, lambda: False)
     with pytest.raises(BucketNotFoundError):
-        require_capable(s3.location("no-such-bucket", "root"), SystemClock(), UNIQUE, exists=False)
+        require_capable(s3.location("no-such-bucket", "root"), SystemClock(), UNIQUE, lambda: False)
