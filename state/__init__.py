@@ -34,6 +34,7 @@ Rooms, from the top down; a room imports only rooms below it:
     tables/      the tables, their keys, deltas, and the values that rows stand for
     places/      the identity of a location, by which overlaps are found
     removal/     the only code that deletes or overwrites objects, each with evidence
+    equality/    which rows and values are the same: texts, numbers and comparisons
     objects/     clients of object stores, and their errors
 
     location.py  a URL and the options to reach it

@@ -45,12 +45,29 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
             raise SchemaError(f"column {name} appears twice; give each column a name of its own")
         if name.startswith(RESERVED_PREFIX):
             raise SchemaError(f"column {name}: names that start with {RESERVED_PREFIX} are reserved; rename it")
+    for field in schema:
+        if "\0" in field.name or has_nul_in_names(field.type):
+            raise SchemaError(f"column {field.name!r}: a name contains a NUL character; rename it")
     return pa.schema([pa.field(field.name, safe_type(field.type, field.name, null)) for field in schema])
 
 
+STORABLE_NAME = "a stored column needs a name without a dot, a backtick or a NUL character"
+"""What `can_be_stored` requires, for messages."""
+
+
 def can_be_stored(column: str) -> bool:
-    """Whether Lance takes a column of this name."""
-    return "." not in column
+    """Whether Lance stores a column of this name and finds it again: it parses names as paths, also those of columns.
+
+    Lance 14 writes a column with a backtick and refuses each later read of the dataset.
+    """
+    return bool(column) and not any(sign in column for sign in ".`\0")
+
+
+def has_nul_in_names(kind: pa.DataType) -> bool:
+    """Whether a field within a type has a NUL character in its name: Arrow passes names to Lance as C strings."""
+    return kinds.is_nested(kind) and any(
+        "\0" in field.name or has_nul_in_names(field.type) for field in map(kind.field, range(kind.num_fields))
+    )
 
 
 def safe_type(kind: pa.DataType, column: str, null: pa.DataType = pa.string()) -> pa.DataType:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from actors.schemas.merged_schema import merged_schema
 from actors.schemas.metadata_columns import metadata_fields
 from actors.schemas.path_columns import path_fields
-from actors.schemas.safe_types import can_be_stored, safe_schema, widest_type
+from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, safe_schema, widest_type
 from actors.sources.source import SourceDefinition
 from state.errors import SchemaError
 
@@ -48,8 +48,8 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
     for name in kept.names if source.materialize else ():
         if not can_be_stored(name):
             raise SchemaError(
-                f"source {source.name}, column {name}: a stored column cannot have a dot in its name; declare a schema "
-                "that leaves it out, or the source without materialize=True"
+                f"source {source.name}, column {name!r}: {STORABLE_NAME}; declare a schema that leaves it out, or the "
+                "source without materialize=True"
             )
     if source.schema_evolution != "widen":
         return kept

@@ -19,7 +19,7 @@ from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import TableHead, check_writable, refused_commit, require_same_columns
 from slackwater.publishing.targets import Delta
 from slackwater.reading.changes.view_changes import ViewChange
-from slackwater.reading.changes.view_difference import row_texts
+from state.equality.row_identity import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.objects.storage_error import storage_error

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.changes.view_changes import ViewChange
-from slackwater.reading.changes.view_difference import row_texts
+from state.equality.row_identity import exact, row_texts
 from state.errors import CommitRefusedError
 from state.tables.exact_rows import exact_rows, with_nulls
 from state.tables.group_key import group_keys
@@ -80,10 +80,9 @@ class LeavingRows:
         """Position and text of each row that is equal to a removed one.  Few rows become text: columns sift first."""
         maybe = pa.array(np.ones(rows.num_rows, bool))
         for name in self.columns:
-            try:
-                maybe = pc.and_(maybe, pc.is_in(rows[name], value_set=self._removed[name].combine_chunks()))
-            except pa.ArrowNotImplementedError:  # of a nested type
-                continue
+            if not pa.types.is_nested(rows[name].type):
+                removed = exact(self._removed[name]).combine_chunks()
+                maybe = pc.and_(maybe, pc.is_in(exact(rows[name]), value_set=removed))
         positions = pc.indices_nonzero(maybe)
         texts = row_texts(rows.take(positions))
         return [(at, text) for at, text in zip(positions.to_pylist(), texts, strict=True) if text in self._wanted]

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import format_schema
 from actors.schemas.metadata_columns import PATH, ROW
-from actors.schemas.safe_types import can_be_stored
+from actors.schemas.safe_types import STORABLE_NAME, can_be_stored, has_nul_in_names
 from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_groups
 from spark_bridge.analysis.aggregate_functions import with_plain_pivot
 from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
@@ -736,14 +736,16 @@ class _Analysis:
         for name in struct.names:
             if name.startswith(RESERVED_PREFIX):
                 raise self._column_error(name, f"names that start with {RESERVED_PREFIX} are reserved")
-            if not can_be_stored(name) or not name:
-                raise self._column_error(name, "a column of a stored table cannot have a dot in its name")
+            if not can_be_stored(name):
+                raise self._column_error(name, STORABLE_NAME)
             if name.lower() in seen:
                 raise self._column_error(name, f"there is a column {seen[name.lower()]!r} already")
             seen[name.lower()] = name
         try:
             schema = arrow_schema(struct)
             format_schema(schema)
+            if unusable := [field.name for field in schema if has_nul_in_names(field.type)]:
+                raise self._column_error(unusable[0], "a field in it has a NUL character in its name")
         except (PySparkException, TypeError, SchemaError) as error:
             raise ViewError(f"view {self._name!r}: {one_line(error)}") from None
         return schema

@@ -5,7 +5,9 @@
     first_value, last_value over a RANGE frame   the first or last row by that total order
     ORDER BY ... LIMIT                           the columns below the sort follow in it
 
-Rows that are equal in all columns are interchangeable.  Functions of peers (rank, a sum over a RANGE frame) stay.
+Values that are equal in SQL but not identical, as both zeros, are ordered by their texts at last, see `state.equality`:
+another choice after a restart would retract a row that was never inserted.  Identical rows are interchangeable.
+Functions of peers (rank, a sum over a RANGE frame) stay.
 """
 
 from __future__ import annotations
@@ -125,8 +127,12 @@ class TotalOrder:
 
     def ties(self, order: Collection[Expression], columns: Collection[Expression]) -> list[Expression]:
         """The further keys of an order that tell rows with these columns apart."""
+        catalyst = self._catalyst
         known = {attribute_id(each.child()) for each in order if is_attribute(each.child())}
-        return [self._catalyst.ascending(self._orderable(each)) for each in columns if attribute_id(each) not in known]
+        keys = [self._orderable(each) for each in columns if attribute_id(each) not in known]
+        # Spark evaluates a key only if all keys before it tie.
+        texts = [catalyst.expression(catalyst.column(each).cast("string")) for each in columns if has_floats(each)]
+        return [catalyst.ascending(each) for each in (*keys, *texts)]
 
     def _window(self, plan: Plan) -> Plan:
         """The window, with the functions that tell tied rows apart in one of their own, with a total order."""
@@ -194,6 +200,12 @@ class TotalOrder:
         by_number = (aggregate.MinBy if simple_name(function) == "First" else aggregate.MaxBy)(value, number)
         of_window = by_number.toAggregateExpression(False, catalyst.none())
         return self._over(named, of_window, catalyst.items(window.windowSpec().orderSpec()))
+
+
+def has_floats(expression: Expression) -> bool:
+    """Whether values of an expression may be equal in SQL and not identical."""
+    kind = str(expression.dataType().catalogString())
+    return "float" in kind or "double" in kind
 
 
 def function_name(window: Expression) -> str:

@@ -19,7 +19,12 @@ import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.api.python.PythonSQLUtils;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import scala.Function1;
 import scala.Option;
@@ -48,6 +53,7 @@ public final class RowChain {
     private final List steps;
     private final RDD plan;
     private final StructType to;
+    private final UnsafeProjection copied;
 
     /** For `of`: a caller that has the class as an object finds no other constructor as easily. */
     public RowChain() {
@@ -59,6 +65,18 @@ public final class RowChain {
         this.steps = steps;
         this.plan = plan;
         this.to = to;
+        this.copied = from == null || !hasNested(from) ? null : UnsafeProjection.create(from);
+    }
+
+    private static boolean hasNested(StructType columns) {
+        StructField[] fields = columns.fields();
+        for (int at = 0; at < fields.length; at++) {
+            DataType type = fields[at].dataType();
+            if (type instanceof ArrayType || type instanceof MapType || type instanceof StructType) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /**
@@ -141,7 +159,7 @@ public final class RowChain {
 
         public boolean hasNext() {
             while (found == null && rows.hasNext()) {
-                found = passed((InternalRow) rows.next());
+                found = passed(readable((InternalRow) rows.next()));
             }
             return found != null;
         }
@@ -153,6 +171,14 @@ public final class RowChain {
             InternalRow row = found;
             found = null;
             return row;
+        }
+
+        /**
+         * The row in Spark's own format, if it has nested columns. An array over Arrow's columns fails on a null element:
+         * its copy() and its get() read the element without a check, and interpreted functions call get().
+         */
+        private InternalRow readable(InternalRow row) {
+            return copied == null ? row : copied.apply(row);
         }
 
         private InternalRow passed(InternalRow row) {

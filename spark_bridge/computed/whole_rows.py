@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, FractionalType, MapType, StructType
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.computed_leaves import ROWS, WholePlan
+from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
@@ -48,8 +50,8 @@ class WholeRows:
         )
         size = size_before + size_after
         if before.few is None or after.few is None:
-            was, is_now = (self._over(whole, each, size).select(*columns) for each in (before, after))
-            return LeafRows.of_frame(_difference(was, is_now, columns)), size
+            was, is_now = (self._over(whole, each, size).select(*map(quoted_name, columns)) for each in (before, after))
+            return self._difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
         query = self._parents.queries.of(whole)
         both = with_weights(*(query.table(each.few, whole.schema) for each in (before, after)))
         changed = different(both.select([*columns, _WEIGHT]))
@@ -60,6 +62,14 @@ class WholeRows:
         rows, size = self._rows(whole, self._parents.by_name[whole.rows].version)
         return LeafRows.of_frame(self._over(whole, rows, size).select(*columns)), size
 
+    def _difference(self, both: DataFrame, columns: list[str]) -> LeafRows:
+        """The rows without those that leave and come again, of rows with their weights, see `state.equality`."""
+        if not any(_has(field.dataType, MapType) for field in both.schema):
+            return LeafRows.of_frame(_net_rows(both, columns))
+        # Spark does not group by maps.
+        rows = table_of_frame(both, arrow_schema(both.schema))
+        return LeafRows.of_table(both.sparkSession, different(rows))
+
     def _rows(self, whole: WholePlan, version: ViewVersion) -> tuple[LeafRows, int]:
         return self._parents.every(version, self._parents.by_name[whole.rows].plan.schema.names)
 
@@ -68,10 +78,25 @@ class WholeRows:
         return catalyst.frame(graft(catalyst, whole.plan, whole.leaves, {ROWS: rows}))
 
 
-def _difference(before: DataFrame, after: DataFrame, columns: list[str]) -> DataFrame:
-    """The rows that are in one of both more often than in the other, each with its weight, -1 or 1."""
-    both = with_weight(before, -1).union(with_weight(after, 1))
-    names = [quoted_name(each) for each in columns]
-    net = both.groupBy(*names).agg(F.sum(_WEIGHT).alias(_WEIGHT)).where(F.col(_WEIGHT) != 0)
+def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:
+    """The rows whose weights have another sum than 0, each as often, with its weight, -1 or 1; no column has a map."""
+    values = [F.col(quoted_name(each)) for each in columns]
+    # Spark groups both zeros together; their texts differ.
+    is_exact = {field.name: not _has(field.dataType, FractionalType) for field in both.schema}
+    texts = [value.cast("string") for name, value in zip(columns, values, strict=True) if not is_exact[name]]
+    groups = [each.alias(f"__sw_group_{number}") for number, each in enumerate([*values, *texts])]
+    firsts = [F.first(value).alias(name) for name, value in zip(columns, values, strict=True)]
+    net = both.groupBy(*groups).agg(*firsts, F.sum(_WEIGHT).alias(_WEIGHT)).where(F.col(_WEIGHT) != 0)
     sign = F.signum(_WEIGHT).cast("bigint")
-    return net.select(*names, F.explode(F.array_repeat(sign, F.abs(_WEIGHT).cast("int"))).alias(_WEIGHT))
+    return net.select(*values, F.explode(F.array_repeat(sign, F.abs(_WEIGHT).cast("int"))).alias(_WEIGHT))
+
+
+def _has(data_type: DataType, kind: type[DataType]) -> bool:
+    """Whether a type, or one within it, is of a kind."""
+    if isinstance(data_type, kind):
+        return True
+    if isinstance(data_type, ArrayType):
+        return _has(data_type.elementType, kind)
+    if isinstance(data_type, MapType):
+        return _has(data_type.keyType, kind) or _has(data_type.valueType, kind)
+    return isinstance(data_type, StructType) and any(_has(each.dataType, kind) for each in data_type)

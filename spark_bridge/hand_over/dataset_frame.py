@@ -43,6 +43,9 @@ Wanted = Mapping[str, pa.Array]
 class WantedRows:
     """Which rows of a dataset are read; all of them by default.
 
+    The condition on `values` lets more rows pass than those with values that are equal in SQL, see `state.equality`:
+    Lance compares zeros by value, and NaNs by their bits.
+
     Args:
         source: the source of which they are; None for the rows of a view.
         files: paths of the files whose rows are read; None for all files.
@@ -64,11 +67,15 @@ class WantedRows:
         """For a scan of a dataset with this schema; None for all rows."""
         conditions = [] if self.files is None else [pc.field(PATH_COLUMN).isin(list(self.files))]
         for name, values in self.values.items():
-            if name in schema.names:
+            if name in schema.names and not _has_nan(values):
                 condition = pc.field(name).isin(values.drop_null().cast(schema.field(name).type))
                 conditions.append(condition | pc.field(name).is_null() if values.null_count else condition)
         conditions += [] if self.also is None else [self.also]
         return reduce(lambda one, other: one & other, conditions) if conditions else None
+
+
+def _has_nan(values: pa.Array) -> bool:
+    return pa.types.is_floating(values.type) and bool(pc.any(pc.is_nan(values)).as_py())
 
 
 def frame_of_dataset(

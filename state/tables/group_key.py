@@ -1,37 +1,26 @@
-r"""Group keys: the text that names one group of a view, in the column `__sw_key` and in a point look-up.
+"""Group keys: the text that names one group of a view, in the column `__sw_key` and in a point look-up.
 
-The store keeps the text, so its form never changes: values are joined with `|`, a null is `\N`, and `\` and
-`|` inside a value are escaped with a backslash.  Two groups that Spark keeps apart never share a text: the values have
-one canonical form per type, in which -0.0 is 0.0 and every NaN is the same, as in Spark's grouping.  The text of a
-struct is that of a group of its fields, and the text of an array those of its elements, each with a `|` behind it; both
-are escaped as a whole.
+Two rows have one group key exactly when they are equal in SQL, see `state.equality`; `state.equality.value_texts`
+defines the text.  The store keeps the text, so its form never changes.
 
-An unescaped `|` ends a value wherever it stands.  So the groups that share their first values are those whose texts
+An unescaped `|` ends a value wherever it is.  So the groups that share their first values are those whose texts
 begin with the texts of these values and a `|`, which in the order of UTF-8 is one range.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from state.equality.value_texts import SEPARATOR, Column, Equality, joined_texts
 from state.errors import SchemaError
 
 KEY_COLUMN = "__sw_key"
 """The column of every aggregate view that holds the text."""
 
-NULL_TEXT = "\\N"
 GLOBAL_KEY = ""
 """The key of the one row of a view that groups by nothing."""
-
-_SEPARATOR = "|"
-_BINARY = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
-_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-
-Column: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def is_group_type(data_type: pa.DataType) -> bool:
@@ -54,7 +43,10 @@ def group_keys(columns: Sequence[Column]) -> pa.Array:
     """
     if not columns:
         return pa.array([GLOBAL_KEY], pa.string())
-    keys = pc.binary_join_element_wise(*[_texts(column) for column in columns], _SEPARATOR)
+    for column in columns:
+        if not is_group_type(_plain(column.type)):
+            raise SchemaError(f"values of type {column.type} cannot name a group; group by their parts instead")
+    keys = joined_texts(columns, Equality.SQL)
     return keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
 
 
@@ -73,45 +65,8 @@ def key_range(columns: Sequence[Column]) -> tuple[str, str]:
         SchemaError: a column is of a type that cannot name a group.
     """
     first = group_keys(columns)[0].as_py()
-    return first + _SEPARATOR, first + chr(ord(_SEPARATOR) + 1)
+    return first + SEPARATOR, first + chr(ord(SEPARATOR) + 1)
 
 
-def _texts(column: Column) -> Any:
-    """The column as escaped text without nulls."""
-    data_type = column.type
-    if pa.types.is_dictionary(data_type):
-        return _texts(column.cast(data_type.value_type))
-    if not is_group_type(data_type):
-        raise SchemaError(f"values of type {data_type} cannot name a group; group by their parts instead")
-    if pa.types.is_nested(data_type):
-        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-        parts = _of_struct(whole) if pa.types.is_struct(data_type) else _of_list(whole)
-        texts = pc.if_else(whole.is_valid(), _escaped(parts), pa.scalar(None, pa.string()))
-    elif pa.types.is_floating(data_type):
-        # Adding zero turns -0.0 into 0.0; every NaN prints as "nan".
-        texts = pc.add(column, pa.scalar(0, data_type)).cast(pa.string())
-    elif pa.types.is_timestamp(data_type):
-        texts = column.cast(pa.timestamp("us", data_type.tz)).cast(pa.string())
-    elif any(is_binary(data_type) for is_binary in _BINARY):
-        texts = pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
-    elif any(is_text(data_type) for is_text in _TEXT):
-        texts = _escaped(column.cast(pa.string()))
-    else:
-        texts = column.cast(pa.string())
-    return pc.fill_null(texts, NULL_TEXT)
-
-
-def _escaped(texts: Column) -> Any:
-    return pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), "|", "\\|")
-
-
-def _of_struct(column: pa.StructArray) -> pa.Array:
-    return group_keys([pc.struct_field(column, [at]) for at in range(column.type.num_fields)])
-
-
-def _of_list(column: pa.ListArray) -> pa.Array:
-    lengths = pc.fill_null(pc.list_value_length(column), 0)
-    ends = pc.cumulative_sum(lengths).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
-    ended = pc.binary_join_element_wise(_texts(column.flatten()), "", _SEPARATOR)
-    return pc.binary_join(pa.ListArray.from_arrays(offsets, ended), "")
+def _plain(data_type: pa.DataType) -> pa.DataType:
+    return data_type.value_type if pa.types.is_dictionary(data_type) else data_type

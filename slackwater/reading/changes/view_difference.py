@@ -2,14 +2,14 @@
 
 A version names its fragments, and each fragment names its deleted rows.  Parts that both versions name alike are shared
 and not read.  The other rows of either side are candidates: written or deleted since, or rewritten by a compaction.
-Candidates are compared by the key of their group, or as whole rows without a key.  Every other row is in both versions,
+Candidates are compared by the key of their group, or as whole rows without a key; values are compared by identity, see
+`state.equality`.  Every other row is in both versions,
 so the result is exact.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.view_reader import ViewReader
+from state.equality.row_identity import differ, first_rows, kinds_of
 from state.lance.deletion_vector import Offsets, deleted_offsets
 from state.lance.row_address import FRAGMENT_BITS, at_addresses
-from state.tables.exact_rows import in_plain_numbers
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
@@ -78,12 +78,19 @@ def differing_rows(left: ViewReader, right: ViewReader, columns: list[str]) -> t
 
 
 def surplus(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows of each table that the other one lacks, as bags; both have the same columns."""
-    try:
-        return _surplus_by_groups(left, right)
-    except pa.ArrowNotImplementedError:  # a nested type
-        only_right, only_left = _without_common_rows(right, left)
-        return only_left, only_right
+    """The rows of each table that the other one lacks, as bags; both have the same columns.
+
+    A row comes once for each time that the other table lacks it.
+    """
+    schema = pa.schema([field.with_nullable(True) for field in left.schema])
+    both = pa.concat_tables([left.cast(schema), right.cast(schema)])
+    kinds = kinds_of(both)
+    sides = np.repeat(np.array([1, -1]), [left.num_rows, right.num_rows])
+    more = np.bincount(kinds, sides).astype(np.int64)
+    first = first_rows(kinds)
+    times = (np.repeat(first, np.maximum(sign * more, 0)) for sign in (1, -1))
+    of_left, of_right = (both.take(pa.array(each)) for each in times)
+    return of_left, of_right
 
 
 def candidates(before: ViewReader, after: ViewReader, columns: list[str]) -> tuple[pa.Table, pa.Table]:
@@ -165,30 +172,8 @@ def _changed(old: pa.Table, new: pa.Table, at: pa.ChunkedArray) -> pa.ChunkedArr
     if earlier is None:
         return changed
     for name in new.column_names:
-        changed = pc.or_(changed, _differ(earlier[name], new[name]))
+        changed = pc.or_(changed, differ(earlier[name], new[name]))
     return changed
-
-
-def _differ(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    """True where two values differ; nulls are equal, and so are NaNs."""
-    try:
-        differ = pc.fill_null(pc.not_equal(left, right), False)
-    except pa.ArrowNotImplementedError:  # of a nested type
-        pairs = zip(in_plain_numbers(left).to_pylist(), in_plain_numbers(right).to_pylist(), strict=True)
-        return pa.chunked_array([[repr(one) != repr(other) for one, other in pairs]], pa.bool_())
-    if pa.types.is_floating(left.type):
-        both_nan = pc.and_(pc.fill_null(pc.is_nan(left), False), pc.fill_null(pc.is_nan(right), False))
-        differ = pc.and_(differ, pc.invert(both_nan))
-        # Zeros of either sign are equal, but not the same value.
-        differ = pc.or_(differ, pc.fill_null(_have_other_signs(left, right), False))
-    return pc.or_(differ, pc.xor(pc.is_null(left), pc.is_null(right)))
-
-
-def _have_other_signs(left: pa.ChunkedArray, right: pa.ChunkedArray) -> pa.ChunkedArray:
-    """True where one of two zeros is negative."""
-    zeros = pc.and_(pc.equal(left, 0), pc.equal(right, 0))
-    signs = [pc.less(pc.divide(pa.scalar(1.0, side.type), side), 0) for side in (left, right)]
-    return pc.and_(zeros, pc.xor(*signs))
 
 
 def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -199,39 +184,7 @@ def _without_common_rows(old: pa.Table, new: pa.Table) -> tuple[pa.Table, pa.Tab
     """
     if old.num_rows <= new.num_rows:
         first = new.slice(0, old.num_rows)
-        if not any(pc.any(_differ(old[name], first[name])).as_py() for name in new.column_names):
+        if not any(pc.any(differ(old[name], first[name])).as_py() for name in new.column_names):
             return old.slice(old.num_rows), new.slice(old.num_rows)
-    counts = Counter(row_texts(new))
-    counts.subtract(row_texts(old))
-    return _surplus(old, {text: -count for text, count in counts.items()}), _surplus(new, counts)
-
-
-def _surplus_by_groups(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows of each table that the other lacks, as bags; each row comes once for each time that it is missing."""
-    names = [f"c{number}" for number in range(left.num_columns)]
-    sides = [
-        table.rename_columns(names).append_column("side", pa.repeat(pa.scalar(side, pa.int64()), table.num_rows))
-        for table, side in ((left, 1), (right, -1))
-    ]
-    # A column that has no nulls on one side may have some on the other.
-    groups = pa.concat_tables(sides, promote_options="default").group_by(names).aggregate([("side", "sum")])
-    surplus = groups["side_sum"].to_numpy()
-    schema = pa.schema([field.with_nullable(True) for field in left.schema])
-    rows = groups.select(names).rename_columns(left.column_names).cast(schema)
-    times = [np.repeat(np.arange(len(surplus)), np.maximum(side * surplus, 0)) for side in (1, -1)]
-    return rows.take(pa.array(times[0])), rows.take(pa.array(times[1]))
-
-
-def _surplus(table: pa.Table, more: dict[str, int]) -> pa.Table:
-    left, kept = dict(more), []
-    for at, text in enumerate(row_texts(table)):
-        if left[text] > 0:
-            left[text] -= 1
-            kept.append(at)
-    return table.take(pa.array(kept, pa.int64()))
-
-
-def row_texts(table: pa.Table) -> Iterable[str]:
-    """A text for each row; equal rows have equal texts."""
-    for batch in table.to_batches():
-        yield from map(repr, zip(*(in_plain_numbers(column).to_pylist() for column in batch.columns), strict=True))
+    only_new, only_old = surplus(new, old)
+    return only_old, only_new

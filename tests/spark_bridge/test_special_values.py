@@ -1,0 +1,115 @@
+"""Special values of every type as groups, keys and rows, with corrections: each view equals Spark's batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.equality.row_identity import kinds_of
+from tests.cases import few
+from tests.spark_bridge.view_graph import ViewGraph
+from tests.spark_bridge.ways_of_rows import as_if_many
+from tests.special_values import MAPS, SPECIAL
+
+FEW = ("double", "timestamp", "string", "array<double>")
+"""The types of `make test`; `make test-more` has them all."""
+MANY = tuple(each for each in SPECIAL if each not in FEW)
+TYPES = {**SPECIAL, **MAPS}
+
+
+def views_of(types: Sequence[str]) -> Mapping[str, str]:
+    """Queries over `l` and `r`, which have a column for each type: its name with a number."""
+    columns = [name for name, kind in named(types).items() if kind in SPECIAL]
+    listed, every = ", ".join(columns), ", ".join(named(types))
+    counts = ", ".join(f"count(DISTINCT {each}) AS {each}" for each in columns)
+    same = " AND ".join(["l.kind = r.kind", *(f"l.{name} <=> r.{name}" for name in columns)])
+    third = "r.id % 3 = 0"
+    return {
+        "rows": f"SELECT id, kind, {every} FROM l WHERE id >= 0",
+        "groups": f"SELECT kind, {listed}, count(*) AS n, max(id) AS i FROM l GROUP BY kind, {listed}",
+        "distinct": f"SELECT DISTINCT kind, {listed} FROM l",
+        "counted": f"SELECT kind, {counts} FROM l GROUP BY kind",
+        "window": f"SELECT id, {listed}, row_number() OVER (PARTITION BY kind, {listed} ORDER BY id DESC) AS n FROM l",
+        "first": f"SELECT id, {every} FROM l ORDER BY kind, {listed}, id LIMIT 100",
+        "last": f"SELECT id, {every} FROM l ORDER BY id DESC LIMIT 100",
+        "join": f"SELECT l.id, r.id AS other, {', '.join(f'l.{each}' for each in columns)} FROM l JOIN r ON {same}",
+        "semi": f"SELECT id, {listed} FROM l WHERE EXISTS (SELECT 1 FROM r WHERE {third} AND {same})",
+        "anti": f"SELECT id, {listed} FROM l LEFT ANTI JOIN r ON {third} AND {same}",
+        "except": f"SELECT kind, {listed} FROM l EXCEPT SELECT kind, {listed} FROM r WHERE {third}",
+        "intersect": f"SELECT kind, {listed} FROM l INTERSECT SELECT kind, {listed} FROM r WHERE {third}",
+        "beside": f"SELECT id, {every} FROM l WHERE id < (SELECT max(id) - 2 FROM r)",
+    }
+
+
+def named(types: Sequence[str]) -> Mapping[str, str]:
+    """Column → its type."""
+    return {f"c{[*TYPES].index(each)}": each for each in types}
+
+
+def shifted(types: Sequence[str], shift: int) -> pa.Table:
+    """A row for each value of each type, with the value that is so many places further, and null for other types."""
+    fields = [pa.field(name, TYPES[kind].values.type) for name, kind in named(types).items()]
+    schema = pa.schema([("id", pa.int64()), ("kind", pa.int64()), *fields])
+    tables = []
+    for number, (name, kind) in enumerate(named(types).items()):
+        count = len(TYPES[kind].values)
+        values = TYPES[kind].values.take(pa.array((np.arange(count) + shift) % count))
+        given = {"id": pa.array(1_000 * number + np.arange(count)), "kind": pa.array(np.full(count, number))}
+        given[name] = values
+        tables.append(pa.table([given.get(f.name, pa.nulls(count, f.type)) for f in schema], schema=schema))
+    return pa.concat_tables(tables)
+
+
+class ExactGraph(ViewGraph):
+    """Views whose rows must be identical to those of Spark's answer, also in the sign of each zero."""
+
+    def check(self, *names: str) -> None:
+        names = names or tuple(each.name for each in self.definitions)
+        answers = self.answers(names)
+        for name in names:
+            ours, sparks = self.shown(name), answers[name]
+            assert ours.schema == sparks.schema
+            kinds = kinds_of(pa.concat_tables([ours, sparks]))
+            count = int(kinds.max(initial=-1)) + 1
+            more = np.bincount(kinds[: len(ours)], minlength=count) - np.bincount(kinds[len(ours) :], minlength=count)
+            wrong = np.flatnonzero(more[kinds])[:4]
+            rows = pa.concat_tables([ours, sparks]).take(pa.array(wrong))
+            assert not len(wrong), f"{name} at epoch {self.epoch}: {more[kinds][wrong]} times {rows}"
+
+
+def follow(spark: SparkSession, root: Path, query: str, types: Sequence[str], shifts: Sequence[int]) -> None:
+    """Epochs in which each value is replaced by others: for each shift by the one that is so many places further."""
+    rows = shifted(types, 0)
+    graph = ExactGraph(spark, root, [ViewDefinition("v", query)], ("l", "r"), rows.schema)
+    graph.correct({("l", "f"): rows, ("r", "f"): rows})
+    graph.check()
+    for shift in shifts:
+        graph.correct({}, {("l", "f"): shifted(types, shift)})
+        graph.check()
+    graph.reopen()
+    with as_if_many():
+        graph.correct({}, {("l", "f"): rows, ("r", "f"): shifted(types, 1)})
+        graph.check()
+    graph.correct({}, {("l", "f"): None})
+    graph.check()
+    graph.materializer.close()
+
+
+@pytest.mark.parametrize("name", few(views_of(FEW), "groups", "window", "first", "anti"))
+def test_values_are_the_same_rows_as_in_spark(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    follow(local_spark, tmp_path, views_of(FEW)[name], FEW, [1])
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("types", [[*MANY[:9]], [*MANY[9:]], [*FEW, *MAPS]], ids=["plain", "nested", "maps"])
+@pytest.mark.parametrize("name", views_of(FEW))
+def test_values_of_all_types_are_the_same_rows_as_in_spark(
+    local_spark: SparkSession, tmp_path: Path, name: str, types: Sequence[str]
+) -> None:
+    follow(local_spark, tmp_path, views_of(types)[name], types, [1, 0, 2, 5])
