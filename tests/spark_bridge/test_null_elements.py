@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.view_graph import ViewGraph
 
-KINDS = {
+KINDS: Mapping[str, tuple[pa.DataType, list[Any]]] = {
     "int": (pa.int32(), [1, None]),
     "bigint": (pa.int64(), [1, None]),
     "double": (pa.float64(), [0.5, None]),
