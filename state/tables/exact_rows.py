@@ -43,25 +43,6 @@ def with_nulls(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
-def in_plain_numbers(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """The column with dates and times as numbers, also within nested values: Python has no years beyond 9999."""
-    return _exact(_whole(column), pa.field("", _plain(column.type)))
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    if kinds.is_struct(kind):
-        return pa.struct([(field.name, _plain(field.type)) for field in kind])
-    if kinds.is_map(kind):
-        return pa.map_(_plain(kind.key_type), _plain(kind.item_type))
-    if kinds.is_list(kind):
-        return pa.list_(_plain(kind.value_type))
-    if kinds.is_large_list(kind):
-        return pa.large_list(_plain(kind.value_type))
-    if kinds.is_date32(kind) or kinds.is_time32(kind):
-        return pa.int32()
-    return pa.int64() if kinds.is_temporal(kind) else kind
-
-
 class _NullFoundError(ValueError):
     """A null where the type has none."""
 

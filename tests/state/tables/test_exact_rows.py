@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from state.errors import SchemaError
-from state.tables.exact_rows import exact_rows, in_plain_numbers, with_nulls
+from state.tables.exact_rows import exact_rows, with_nulls
 
 _POINT = pa.struct([pa.field("x", pa.int64(), nullable=False), ("y", pa.string())])
 _TAGGED = pa.struct(
@@ -75,9 +75,3 @@ def test_a_value_that_does_not_fit_is_refused_by_its_column(kind: pa.Field, valu
     with pytest.raises(SchemaError, match=f"column 'v' cannot be written as .*{message}"):
         exact_rows(rows, pa.schema([kind]))
     assert exact_rows(rows, with_nulls(rows.schema)).to_pylist() == [{"v": value}]
-
-
-def test_years_beyond_those_of_python_are_numbers() -> None:
-    far = pa.array([2**62, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
-    nested = pa.ListArray.from_arrays(pa.array([0, 2]), pa.StructArray.from_arrays([far], ["at"]))
-    assert in_plain_numbers(nested).to_pylist() == [[{"at": 2**62}, {"at": None}]]
