@@ -491,14 +491,15 @@ class Pipeline:
                 )
                 emitter = Emitter(self.lineage, self._clock)
                 control.lineage = beside("lineage", LineageWatch(events, emitter))
+            if publications:
+                control.publish(publications)
             if self._after:
                 from slackwater.after_commit.file_work import FileWork
 
-                work = FileWork(self.root, tuple(self._after.values()), ownership.check, self._clock)
+                after, needs = tuple(self._after.values()), control.declared.needs
+                work = FileWork(self.root, after, ownership.check, self._clock, needs)
                 control.files_status = lambda: work.statuses
                 control.files = beside("files", work)
-            if publications:
-                control.publish(publications)
             return run
         except BaseException as error:
             ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")

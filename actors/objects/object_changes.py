@@ -61,11 +61,18 @@ class ObjectChanges:
             ask_store(partial(obstore.delete, self._client, path), location, path)
 
     def move(self, file: FileVersion, target: Location) -> None:
-        """Moves a version of an object to the same path below another location.
+        """Moves a version of an object to the same path below another location: `copy`, then `delete`.
 
-        The copy is complete before the object is deleted.  Within a bucket the store copies it; otherwise its bytes
-        pass this process.  A copy that is there already, with the same bytes, is taken: a move that was broken off goes
-        on.
+        Args, Raises: as `copy`.
+        """
+        self.copy(file, target)
+        self.delete(file)
+
+    def copy(self, file: FileVersion, target: Location) -> None:
+        """Copies a version of an object to the same path below another location.
+
+        Within a bucket the store copies it; otherwise its bytes pass this process.  A copy that is there already, with
+        the same bytes, is taken: a move that was broken off goes on.
 
         Args:
             file: the version.
@@ -84,7 +91,6 @@ class ObjectChanges:
                 f"{target}/{file.path} has other content than {self._location}/{file.path}, which stays: rename one of "
                 "them"
             )
-        self.delete(file)
 
     def tag(self, file: FileVersion, tags: Mapping[str, str]) -> None:
         """Adds tags to an object in S3, beside those that it has.

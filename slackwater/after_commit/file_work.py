@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -11,24 +11,42 @@ from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.after_commit.actions import Delete, Move
+from slackwater.after_commit.branch_needs import BranchReader, branch_readers, limit
+from slackwater.after_commit.clock_watch import ClockWatch, has_gone_back
 from slackwater.after_commit.declaration import DeclaredAfter
-from slackwater.after_commit.due_files import DueFile, due_files, reach, still_due
+from slackwater.after_commit.due_files import DueFile, due_files, still_due
 from slackwater.after_commit.file_access import FileAccess, FileResult
+from slackwater.after_commit.reach import Moment, Reach, reach
+from slackwater.after_commit.run_views import Needs, NeedsChangedError, PublishedView, RunViews
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
 from state.errors import SlackwaterError, StorageError, StoreNotFoundError
-from state.lance.handled_files import HandledFile, Outcome
+from state.lance.handled_files import ClockChange, HandledFile, Outcome
 from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
+from state.tables.stored_rows import stored_rows_name, version_number
 
 _BATCH = 200
 _MOST_TRIES = 3
 _LOOK_S, _AGAIN_S = 5.0, 10.0
 _REST, _LONGEST_REST_S = 20, 60.0
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 10.0, 600.0
+_SHORTEST_PAUSE_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 10.0, 600.0
 LAST_WORK_S = 30.0
 """The seconds that the end of a run waits for files that are due; the next run goes on with the others."""
+
+
+@dataclass(frozen=True)
+class _Unfinished:
+    """A file that is tried again, and the last result.
+
+    Args:
+        has_failed: whether the store has refused it; else it waits.
+    """
+
+    due: DueFile
+    has_failed: bool
+    error: str | None = None
 
 
 @dataclass
@@ -38,20 +56,39 @@ class _Progress:
     Attributes:
         done: the epoch up to which all of its files are done; None until the record is read.
         handled: files behind `done` that an earlier run has done.
-        failed: files that the store has refused.
+        unfinished: files that the store has refused, or that wait.
         tries: batches in a row of which the store has refused every file.
         due_s: the monotonic time of the next batch.
-        again_s: the monotonic time of the next try of the failed files.
+        again_s: the monotonic time of the next try of the unfinished files.
         status: what is told of it.
     """
 
     status: AfterCommitStatus
     done: int | None = None
     handled: dict[tuple[str, bytes], Outcome] = field(default_factory=dict)
-    failed: dict[tuple[str, bytes], DueFile] = field(default_factory=dict)
+    unfinished: dict[tuple[str, bytes], _Unfinished] = field(default_factory=dict)
     tries: int = 0
     due_s: float = float("-inf")
     again_s: float = float("-inf")
+
+    @property
+    def num_failed(self) -> int:
+        return sum(each.has_failed for each in self.unfinished.values())
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One look at one source.
+
+    Args:
+        name: of the source.
+        moment: the facts of the look.
+        reach: the epochs whose files may be touched.
+    """
+
+    name: str
+    moment: Moment
+    reach: Reach
 
 
 class FileWork:
@@ -62,6 +99,7 @@ class FileWork:
         after: the sources, and what is done to their files.
         require_owner: raises FencedError if the root has another owner.
         clock: of the run.
+        views: the views and tables that the run declares.
         access: the store, the record and the objects; None for those at the root.
     """
 
@@ -71,9 +109,12 @@ class FileWork:
         after: Sequence[DeclaredAfter],
         require_owner: Callable[[], None],
         clock: Clock,
+        views: RunViews,
         access: FileAccess | None = None,
     ) -> None:
-        self._root, self._require_owner, self._clock = root, require_owner, clock
+        self._root, self._require_owner, self._clock, self._views = root, require_owner, clock, views
+        self._watch = ClockWatch(clock)
+        self._clock_change: ClockChange | None = None
         self._access = access or FileAccess.of(root, clock)
         self._record, self._log = self._access.record, self._access.log
         self._after = {each.source.name: each for each in after}
@@ -84,7 +125,7 @@ class FileWork:
         self._state: StateStore | None = None
         self._ends_s = self._rests_s = self._looked_s = float("-inf")
         self._looked = 0
-        self._has_error = False
+        self._has_error = self._has_looked = False
 
     @property
     def statuses(self) -> tuple[AfterCommitStatus, ...]:
@@ -119,13 +160,23 @@ class FileWork:
     def _do_for(self, status: RunStatus, seconds: float) -> None:
         now_s = self._clock.monotonic()
         self._ends_s = now_s + seconds
-        published = _published(status)
         try:
             self._require_owner()
+            needs = self._views.needs
+            published = _published(status, needs)
             state = self._latest()
-            catalog = Catalog.of(state.scan("catalog"))
+            self._look_at_clock(state)
+            moment = Moment(
+                state=state,
+                catalog=Catalog.of(state.scan("catalog")),
+                root=self._root,
+                needs=needs,
+                published=published,
+                now=self._clock.now(),
+                clock_change=self._clock_change,
+            )
             for name in self._after:
-                self._work(name, state, catalog, published)
+                self._work(name, moment)
             if not self._is_late():
                 self._looked, self._looked_s = status.epoch, now_s
             self._has_error = False
@@ -134,35 +185,64 @@ class FileWork:
                 self._log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
 
+    def _look_at_clock(self, state: StateStore) -> None:
+        """Records a change of the clock, in this run or since the last one."""
+        is_first = not self._has_looked
+        if is_first:
+            self._clock_change = self._record.clock_change()
+        now, has_jumped = self._clock.now(), self._watch.has_jumped()
+        if is_first and not has_jumped:
+            times = state.epoch_times()
+            has_jumped = has_gone_back(now, times.slice(max(0, times.num_rows - 1)).to_pylist(), self._clock_change)
+        if has_jumped:
+            change = ClockChange(state.head.epoch, now)
+            self._record.append_clock_change(change)
+            self._clock_change = change
+            self._log.warning("the clock of this machine was set: files wait for their time again", now=str(now))
+        self._has_looked = True
+
     def _latest(self) -> StateStore:
         if self._state is None:
-            self._state = self._access.open()
+            self._state = self._access.open(self._root)
         else:
             self._state = self._state.reopen()
         return self._state
 
-    def _work(self, name: str, state: StateStore, catalog: Catalog, published: dict[str, int | None]) -> None:
+    def _work(self, name: str, moment: Moment) -> None:
         declared, progress = self._after[name], self._progress[name]
+        state = moment.state
         if progress.done is None:
             self._begin(name, state, progress)
         assert progress.done is not None
-        reached = reach(
-            state,
-            catalog,
-            self._root,
-            name,
-            keep_s=declared.action.keep_s,
-            is_stored=declared.source.materialize,
-            published=published,
-            now=self._clock.now(),
-        )
+        keep_s = declared.action.keep_s
+        reached = reach(moment, name, keep_s=keep_s, is_stored=declared.source.materialize)
+        if not self._watch.has_settled(keep_s):
+            reached = replace(reached, epoch=0, waits_for="the clock of this machine was set")
+        readers = branch_readers(self._root, state, declared.source, self._access.open) if reached.epoch else []
+        if readers and reached.epoch > progress.done:
+            files = due_files(state, name, after=progress.done, until=reached.epoch)
+            if (found := limit(readers, files)) is not None:
+                reached = replace(reached, epoch=found[0], waits_for=found[1])
         progress.status = replace(progress.status, waits_for=reached.waits_for)
+        look = _Look(name, moment, reached)
+        try:
+            self._touch(look, progress, readers)
+        except NeedsChangedError:
+            pass  # the next look has the new needs
+        if not reached.waits_for and (waiting := _reason_of(progress)):
+            progress.status = replace(progress.status, waits_for=waiting)
+
+    def _touch(self, look: _Look, progress: _Progress, readers: Sequence[BranchReader]) -> None:
+        name, state, reached = look.name, look.moment.state, look.reach
+        assert progress.done is not None
         now_s = self._clock.monotonic()
-        if progress.failed and now_s >= progress.again_s and reached.epoch:
-            self._try_again(name, progress, still_due(state, progress.failed.values(), until=reached.epoch))
+        if progress.unfinished and now_s >= progress.again_s and reached.epoch:
+            again = still_due(state, [each.due for each in progress.unfinished.values()], until=reached.epoch)
+            needed = {_key(each) for reader in readers for each in reader.lacks(again)}
+            self._try_again(look, progress, [each for each in again if _key(each) not in needed])
         if now_s >= progress.due_s and reached.epoch > progress.done:
             files = due_files(state, name, after=progress.done, until=reached.epoch)
-            if self._do(name, progress, files):
+            if self._do(look, progress, files):
                 self._reached(name, progress, reached.epoch)
 
     def _begin(self, name: str, state: StateStore, progress: _Progress) -> None:
@@ -170,14 +250,18 @@ class FileWork:
         action = str(self._after[name].action)
         done = self._record.done_until(name, action)
         progress.handled = self._record.since(name, action, done)
-        failed = set(self._record.failed(name, action))
-        if failed:
+        outcomes = self._record.unfinished(name, action)
+        if outcomes:
             for files in due_files(state, name, after=0, until=state.head.epoch):
-                progress.failed |= {key: each for each in files if (key := _key(each)) in failed}
+                progress.unfinished |= {
+                    key: _Unfinished(each, outcomes[key] == "failed")
+                    for each in files
+                    if (key := _key(each)) in outcomes
+                }
         progress.done = done
-        progress.status = replace(progress.status, failed=len(progress.failed))
+        progress.status = replace(progress.status, failed=progress.num_failed)
 
-    def _do(self, name: str, progress: _Progress, files: Iterable[list[DueFile]]) -> bool:
+    def _do(self, look: _Look, progress: _Progress, files: Iterable[list[DueFile]]) -> bool:
         """Handles files, batch by batch.
 
         If the store refuses every file of a batch, it is tried again after a pause.  After some such tries the batch
@@ -185,49 +269,84 @@ class FileWork:
 
         Returns:
             Whether all of them have had it: not if the time is over, or after a refused batch.
+
+        Raises:
+            NeedsChangedError: the declaration has changed; what was done before is recorded.
         """
         for some in files:
             wanted = iter([each for each in some if _key(each) not in progress.handled])
             while batch := list(islice(wanted, _BATCH)):
                 if self._is_late():
                     return False
-                outcomes = self._outcomes(name, batch)
-                is_refused = all(each.outcome == "failed" for each in outcomes)
+                outcomes = self._outcomes(look, batch)
+                is_refused = all(each is not None and each.outcome == "failed" for each in outcomes)
                 progress.tries = progress.tries + 1 if is_refused else 0
                 if not is_refused or progress.tries >= _MOST_TRIES:
-                    self._note(name, progress, batch, outcomes)
+                    self._note(look.name, progress, batch, outcomes)
                 if is_refused:
-                    self._pause(name, progress, outcomes[0].error)
+                    self._pause(look.name, progress, outcomes[0].error if outcomes[0] else None)
                     return False
+                if None in outcomes:
+                    raise NeedsChangedError
         return True
 
-    def _try_again(self, name: str, progress: _Progress, failed: Iterable[DueFile]) -> None:
-        """Tries failed files that are still due; what fails again stays as it is recorded."""
-        files = iter(failed)
+    def _try_again(self, look: _Look, progress: _Progress, unfinished: Iterable[DueFile]) -> None:
+        """Tries unfinished files that are still due; what fails again stays as it is recorded."""
+        keep_s, now = self._after[look.name].action.keep_s, look.moment.now
+        files = iter([each for each in unfinished if each.is_old_enough(keep_s, now)])
         while (batch := list(islice(files, _BATCH))) and not self._is_late():
-            outcomes = self._outcomes(name, batch)
-            done = [pair for pair in zip(batch, outcomes, strict=True) if pair[1].outcome != "failed"]
-            if not done:
+            outcomes = self._outcomes(look, batch)
+            done = [None if each is None or each.outcome in ("failed", "waits") else each for each in outcomes]
+            if not any(done):
                 break
-            self._note(name, progress, [each for each, _ in done], [each for _, each in done])
-        progress.again_s = self._clock.monotonic() + _LONGEST_PAUSE_S
+            self._note(look.name, progress, batch, done)
+            if None in outcomes:
+                raise NeedsChangedError
+        self._plan_again(look.name, progress)
+
+    def _plan_again(self, name: str, progress: _Progress) -> None:
+        """Chooses the time of the next try of unfinished files."""
+        keep_s, now = self._after[name].action.keep_s, self._clock.now()
+        waits = [each.due.waits_s(keep_s, now) for each in progress.unfinished.values()]
+        pause_s = min((each for each in waits if each), default=_LONGEST_PAUSE_S)
+        progress.again_s = self._clock.monotonic() + min(_LONGEST_PAUSE_S, max(_SHORTEST_PAUSE_S, pause_s))
 
     def _is_late(self) -> bool:
         return self._clock.monotonic() > self._ends_s
 
-    def _outcomes(self, name: str, batch: Sequence[DueFile]) -> list[FileResult]:
+    def _outcomes(self, look: _Look, batch: Sequence[DueFile]) -> list[FileResult | None]:
+        """The result of each file; None if the declaration has changed before its turn."""
         self._require_owner()
-        return list(self._access.together(partial(self._handle, name), batch))
+        missing = self._without_stored_rows(look, batch) if look.reach.needed_by else frozenset[tuple[str, bytes]]()
+        return list(self._access.together(partial(self._handle, look, missing), batch))
 
-    def _handle(self, name: str, due: DueFile) -> FileResult:
-        action, changes = self._after[name].action, self._changes[name]
+    def _without_stored_rows(self, look: _Look, batch: Sequence[DueFile]) -> frozenset[tuple[str, bytes]]:
+        """The files whose rows are not all in the stored rows of their source."""
+        version = look.moment.state.head.views.get(stored_rows_name(look.name))
+        paths = [each.file.path for each in batch]
+        stored = {} if version is None else self._access.stored_rows(version, paths)
+        return frozenset(
+            _key(each)
+            for each in batch
+            if stored.get((each.file.path, version_number(each.file.version)), 0) != each.rows
+        )
+
+    def _handle(self, look: _Look, missing: Set[tuple[str, bytes]], due: DueFile) -> FileResult | None:
+        action, changes = self._after[look.name].action, self._changes[look.name]
+        if wait_s := due.waits_s(action.keep_s, look.moment.now):
+            return FileResult("waits", _too_new(due, action.keep_s, wait_s))
+        if _key(due) in missing:
+            return FileResult("waits", f"{look.reach.needed_by}, and the stored rows lack rows of the file")
         try:
-            if isinstance(action, Delete):
-                changes.delete(due.file)
-            elif isinstance(action, Move):
-                changes.move(due.file, action.location)
-            else:
-                changes.tag(due.file, action.tags)
+            if isinstance(action, Move):
+                changes.copy(due.file, action.location)
+            with self._views.acting(look.moment.needs):
+                if isinstance(action, Delete | Move):
+                    changes.delete(due.file)
+                else:
+                    changes.tag(due.file, action.tags)
+        except NeedsChangedError:
+            return None
         except ObjectVanished:
             return FileResult("gone")
         except ObjectChanged:
@@ -236,38 +355,43 @@ class FileWork:
             return FileResult("failed", str(redact(first_line(error))))
         return FileResult("done")
 
-    def _note(self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[FileResult]) -> None:
+    def _note(
+        self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[FileResult | None]
+    ) -> None:
         """Records what was done."""
         action, now = str(self._after[name].action), self._clock.now()
+        results = [(each, done) for each, done in zip(batch, outcomes, strict=True) if done is not None]
         self._record.append(
             [
                 HandledFile(name, action, each.file.path, each.file.version, each.epoch, done.outcome, now, done.error)
-                for each, done in zip(batch, outcomes, strict=True)
+                for each, done in results
             ]
         )
-        for each, done in zip(batch, outcomes, strict=True):
+        for each, done in results:
             progress.handled[_key(each)] = done.outcome
-            if done.outcome == "failed":
-                progress.failed[_key(each)] = each
+            if done.outcome in ("failed", "waits"):
+                progress.unfinished[_key(each)] = _Unfinished(each, done.outcome == "failed", done.error)
             else:
-                progress.failed.pop(_key(each), None)
-        errors = [each.error for each in outcomes if each.error is not None]
-        if errors:
-            progress.again_s = self._clock.monotonic() + _LONGEST_PAUSE_S
+                progress.unfinished.pop(_key(each), None)
+        errors = [done.error for _, done in results if done.outcome == "failed"]
+        if any(done.outcome in ("failed", "waits") for _, done in results):
+            self._plan_again(name, progress)
         status = progress.status
-        handled = sum(each.outcome == "done" for each in outcomes)
-        left = sum(each.outcome == "changed" for each in outcomes)
-        error = errors[0] if errors else (status.error if progress.failed else None)
+        handled = sum(done.outcome == "done" for _, done in results)
+        left = sum(done.outcome == "changed" for _, done in results)
+        failed = progress.num_failed
+        error = errors[0] if errors else (status.error if failed else None)
         progress.status = replace(
             status,
             handled=status.handled + handled,
             left=status.left + left,
-            failed=len(progress.failed),
+            failed=failed,
             error=error,
         )
-        self._log.info(
-            "files are handled after the commit", source=name, action=action, files=handled, failed=len(errors)
-        )
+        if handled or errors:
+            self._log.info(
+                "files handled after the commit", source=name, action=action, files=handled, failed=len(errors)
+            )
 
     def _pause(self, name: str, progress: _Progress, error: str | None) -> None:
         if progress.status.error != error:
@@ -288,10 +412,20 @@ def _key(due: DueFile) -> tuple[str, bytes]:
     return due.file.path, due.file.version
 
 
-def _published(status: RunStatus) -> dict[str, int | None]:
-    """View → the last epoch that all tables that follow it have."""
-    found: dict[str, int | None] = {}
-    for each in status.publications:
-        known = found.get(each.view, each.epoch)
-        found[each.view] = None if known is None or each.epoch is None else min(known, each.epoch)
-    return found
+def _too_new(due: DueFile, keep_s: float, wait_s: float) -> str:
+    modified = f"{due.file.last_modified:%Y-%m-%d %H:%M:%S} UTC"
+    if wait_s > keep_s:
+        return f"its modification time {modified} is in the future"
+    return f"it was modified at {modified}, less than keep_s={keep_s:g} seconds ago"
+
+
+def _reason_of(progress: _Progress) -> str:
+    """Why single files wait, with the number of the files; empty if none does."""
+    waiting = [each.error for each in progress.unfinished.values() if not each.has_failed]
+    return f"{len(waiting):,} files, for example: {waiting[-1]}" if waiting and waiting[-1] else ""
+
+
+def _published(status: RunStatus, needs: Needs) -> dict[PublishedView, int | None]:
+    """The last epoch of each table; None for one that has none, or that has not reported yet."""
+    found: dict[PublishedView, int | None] = dict.fromkeys(needs.published)
+    return found | {PublishedView(each.view, each.table): each.epoch for each in status.publications}

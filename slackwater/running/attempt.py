@@ -20,7 +20,7 @@ from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import LoopThread
-from slackwater.running.materializer_loop import POLL_S, MaterializerLoop
+from slackwater.running.materializer_loop import POLL_S, MaterializerLoop, OnAnalysed
 from slackwater.running.spark_application import SparkApplication
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -41,7 +41,7 @@ class Attempt:
         dropped, retried: see `MaterializerLoop`.
         release: of the run.
         spark: the Spark application, which outlives the attempt.
-        clock: see `MaterializerLoop`.
+        clock, on_analysed: see `MaterializerLoop`.
     """
 
     def __init__(
@@ -55,7 +55,9 @@ class Attempt:
         release: Release,
         spark: SparkApplication,
         clock: Clock,
+        on_analysed: OnAnalysed = lambda *_: None,
     ) -> None:
+        self._on_analysed = on_analysed
         self.plan = plan
         self._definition, self._views, self._dropped, self._retried = definition, views, dropped, retried
         self._release, self._spark, self._clock = release, spark, clock
@@ -130,6 +132,7 @@ class Attempt:
             spark_is_up=self._spark.session.done,
             make_materializer=partial(self._make_materializer, self._spark.session),
             clock=self._clock,
+            on_analysed=self._on_analysed,
             expectations=ExpectationCounts(
                 partial(StoredRows, self._definition.root),
                 recovered.expectations,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from actors.files import FileVersion, ForgottenFile, PathKey
 from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
+from slackwater.after_commit.run_views import RunViews
 from slackwater.commands.named_files import NamedFiles
 from slackwater.running.requests import RunRequests
 from slackwater.tables.static_table import FILE as TABLE_FILE
@@ -48,12 +49,18 @@ class Corrections:
         sources: the declared sources.
         requests: of the run.
         files: the objects, and the views that cannot change.
+        needs: see `RunViews`; a file that is read again is protected before that is accepted.
     """
 
     def __init__(
-        self, root: Root, sources: Sequence[SourceDefinition], requests: RunRequests, files: CorrectableFiles
+        self,
+        root: Root,
+        sources: Sequence[SourceDefinition],
+        requests: RunRequests,
+        files: CorrectableFiles,
+        needs: RunViews,
     ) -> None:
-        self._root, self._requests, self._files = root, requests, files
+        self._root, self._requests, self._files, self._needs = root, requests, files, needs
         self._sources = {source.name: source for source in sources}
 
     def forget(self, file: str, source: str | None = None) -> int:
@@ -64,8 +71,9 @@ class Corrections:
 
     def reingest(self, file: str, source: str | None = None) -> int:
         """Reads files again, see `Run.reingest`."""
-        files = self._versions_of(self._named(file, source))
-        self._carry_out(Reread(part) for part in _parts(files))
+        with self._needs.changing():
+            files = self._versions_of(self._named(file, source))
+            self._carry_out(Reread(part) for part in _parts(files))
         return len(files)
 
     def replace_table(self, name: str, rows: pa.Table) -> None:

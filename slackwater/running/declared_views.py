@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
+from slackwater.after_commit.run_views import PublishedView, RunViews
 from slackwater.expectations.release import Release
 from slackwater.running.requests import RunningAttempt, RunRequests
 from spark_bridge.analysis.view_definition import ViewDefinition, parts_of, sources_read
@@ -22,6 +23,7 @@ class DeclaredViews:
         dropped: the views that were dropped, each with the last epoch at that moment.
         retried: the failed views that were retried, and have not failed since.
         release_asked: the last release.
+        needs: see `RunViews`; the files of a view are protected before its change is accepted.
 
     Args:
         definitions: the views at the start.
@@ -35,15 +37,22 @@ class DeclaredViews:
         self.dropped: Mapping[str, int] = {}
         self.retried: set[str] = set()
         self.release_asked = Release()
+        self.needs = RunViews(definitions, sources)
 
     @property
     def reads(self) -> dict[str, frozenset[str]]:
         """Name → the sources that the view may read, also by way of other views."""
         return sources_read(self.definitions, self._sources)
 
-    def add(self, view: ViewDefinition) -> None:
-        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`."""
-        self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view))
+    def add(self, view: ViewDefinition, published: Iterable[PublishedView] = ()) -> None:
+        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
+
+        Args:
+            view: the view.
+            published: the tables that will follow it.
+        """
+        with self.needs.changing(*view.parts, published=published):
+            self._change(lambda attempt: attempt.add_view(view), lambda _: self._on_added(view))
 
     def drop(self, name: str, *, cascade: bool = False) -> None:
         """Ends a view, in this attempt and in the next ones.  Arguments and errors as `Run.drop_view`."""
@@ -56,7 +65,10 @@ class DeclaredViews:
 
     def retry(self, name: str) -> None:
         """Builds a failed view anew, in this attempt or the next ones.  Errors as `Run.retry_view`."""
-        self._change(lambda attempt: attempt.retry_view(name), lambda _: None)
+        names = (name, *self._requests.running_attempt().readers(name))
+        rebuilt = [each for view in names if (each := self.definitions.get(view)) is not None]
+        with self.needs.changing(*rebuilt):
+            self._change(lambda attempt: attempt.retry_view(name), lambda _: None)
 
     def release(self) -> None:
         """Accepts the rows that violate expectations; returns when that is committed.  Errors as `Run.release`."""

@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
+from slackwater.after_commit.run_views import version_name
 from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
@@ -45,6 +46,9 @@ _RECORD_EVERY_S = 1.0
 _LOOK_EVERY_S = 0.5
 _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
 _COUNTED = "expectations of views"
+
+
+OnAnalysed: TypeAlias = Callable[[Mapping[str, ViewDefinition], Mapping[str, str], Sequence[str]], None]
 
 
 class EpochClient(Protocol):
@@ -132,8 +136,8 @@ class MaterializerLoop:
         definitions: the declared views.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
-        retried: views that were retried before, and those that were to be built anew, as `_this` names them; the loop
-            adds others, and removes a view that fails again.
+        retried: views that were retried before, and those that were to be rebuilt, as `version_name` names them; the
+            loop adds others, and removes a view that fails again.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -141,6 +145,8 @@ class MaterializerLoop:
             views when a schema is known: its next epoch shows the views.
         make_materializer: makes the materializer, once; raises the error of a failed start.
         clock: times the records of progress.
+        on_analysed: called when the views are analysed: the definitions, view → identity of each one whose sources
+            have schemas, and the names of the stored views that are rebuilt, see `version_name`.
         record_every_s: seconds between two epochs that record progress of a backfill without new rows.
         urls: source → its URL, to which the paths of its files are relative.
         expectations: counts the rows that violate the expectations of views; None for views without any.
@@ -159,11 +165,12 @@ class MaterializerLoop:
         spark_is_up: Callable[[], bool],
         make_materializer: Callable[[], ViewMaterializer],
         clock: Clock,
+        on_analysed: OnAnalysed = lambda *_: None,
         record_every_s: float = _RECORD_EVERY_S,
         urls: Mapping[str, str] = MappingProxyType({}),
         expectations: ExpectationCounts | None = None,
     ) -> None:
-        self._urls, self._expectations = urls, expectations
+        self._urls, self._expectations, self._on_analysed = urls, expectations, on_analysed
         self._client, self._clock, self._record_every_s = client, clock, record_every_s
         self._definitions = {definition.name: definition for definition in definitions}
         self._recovered, self._schemas, self._has_files = recovered, schemas, has_files
@@ -172,7 +179,9 @@ class MaterializerLoop:
         self._taken: _Taken | None = None
         self._retried = set() if retried is None else retried
         catalog = recovered.catalog_views.values()
-        self._anew = {each.name for each in catalog if each.frozen_epoch is None and _this(each) in self._retried}
+        self._anew = {
+            each.name for each in catalog if each.frozen_epoch is None and version_name(each) in self._retried
+        }
         self._known = {
             name: replace(view, error=None) if name in self._retried else view
             for name, view in recovered.catalog_views.items()
@@ -284,6 +293,11 @@ class MaterializerLoop:
         self._definitions = dict(definitions)
         self._is_waiting, self._broken = bool(declaration.waiting), declaration.broken
         self._plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
+        self._on_analysed(
+            self._definitions,
+            {name: plan.identity for name, plan in self._plans.items()},
+            [version_name(self._known[name]) for name in self._anew if name in self._known],
+        )
         self._look_at_views()
 
     def _carry_out_changes(self) -> None:
@@ -371,7 +385,7 @@ class MaterializerLoop:
         except SlackwaterError:
             self._anew = before
             raise
-        self._retried.update(_this(self._known[each]) for each in wanted)
+        self._retried.update(version_name(self._known[each]) for each in wanted)
         self._tell()
 
     def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
@@ -560,11 +574,6 @@ class MaterializerLoop:
             if schema is None or any(name not in schema.names for name in columns if not hidden(name)):
                 return False
         return True
-
-
-def _this(view: CatalogView) -> str:
-    """A view as it is: when it is built anew, it has another epoch of creation."""
-    return f"{view.name}@{view.created_epoch}"
 
 
 def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> ViewStatus:

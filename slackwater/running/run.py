@@ -13,7 +13,7 @@ from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
-from slackwater.running.run_control import RunControl
+from slackwater.running.run_control import RunControl, published_views
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
@@ -283,7 +283,7 @@ class Run:
         """
         view = ViewDefinition.of(name_or_function, query, **options)
         publications = self._publications_of(view.name, publish)
-        self._control.declared.add(view)
+        self._control.declared.add(view, published_views(publications))
         if publications:
             self._control.publish(publications)
 

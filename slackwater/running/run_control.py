@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -15,6 +15,7 @@ from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
+from slackwater.after_commit.run_views import PublishedView
 from slackwater.observability.run_observer import RunObserver
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.publishing.declaration import DeclaredPublication
@@ -54,6 +55,11 @@ _SHOWN_PHASES = ("running", "paused", "stopping")
 # Ray and Spark are started by fork and exec: nothing of Lance runs in between.
 warnings.filterwarnings("ignore", message="lance is not fork-safe")
 _log = structlog.get_logger(actor="run")
+
+
+def published_views(publications: Iterable[DeclaredPublication]) -> tuple[PublishedView, ...]:
+    """Publications as their status and `RunViews` name them."""
+    return tuple(PublishedView(each.view, str(each.target)) for each in publications)
 
 
 @dataclass(frozen=True)
@@ -127,7 +133,9 @@ class RunControl:
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
         self.declared = DeclaredViews(views, sources, self.requests)
         files = SourceObjects(definition.root, definition.sources)
-        self.corrections = Corrections(LanceRoot(definition.root, clock), definition.sources, self.requests, files)
+        self.corrections = Corrections(
+            LanceRoot(definition.root, clock), definition.sources, self.requests, files, self.declared.needs
+        )
         prepare_java()
         self.startup = StartupSteps(clock, self._tell)
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
@@ -177,6 +185,7 @@ class RunControl:
 
     def publish(self, publications: Sequence[DeclaredPublication]) -> None:
         """Has further tables follow views, from now on."""
+        self.declared.needs.publish(published_views(publications))
         if self.publications is None:
             self.publications = Publications(self._definition.root, publications, self._clock)
             self.publications.tell(self.state)
@@ -303,6 +312,7 @@ class RunControl:
             release=self.declared.release_asked,
             spark=self._spark,
             clock=self._clock,
+            on_analysed=self.declared.needs.analysed,
         )
         with self.news:
             self._begun, self._number = attempt, plan.number

@@ -1,7 +1,7 @@
 """The record of what was done to files after their rows had been committed: a dataset at the root, beside the store.
 
-Rows are only appended.  A row without a path says that all files of the source up to an epoch are done, for one action.
-The last row of a version and an action counts.
+Rows are only appended.  A row without a path says that all files of the source up to an epoch are done, for one action;
+or, with the action `clock`, that the clock of the machine was set.  The last row of a version and an action counts.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from state.objects.storage_error import storage_error
 from state.removal.datasets import delete_aged_versions
 from state.tables.row_selection import quoted
 
-Outcome: TypeAlias = Literal["done", "gone", "changed", "failed"]
-"""done; the object was not there any more; it was another version, and was left; the store refused."""
+Outcome: TypeAlias = Literal["done", "gone", "changed", "failed", "waits"]
+"""done; the object did not exist; it had another version, and stays; the store refused; it is kept for the reason in
+`error`.  Files that failed or wait are tried again."""
 
 NAME = "after.lance"
 SCHEMA = pa.schema(
@@ -37,6 +38,7 @@ SCHEMA = pa.schema(
         ("error", pa.string()),
     ]
 )
+_CLOCK = "clock"
 _MOST_FRAGMENTS = 64
 _KEPT = timedelta(hours=1)
 
@@ -64,6 +66,19 @@ class HandledFile:
     outcome: Outcome
     at: datetime
     error: str | None = None
+
+
+@dataclass(frozen=True)
+class ClockChange:
+    """The clock of the machine was set: times of commits from before cannot be compared with times after it.
+
+    Args:
+        epoch: the last epoch that was committed before the change was noticed.
+        at: the time when it was noticed, by the new clock.
+    """
+
+    epoch: int
+    at: datetime
 
 
 class HandledFiles:
@@ -108,6 +123,23 @@ class HandledFiles:
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
 
+    def append_clock_change(self, change: ClockChange) -> None:
+        """Records that the clock was set.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        self.append([], ("", _CLOCK, change.epoch, change.at))
+
+    def clock_change(self) -> ClockChange | None:
+        """The last change of the clock; None without one.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        rows = self._read(f"{_of('', _CLOCK)} AND path IS NULL", ["epoch", "at"]).to_pylist()
+        return ClockChange(**rows[-1]) if rows else None
+
     def done_until(self, source: str, action: str) -> int:
         """The epoch up to which all files of a source are done; 0 before the first.
 
@@ -126,19 +158,19 @@ class HandledFiles:
         where = f"{_of(source, action)} AND path IS NOT NULL AND epoch > {epoch}"
         return _last_outcomes(self._read(where, ["path", "version", "outcome"]))
 
-    def failed(self, source: str, action: str) -> list[tuple[str, bytes]]:
-        """Path and version of each file whose last outcome is a failure.
+    def unfinished(self, source: str, action: str) -> dict[tuple[str, bytes], Outcome]:
+        """Path and version of each file whose last outcome is `failed` or `waits`, and that outcome.
 
         Raises:
             StorageError: as `append`.
         """
-        where = f"{_of(source, action)} AND outcome = 'failed'"
+        where = f"{_of(source, action)} AND outcome IN ('failed', 'waits')"
         names = {(path, version) for path, version in _keys(self._read(where, ["path", "version"]))}
         if not names:
-            return []
+            return {}
         paths = ", ".join(quoted(path) for path, _ in names)
         rows = self._read(f"{_of(source, action)} AND path IN ({paths})", ["path", "version", "outcome"])
-        return [key for key, outcome in _last_outcomes(rows).items() if outcome == "failed"]
+        return {key: outcome for key, outcome in _last_outcomes(rows).items() if outcome in ("failed", "waits")}
 
     def table(self, source: str | None = None, path: str | None = None) -> pa.Table:
         """The files, see `SCHEMA`, in the order in which they were handled.

@@ -117,7 +117,7 @@ def dry_run(
         sources = tuple(threads.map(survey, definition.sources))
     is_owned = owner is not None and not owner.is_gone()
     planned_after = tuple(
-        plan_after(each, store, definition.root, published.get(each.source.name, ()), clock) for each in after
+        plan_after(each, store, definition.root, views, published.get(each.source.name, ()), clock) for each in after
     )
     found = DryRun(
         definition.name,

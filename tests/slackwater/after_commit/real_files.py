@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import pyarrow as pa
 
 from actors.files import FileVersion
 from actors.formats.options import Csv
@@ -11,12 +16,24 @@ from actors.objects.object_store import ObjectStore
 from actors.sources.source import SourceDefinition
 from slackwater.after_commit.actions import After
 from slackwater.after_commit.declaration import declared
+from slackwater.after_commit.file_access import FileAccess
 from slackwater.after_commit.file_work import FileWork
+from slackwater.after_commit.run_views import RunViews
 from slackwater.status.run_status import AfterCommitStatus, PublicationStatus, RunStatus
+from spark_bridge.analysis.view_definition import ViewDefinition
+from state.lance import view_dataset
 from state.lance.handled_files import HandledFiles
 from state.location import Location
 from state.tables.keys import encode_key
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import LINEAGE, stored_rows_name, version_number
 from tests.slackwater.reading.written_root import RootWriter, begin_root
+
+_AHEAD_S = 60.0
+
+
+def _views(*names: str) -> list[ViewDefinition]:
+    return [ViewDefinition(name, f"SELECT {name} FROM flights") for name in names]
 
 
 class RealFiles:
@@ -35,15 +52,22 @@ class RealFiles:
         self.writer: RootWriter = begin_root(Location(str(directory / "root")), self.raw)
         self.source = SourceDefinition(name="flights", location=self.raw, format=Csv(), materialize=materialize)
         self.clock = self.writer.clock
+        # Files have the times of the machine's clock, and no test lasts so long that one is newer than this.
+        self.clock.set_wall((datetime.now(UTC) - self.clock.now()).total_seconds() + _AHEAD_S)
+        self.views = RunViews(_views("by_carrier", "late"), ["flights"])
+        self.analysed()
 
     @property
     def root(self) -> Location:
         return self.writer.root
 
-    def write(self, path: str, content: str = "AA,1\n") -> FileVersion:
+    def write(self, path: str, content: str = "AA,1\n", days_ago: float | None = None) -> FileVersion:
         file = self.raw.path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content)
+        if days_ago is not None:
+            time = self.clock.now().timestamp() - days_ago * 86_400
+            os.utime(file, (time, time))
         found = ObjectStore(self.raw).find("flights", path)
         assert found is not None
         return found
@@ -56,6 +80,14 @@ class RealFiles:
             self.writer.delta.put("ledger", key, 1, **{"done_epoch": self.writer.epoch, **row})
         return self.commit()
 
+    def store_rows(self, rows: Mapping[FileVersion, int]) -> None:
+        """The next epoch has this number of stored rows of each file."""
+        names = [(each.path, version_number(each.version), row) for each, count in rows.items() for row in range(count)]
+        table = pa.table(list(map(list, zip(*names, strict=True))), schema=LINEAGE)
+        path = f"views/{stored_rows_name('flights')}-{self.writer.epoch}.lance"
+        version = view_dataset.create(self.root.child(path), table).version
+        self.writer.views[stored_rows_name("flights")] = ViewVersion(stored_rows_name("flights"), path, version)
+
     def queue(self, file: FileVersion) -> None:
         """Has the file read again, in the next epoch."""
         key = encode_key("flights", file.path, file.version)
@@ -67,8 +99,15 @@ class RealFiles:
         self.writer.commit(files=1, rows=1, published=published)
         return epoch
 
-    def work(self, action: After) -> FileWork:
-        return FileWork(self.root, [declared(self.source, action)], lambda: None, self.clock)
+    def analysed(self, **identities: str) -> None:
+        """Has the run analyse its views: those that the root has, and others with these identities."""
+        identities = {"by_carrier": "plan", "late": "plan", **identities}
+        definitions = {each.name: each for each in _views(*identities)}
+        self.views.analysed(definitions, {name: each for name, each in identities.items() if each})
+
+    def work(self, action: After, access: FileAccess | None = None) -> FileWork:
+        after = [declared(self.source, action)]
+        return FileWork(self.root, after, lambda: None, self.clock, self.views, access)
 
     def look(self, work: FileWork, after_s: float = 0.0, **published: int | None) -> AfterCommitStatus:
         """Shows the run to the work, some seconds later, and returns what it tells."""

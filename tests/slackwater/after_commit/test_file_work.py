@@ -76,7 +76,7 @@ def test_files_wait_for_the_tables_that_follow_views_of_their_source(files: Real
     second = files.finish(files.write("b.csv"))
     work = files.work(Delete(keep_s=0))
     told = files.look(work, by_carrier=None)
-    assert told.waits_for == "a table that follows view by_carrier lacks the last epochs"
+    assert told.waits_for == "the publication delta:/t of view by_carrier lacks the last epochs"
     files.look(work, after_s=11, by_carrier=first, another_pipelines_view=0)
     assert files.present() == {"b.csv"}
     assert files.look(work, after_s=11, by_carrier=second).waits_for == ""
@@ -121,7 +121,7 @@ def test_a_branch_touches_no_file(files: RealFiles) -> None:
     place = branch_location(files.root, "try")
     place.path.parent.mkdir()
     place.path.symlink_to(files.root.path)
-    work = FileWork(place, [declared(files.source, Delete(keep_s=0))], lambda: None, files.clock)
+    work = FileWork(place, [declared(files.source, Delete(keep_s=0))], lambda: None, files.clock, files.views)
     told = files.look(work)
     assert (told.waits_for, files.present()) == ("a branch leaves the files of its root alone", {"a.csv"})
 
@@ -271,7 +271,7 @@ def test_another_owner_of_the_root_ends_the_work(files: RealFiles) -> None:
         raise FencedError("taken over")
 
     epoch = files.finish(files.write("a.csv"))
-    work = FileWork(files.root, [declared(files.source, Delete(keep_s=0))], fenced, files.clock)
+    work = FileWork(files.root, [declared(files.source, Delete(keep_s=0))], fenced, files.clock, files.views)
     with pytest.raises(FencedError):
         work.look(RunStatus("running", epoch))
     assert files.present() == {"a.csv"}
@@ -280,7 +280,11 @@ def test_another_owner_of_the_root_ends_the_work(files: RealFiles) -> None:
 def test_a_root_that_cannot_be_read_ends_nothing(files: RealFiles) -> None:
     epoch = files.finish(files.write("a.csv"))
     work = FileWork(
-        Location(str(files.directory / "x")), [declared(files.source, Delete(keep_s=0))], lambda: None, files.clock
+        Location(str(files.directory / "x")),
+        [declared(files.source, Delete(keep_s=0))],
+        lambda: None,
+        files.clock,
+        files.views,
     )
     assert work.look(RunStatus("running", epoch))
     assert files.present() == {"a.csv"}

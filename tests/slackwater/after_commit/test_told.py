@@ -15,9 +15,12 @@ from slackwater.cli.display.after_commit_list import after_commit_lines, after_c
 from slackwater.planning.dry_run.after_plan import plan_after
 from slackwater.reading.store import Store
 from slackwater.status.run_status import AfterCommitStatus
+from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import NotFoundError
 from tests.slackwater.after_commit.real_files import RealFiles
 from tests.slackwater.serving.served_sql import served
+
+VIEWS = [ViewDefinition(name, f"SELECT ... AS {name}") for name in ("by_carrier", "late")]
 
 
 @pytest.fixture
@@ -39,13 +42,12 @@ def test_why_tells_what_became_of_a_file(files: RealFiles) -> None:
     def last_line(name: str) -> str:
         return store.why(f"{files.raw}/x/{name}.csv").text.splitlines()[-1]
 
-    assert last_line("a") == f"It was moved to {archive} after the commit, at 2026-01-31 12:00:02 UTC."
-    assert last_line("b").startswith(
-        f"It could not be moved to {archive} after the commit, at 2026-01-31 12:00:02 UTC: "
-    )
+    at = f"{files.clock.now():%Y-%m-%d %H:%M:%S} UTC"
+    assert last_line("a") == f"It was moved to {archive} after the commit, at {at}."
+    assert last_line("b").startswith(f"It could not be moved to {archive} after the commit, at {at}: ")
     assert last_line("b").endswith(". A run tries it again.")
     assert "another version of it was there, which stays" in last_line("c")
-    assert last_line("d").endswith("and was not there any more at 2026-01-31 12:00:02 UTC.")
+    assert last_line("d").endswith(f"and was not there any more at {at}.")
     table = store.handled_files("flights")
     outcomes = dict(zip(table["path"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     assert outcomes == {
@@ -94,7 +96,7 @@ def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles)
     files.finish(files.write("new.csv"))
     files.finish(files.write("bad.csv"), status="quarantined")
     each = declared(files.source, Delete(keep_s=3_600))
-    plan = plan_after(each, files.writer.store, files.root, ["totals"], files.clock)
+    plan = plan_after(each, files.writer.store, files.root, VIEWS, ["totals"], files.clock)
     assert (plan.due.files, plan.due.bytes, plan.later.files) == (7, 35, 1)
     assert list(_after_lines(plan)) == [
         "    after      delete: 7 files, 35 bytes now: old/0.csv, old/1.csv, old/2.csv, old/3.csv, old/4.csv, ...",
@@ -107,7 +109,7 @@ def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles)
 
 
 def test_the_dry_run_of_a_root_without_a_store_has_no_files(files: RealFiles) -> None:
-    plan = plan_after(declared(files.source, Move("/archive")), None, files.root, [], files.clock)
+    plan = plan_after(declared(files.source, Move("/archive")), None, files.root, VIEWS, [], files.clock)
     assert (plan.action, plan.due.files, plan.first) == ("move to /archive", 0, ())
 
 

@@ -74,8 +74,9 @@ class Served(Requested):
     @contextmanager
     def running(self) -> Iterator[None]:
         inbox = CommandInbox(self.location, SystemClock())
-        corrections = Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, []))
-        run = CommandedRun(self.requests, corrections, DeclaredViews([], {}, self.requests), lambda: self.failure)
+        declared, objects = DeclaredViews([], {}, self.requests), SourceObjects(self.bad.root.location, [])
+        corrections = Corrections(self.bad.root, [], self.requests, objects, declared.needs)
+        run = CommandedRun(self.requests, corrections, declared, lambda: self.failure)
         thread = LoopThread("commands", CommandLoop(inbox, self.ownership, run).turn, poll_s=0.01)
         try:
             yield

@@ -89,6 +89,11 @@ class RootWriter:
     def _commit_before(self) -> tuple[int, float] | None:
         return (self.records[-1].epoch, 0.0625) if self.records else None
 
+    def reopen(self) -> None:
+        """Goes on after another process has changed the tags of the root."""
+        self.store = LanceStateStore.open(self.root, self.clock)
+        self.store.take_over()
+
     def queue(self, path: str, size: int = 100, **fields: Any) -> None:
         known: dict[str, Any] = {
             "row_offset": 0,

@@ -10,6 +10,7 @@ import obstore
 import pytest
 
 from actors.protocol.barrier import Pause
+from slackwater.after_commit.run_views import RunViews
 from slackwater.commands.operations import StopCommand
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
@@ -38,7 +39,7 @@ class Commanded(Requested):
         self.inbox = CommandInbox(self.location, SystemClock())
         run = CommandedRun(
             self.requests,
-            Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, [])),
+            Corrections(self.bad.root, [], self.requests, SourceObjects(self.bad.root.location, []), RunViews([], [])),
             DeclaredViews([], {}, self.requests),
             lambda: None,
         )

@@ -73,7 +73,7 @@ class ScriptedMaterializer:
         self.known = known
         self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
         plans: Any = {
-            each.name: SimpleNamespace(view_class="append", views=())
+            each.name: SimpleNamespace(view_class="append", views=(), identity="i")
             for each in definitions
             if each.name not in self.broken
         }

@@ -96,6 +96,7 @@ class SimulatedMaterializer(Life):
             spark_is_up=lambda: attempt.process.spark_is_up,
             make_materializer=self._make_materializer,
             clock=self._world.clock,
+            on_analysed=attempt.process.declared.needs.analysed,
             record_every_s=self._world.random.choice(_RECORD_EVERY_S),
             expectations=ExpectationCounts(
                 partial(opened_rows, self._root, bool(self._world.stored_rows)),

@@ -69,7 +69,9 @@ class SimulatedProcess(Life):
         self._view_changes: list[Callable[[], None]] = []
         # As the user knows them: every call of theirs that has returned is in force.
         self.shown_views, self.ended_views = frozenset(self.declared.definitions), frozenset[str]()
-        corrections = Corrections(root, world.definition.sources, self.requests, SimulatedObjects(world.bucket))
+        corrections = Corrections(
+            root, world.definition.sources, self.requests, SimulatedObjects(world.bucket), self.declared.needs
+        )
         commanded = CommandedRun(self.requests, corrections, self.declared, lambda: self.failure)
         log = SimulatedRuntime(self, world).log
         inbox = InboxOfRun(world.inbox, root.access, lambda: self.stopped)

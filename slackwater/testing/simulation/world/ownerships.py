@@ -284,6 +284,9 @@ class _PatientClock:
     def monotonic(self) -> float:
         return self._clock.monotonic()
 
+    def uptime(self) -> float:
+        return self._clock.uptime()
+
     def sleep(self, seconds: float) -> None:
         self._threads.wait_until(lambda: False, seconds)
 

@@ -27,6 +27,9 @@ class SimulatedClock:
     def monotonic(self) -> float:
         return self._elapsed_s
 
+    def uptime(self) -> float:
+        return self._elapsed_s
+
     def sleep(self, seconds: float) -> None:
         self._elapsed_s += seconds
 
