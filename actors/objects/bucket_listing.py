@@ -18,6 +18,7 @@ from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
 from actors.objects.listing_page import LISTED, PAGE_NAMES, ListingPage
 from actors.objects.store_errors import AnswerBrokenOffError, UnreadableNameError, ask_store
 from state.location import Location
+from state.objects.etag import normal_etag, normal_etags
 
 
 class RawListing:
@@ -82,7 +83,7 @@ class RawListing:
 
 def _row(listed: dict[str, Any], below: int) -> tuple[str, str, int, int]:
     modified: datetime = listed["LastModified"]
-    return listed["Key"][below:].rstrip("/"), listed.get("ETag", ""), listed["Size"], microseconds_of(modified)
+    return listed["Key"][below:].rstrip("/"), normal_etag(listed.get("ETag")), listed["Size"], microseconds_of(modified)
 
 
 def bucket_pages(client: Any, location: Location, after: str | None, max_attempts: int) -> Iterator[ListingPage]:
@@ -172,7 +173,7 @@ def _pages(client: Any, location: Location, after: str | None, max_attempts: int
 def _listed(batch: pa.RecordBatch) -> pa.Table:
     """A page of obstore in the columns of `LISTED`."""
     modified_us = batch["last_modified"].cast(pa.timestamp("us", "UTC")).cast(pa.int64())
-    etags = pc.fill_null(batch["e_tag"].cast(pa.string()), "")
+    etags = normal_etags(batch["e_tag"].cast(pa.string()))
     columns = [batch["path"].cast(pa.string()), etags, batch["size"].cast(pa.int64()), modified_us]
     table = pa.table(columns, schema=LISTED)
     empty = np.flatnonzero(np.asarray(pc.equal(table["size"], 0)))

@@ -24,6 +24,7 @@ from actors.objects.store_errors import ask_store, bucket_not_found
 from actors.settings import RequestSettings
 from state.errors import AccessDeniedError, SettingsError, StorageUnavailableError
 from state.location import Location
+from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.tables.fingerprint import is_strong, version_fingerprint
 
@@ -136,7 +137,7 @@ class ObjectStore:
                 # For this object alone, and then a listing shows it; or for all of them, and then that raises.
                 meta = None
             if meta is not None and is_strong(meta["e_tag"]):
-                return _version(source, path, meta["e_tag"] or "", meta["size"], meta["last_modified"])
+                return _version(source, path, normal_etag(meta["e_tag"]), meta["size"], meta["last_modified"])
         return _version_in(ListingPage(self._raw.named(path), 1), source, path)
 
     def open(self, file: FileVersion) -> ObjectFile:

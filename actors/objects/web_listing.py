@@ -19,6 +19,7 @@ from actors.objects.store_errors import bucket_not_found
 from actors.objects.web_client import WebClient
 from actors.objects.web_options import RedirectRefused
 from state.errors import AccessDeniedError, SettingsError, StorageUnavailableError
+from state.objects.etag import normal_etag
 
 _HELD_BYTES = 8 << 20
 _STEP_BYTES = 1 << 16
@@ -144,7 +145,7 @@ def _entry(response: Element, above: str) -> tuple[str, str, int, int] | Skipped
     size, modified = _first(found, "getcontentlength"), _time(_first(found, "getlastmodified"))
     if not size.isdecimal() or modified is None:
         return SkippedName(name, _INCOMPLETE)
-    return name, _first(found, "getetag"), int(size), microseconds_of(modified)
+    return name, normal_etag(_first(found, "getetag")), int(size), microseconds_of(modified)
 
 
 def _first(propstats: list[Element], name: str) -> str:

@@ -17,6 +17,7 @@ from obstore.exceptions import NotFoundError as ObjectNotFoundError
 from obstore.store import ObjectStore
 
 from state.location import Location
+from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import NO_PART, storage_error
 from state.removal.evidence import ReservedNames
@@ -208,7 +209,8 @@ class _Checks:
 
     def _accept(self, body: bytes, answer: Any) -> None:
         self._body = body
-        self._version = {key: answer[key] for key in ("e_tag", "version") if answer.get(key) is not None}
+        version = {"e_tag": normal_etag(answer.get("e_tag")), "version": answer.get("version")}
+        self._version = {key: value for key, value in version.items() if value}
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from obstore.store import ObjectStore
 
 from state.errors import BucketNotFoundError, StorageUnavailableError
 from state.location import Location
+from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.removal.objects import create, replace_version
@@ -71,7 +72,9 @@ class ConditionalFile:
             return None
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
-        return ReadFile(content, {"e_tag": result.meta.get("e_tag"), "version": result.meta.get("version")})
+        return ReadFile(
+            content, {"e_tag": normal_etag(result.meta.get("e_tag")) or None, "version": result.meta.get("version")}
+        )
 
     def replace(self, content: bytes, version: Version | None) -> None:
         """Writes the file if it still has a version.

@@ -14,6 +14,7 @@ from obstore.exceptions import AlreadyExistsError, NotFoundError, PreconditionEr
 from obstore.store import LocalStore, ObjectStore
 
 from state.location import Location
+from state.objects.etag import normal_etag, same_etag
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject, Evidence, FinishedFile, ReservedNames, require_covered
 from state.removal.local_path import directory_of, local_etag, parts_of, stat_at
@@ -195,7 +196,7 @@ def delete_if(
         return _delete_local_version(evidence.place, name, etag)
     client = object_client(evidence.place) if client is None else client
     try:
-        if not _same_etag(obstore.head(client, name)["e_tag"], etag):
+        if not same_etag(obstore.head(client, name)["e_tag"], etag):
             return "changed"
         if request is None:
             obstore.delete(client, name)
@@ -268,7 +269,7 @@ def _delete_local_version(place: Location, name: str, etag: str | None) -> Remov
             found = stat_at(directory, last)
             if found is None:
                 return "absent"
-            if S_ISDIR(found.st_mode) or not _same_etag(local_etag(found), etag):
+            if S_ISDIR(found.st_mode) or not same_etag(local_etag(found), etag):
                 return "changed"
             os.unlink(last, dir_fd=directory)
     except FileNotFoundError:
@@ -277,9 +278,4 @@ def _delete_local_version(place: Location, name: str, etag: str | None) -> Remov
 
 
 def _version(answer: Any) -> Mapping[str, str | None]:
-    return {"e_tag": answer.get("e_tag"), "version": answer.get("version")}
-
-
-def _same_etag(found: str | None, wanted: str | None) -> bool:
-    """Whether two etags are equal, with or without quotes.  No etag equals none."""
-    return found is not None and wanted is not None and found.strip('"') == wanted.strip('"')
+    return {"e_tag": normal_etag(answer.get("e_tag")) or None, "version": answer.get("version")}

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from state.objects.etag import normal_etag, normal_etags
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _WEAK = "W/"
@@ -54,13 +56,14 @@ def version_fingerprint(etag: str | None, size: int, last_modified: datetime | N
     change it when an object is copied onto itself.
 
     Args:
-        etag: the etag as the store gives it, with quotes; None if the store gives none.
+        etag: the etag, with or without quotes; None if the store gives none.
         size: bytes.
         last_modified: a time with a time zone.
     """
+    etag = normal_etag(etag)
     is_timed = last_modified is not None and not is_strong(etag)
     microseconds = (last_modified - _EPOCH) // _MICROSECOND if is_timed and last_modified is not None else ""
-    return blake2b(f"{etag or ''}\0{size}\0{microseconds}".encode(), digest_size=8).digest()
+    return blake2b(f"{etag}\0{size}\0{microseconds}".encode(), digest_size=8).digest()
 
 
 def path_fingerprints(source: str, paths: pa.StringArray) -> list[bytes]:
@@ -72,10 +75,11 @@ def version_fingerprints(etags: pa.StringArray, sizes: pa.Int64Array, modified_u
     """`version_fingerprint` of many versions.
 
     Args:
-        etags: empty for a version without an etag.
+        etags: with or without quotes; empty for a version without an etag.
         sizes: bytes.
         modified_us: microseconds since 1970.
     """
+    etags = normal_etags(etags)
     times: pa.StringArray | pa.StringScalar = pa.scalar("")
     # Nearly all etags begin with a quote, and so are strong.
     if not pc.all(pc.starts_with(etags, '"')).as_py():

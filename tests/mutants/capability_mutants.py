@@ -28,6 +28,15 @@ CAPABILITY_MUTANTS = (
         shown_by="tests/state/capabilities/test_probe.py",
     ),
     Mutant(
+        "an etag without quotes is another version",
+        "state/objects/etag.py",
+        (
+            ("    if len(opaque) >= 2 and opaque[0] == opaque[-1] == _QUOTE:\n", "    if len(opaque) < 0:\n"),
+            ("    if pc.all(is_quoted).as_py() is not False:\n", "    if True:\n"),
+        ),
+        shown_by="tests/state/objects/test_etag.py",
+    ),
+    Mutant(
         "a new root is created on a store without a capability",
         "state/capabilities/store_record.py",
         (("    if probed.missing and not exists():\n", "    if probed.missing and exists() is None:\n"),),
