@@ -6,6 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeGuard
+
+import pytest
 
 from tests.repository import REPOSITORY
 
@@ -16,6 +19,33 @@ _LARGEST_ROOM = 20
 _PURE_CALLS = {
     *("all", "any", "callable", "frozenset", "getattr", "hasattr", "isinstance", "issubclass", "len", "max", "min"),
     *("set", "sorted", "sum", "type", "endswith", "isdisjoint", "issubset", "items", "keys", "startswith", "values"),
+}
+
+# Methods that delete, overwrite, rename or move.  Ruff's `banned-api` sees functions of modules, and no methods.
+_REMOVING_METHODS = {
+    *("unlink", "rmdir", "rmtree", "rename", "write_text", "write_bytes", "truncate", "cleanup_old_versions"),
+    *("expire_snapshots", "remove_orphan_files", "delete_object", "delete_objects", "put_object", "copy_object"),
+    *("upload_file", "upload_fileobj", "download_file", "delete_file", "delete_dir", "delete_dir_contents"),
+    *("open_output_stream", "new_output", "drop_table", "purge_table", "drop_index", "put_async", "delete_async"),
+}
+# `X.tags.delete(...)`, `X.io.delete(...)`, `X.branches.delete(...)`.
+_REMOVING_PARTS = {"tags", "io", "branches"}
+# Where such a call is right outside `state/removal`.
+_MAY_REMOVE = {
+    "actors/objects/web_listing.py: file.truncate()": "a temporary file without a name",
+    "slackwater/demo/place.py: self._client.put_object(...)": "a bucket of the demo's own server",
+    "slackwater/demo/scenario.py: self._log.open('ab')": "in a directory that was empty",
+    "slackwater/demo/scenario.py: self._events.open('ab')": "in a directory that was empty",
+    "slackwater/publishing/publishing_process.py: os.fdopen(...)": "the standard output",
+    "spark_bridge/application/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
+    "spark_bridge/catalyst/row_chain.py: os.fdopen(...)": "a file in memory",
+    "actors/objects/range_cache.py: open(...)": "a file that the call creates",
+    "slackwater/publishing/iceberg_files.py: io.new_output(...)": "a file of a new name",
+    "slackwater/commands/replace_table.py: table.replace(rows)": "a version of a static table",
+    "slackwater/running/corrections.py: StaticTable(location, name).replace(rows)": "a version of a static table",
+    "spark_bridge/datasets/result_rows.py: table.replace(...)": "a version of a dataset",
+    "spark_bridge/datasets/view_table.py: self.replace(...)": "a version of a dataset",
+    "actors/objects/object_changes.py: os.unlink(...)": "one version of a user's file, which the user asked for",
 }
 
 # These rooms host plain classes on Ray and Spark.
@@ -128,3 +158,82 @@ def test_no_assert_has_an_effect() -> None:
     ]
     found = [f"{module}:{node.lineno}: {effect}" for module, node in asserts for effect in _effects(node.test)]
     assert found == [], "`python -O` leaves asserts out: call first, then assert on the result"
+
+
+def _removing_calls(tree: ast.AST) -> Iterator[str]:
+    """The calls that delete, overwrite, rename or move something, as far as their names show it."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+        above = owner.attr if isinstance(owner, ast.Attribute) else getattr(owner, "id", "")
+        values = [each.value for each in (*node.args, *(word.value for word in node.keywords)) if _is_text(each)]
+        is_removing = (
+            (name in _REMOVING_METHODS and owner is not None)
+            or (name == "delete" and above in _REMOVING_PARTS)
+            # `Path.replace` takes one argument; `str.replace` two, and `dataclasses.replace` is no method.
+            or (name == "replace" and owner is not None and len(node.args) == 1 and not node.keywords)
+            # Delta's vacuum takes arguments; ours do not.
+            or (name == "vacuum" and owner is not None and bool(node.args or node.keywords))
+            or (name in ("open", "fdopen") and any(_opens_for_writing(each) for each in values))
+        )
+        if is_removing:
+            yield ast.unparse(node)
+
+
+def _is_text(node: ast.expr) -> TypeGuard[ast.Constant]:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def _opens_for_writing(mode: object) -> bool:
+    return isinstance(mode, str) and bool(set(mode) & set("wa+")) and set(mode) <= set("rwabt+")
+
+
+def test_only_one_room_deletes_overwrites_or_renames() -> None:
+    found = {
+        f"{module}: {call}"
+        for module, tree in _parsed(*_PACKAGES).items()
+        if not module.is_relative_to("state/removal") and not module.is_relative_to("slackwater/testing")
+        for call in _removing_calls(tree)
+    }
+    left = {call for call in found if not any(_is_allowed(call, allowed) for allowed in _MAY_REMOVE)}
+    assert left == set(), "pass evidence to `state.removal`"
+    unused = {allowed for allowed in _MAY_REMOVE if not any(_is_allowed(call, allowed) for call in found)}
+    assert unused == set()
+
+
+def _is_allowed(call: str, allowed: str) -> bool:
+    return call == allowed or (allowed.endswith("(...)") and call.startswith(allowed.removesuffix("...)")))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *("path.unlink()", "path.rmdir()", "path.rename(other)", "path.replace(other)", "path.write_text('')"),
+        *("path.open('w')", "open(path, 'ab')", "path.open(mode='r+b')", "dataset.cleanup_old_versions()"),
+        *("dataset.tags.delete(tag)", "table.vacuum(0, dry_run=False)", "table.io.delete(path)"),
+        *(
+            "table.maintenance.expire_snapshots()",
+            "client.delete_object(Bucket=b, Key=k)",
+            "client.put_object(Bucket=b)",
+        ),
+    ],
+)
+def test_calls_that_remove_are_recognised(call: str) -> None:
+    assert list(_removing_calls(ast.parse(call)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "text.replace('a', 'b')",
+        "replace(value, a=1)",
+        "time.replace(tzinfo=None)",
+        "store.vacuum()",
+        "open(path)",
+        "f.open('xb')",
+    ],
+)
+def test_calls_that_remove_nothing_are_accepted(call: str) -> None:
+    assert not list(_removing_calls(ast.parse(call)))

@@ -28,7 +28,7 @@ def _die_with_the_guard() -> None:
 
 def _leave_with(command: subprocess.Popen[bytes], directory: Path) -> None:
     code = command.wait()
-    shutil.rmtree(directory, ignore_errors=True)
+    shutil.rmtree(directory, ignore_errors=True)  # noqa: TID251 - made by `GuardedProcess`, with `mkdtemp`
     os._exit(code if code > 0 else 0)
 
 
