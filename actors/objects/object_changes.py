@@ -1,33 +1,39 @@
-"""Changes to objects of a location: deletion, a move to another location, tags.  Each is for one version of an object.
+"""Changes to objects of a location: deletion, a copy at another location, tags.  Each is for one version of an object.
 
-On S3 a deletion carries the etag, which AWS compares; other servers may not.  There, and on other stores, the version
-is compared just before.
+A deletion compares the version with that of the object just before.  On S3 it also carries the etag, which AWS compares
+itself; other servers may not.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import threading
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 
-import obstore
+from obstore.exceptions import AlreadyExistsError
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
+from actors.objects.archive_bucket import ArchiveBucket, NameTakenError
+from actors.objects.archive_directory import ArchiveDirectory, Original
 from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
-from actors.objects.local_file import directory_of, local_etag
 from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import ask_store
-from state.errors import UsageError
+from state.errors import AccessDeniedError, StorageUnavailableError, UsageError
 from state.location import Location
 from state.objects.object_client import object_client
+from state.removal.evidence import CreatedObject, FinishedFile
+from state.removal.local_path import directory_of, stat_at
+from state.removal.objects import create, delete_version, probe_names
 from state.tables.fingerprint import is_strong
 
 _PART_BYTES = 8 << 20
 # S3 copies no larger object in one request.
 _MOST_COPIED_BYTES = 5 << 30
+_COMMITTED = "its rows are committed, and every declared view has them"
 
 
 class ObjectChanges:
@@ -40,25 +46,35 @@ class ObjectChanges:
     def __init__(self, location: Location) -> None:
         self._location = location
         self._objects = ObjectStore(location)
+        self._lock = threading.Lock()
+        self._archives: dict[str, ArchiveDirectory] = {}
+        self._other_places: set[str] = set()
 
     def delete(self, file: FileVersion) -> None:
         """Deletes a version of an object.
 
         Raises:
-            ObjectVanished, ObjectChanged: the object is not there, or in another version, which stays.
-            UnreadableFile: its path leads over a link, or is no path for the client.
+            ObjectVanished, ObjectChanged: the object does not exist, or has another version, which stays.
+            UnreadableFile: its path leads over a link, or is not a valid path for the client.
             AccessDeniedError, StorageUnavailableError: the store refuses or does not answer.
         """
-        self._require(file)
         location, path = self._location, file.path
-        if location.is_local:
-            ask_store(partial(_unlink, location, file), location, path)
-        elif location.scheme == "s3":
-            condition = {"IfMatch": file.etag} if is_strong(file.etag) else {}
-            call = partial(self._bucket.delete_object, Bucket=bucket_of(location), Key=self._key(path), **condition)
-            ask_bucket(call, location, path)
-        else:
-            ask_store(partial(obstore.delete, self._client, path), location, path)
+        if location.is_local or not is_strong(file.etag):
+            self._require(file)
+        evidence = FinishedFile(location, path, file.etag, _COMMITTED)
+        request = partial(self._delete_in_s3, path) if location.scheme == "s3" else None
+        client = None if location.is_local else self._client
+        outcome = ask_store(partial(delete_version, evidence, client, request), location, path)
+        if outcome == "absent":
+            raise self._vanished(path)
+        if outcome == "changed":
+            raise self._changed(path)
+
+    def _delete_in_s3(self, path: str, etag: str) -> None:
+        # A weak etag never matches, by RFC 9110.
+        condition = {"IfMatch": etag} if is_strong(etag) else {}
+        name = {"Bucket": bucket_of(self._location), "Key": self._key(path)}
+        ask_bucket(partial(self._bucket.delete_object, **name, **condition), self._location, path)
 
     def move(self, file: FileVersion, target: Location) -> None:
         """Moves a version of an object to the same path below another location: `copy`, then `delete`.
@@ -71,26 +87,28 @@ class ObjectChanges:
     def copy(self, file: FileVersion, target: Location) -> None:
         """Copies a version of an object to the same path below another location.
 
-        Within a bucket the store copies it; otherwise its bytes pass this process.  A copy that is there already, with
-        the same bytes, is taken: a move that was broken off goes on.
+        The copy is complete, durable and compared with the original when this returns.  Within a bucket the store
+        copies it; otherwise its bytes pass this process.  A copy that is there already, with the same bytes, is taken:
+        a move that was broken off goes on.
 
         Args:
             file: the version.
             target: the other location.
 
         Raises:
-            UsageError: another object has the name at the other location.
+            UsageError: another object has the name at the other location, or both locations are the same place.
             ObjectVanished, ObjectChanged, UnreadableFile, AccessDeniedError, StorageUnavailableError: as `delete`.
         """
         self._require(file)
-        other = _client(target)
-        if (there := _size(other, target, file.path)) is None:
-            self._copy(file, target, other)
-        elif there != file.size or not self._is_copy(file, target, other):
-            raise UsageError(
-                f"{target}/{file.path} has other content than {self._location}/{file.path}, which stays: rename one of "
-                "them"
-            )
+        if target.is_local:
+            part, is_at = _part_name(file), partial(self._is_original, file)
+            self._archive(target).put(Original(file.path, part, file.size, partial(self._content, file), is_at))
+        else:
+            self._require_other_place(target)
+            near = self._location.host == target.host and file.size <= _MOST_COPIED_BYTES
+            copy_near = partial(self._copy_near, file) if near and target.scheme == "s3" else None
+            ArchiveBucket(target).put(file.path, partial(self._content, file), file.size, copy_near)
+        self._require(file)
 
     def tag(self, file: FileVersion, tags: Mapping[str, str]) -> None:
         """Adds tags to an object in S3, beside those that it has.
@@ -113,33 +131,83 @@ class ObjectChanges:
         """Raises ObjectVanished or ObjectChanged if the object is not there in this version."""
         found = self._objects.find(file.source, file.path, exact_time=not is_strong(file.etag))
         if found is None:
-            raise ObjectVanished(f"{self._location}/{file.path} is no longer there")
+            raise self._vanished(file.path)
         if found.version != file.version:
-            raise ObjectChanged(f"{self._location}/{file.path} has changed since it was listed")
+            raise self._changed(file.path)
 
-    def _copy(self, file: FileVersion, target: Location, other: Any) -> None:
-        source, host = self._location, target.host
-        is_near = source.host == host and not source.is_local and file.size <= _MOST_COPIED_BYTES
-        if not is_near:
-            ask_store(partial(self._pass, file, other), target, file.path)
-            return
-        names = source.below_host + file.path, target.below_host + file.path
-        ask_store(partial(obstore.copy, _client(host), *names), source, file.path)
+    def _vanished(self, path: str) -> ObjectVanished:
+        return ObjectVanished(f"{self._location}/{path} does not exist any more")
+
+    def _changed(self, path: str) -> ObjectChanged:
+        return ObjectChanged(f"{self._location}/{path} has changed since it was listed")
+
+    def _copy_near(self, file: FileVersion, client: Any, key: str) -> str | None:
+        """Has S3 copy an object within its bucket; None if it cannot do that without replacing another object."""
+        location = self._location
+        origin = {"Bucket": bucket_of(location), "Key": self._key(file.path)}
+        call = partial(
+            client.copy_object,
+            Bucket=bucket_of(location),
+            Key=key,
+            CopySource=origin,
+            CopySourceIfMatch=file.etag,
+            IfNoneMatch="*",
+        )
         try:
+            ask_bucket(call, location, file.path)
+        except ObjectChanged:
+            # Either condition: of the original, or of the copy.
             self._require(file)
-        except (ObjectChanged, ObjectVanished):
-            ask_store(partial(obstore.delete, other, file.path), target, file.path)
-            raise
+            raise NameTakenError from None
+        except StorageUnavailableError:
+            return None  # the server does not know the condition; the bytes pass this process
+        return file.etag
 
-    def _pass(self, file: FileVersion, other: Any) -> None:
-        """Copies the bytes through this process, all or none.  Reading is conditional on the version."""
-        with obstore.open_writer(other, file.path) as writer:
-            for part in self._content(file):
-                writer.write(part)
+    def _archive(self, target: Location) -> ArchiveDirectory:
+        with self._lock:
+            if target.url not in self._archives:
+                self._archives[target.url] = ArchiveDirectory(target)
+            return self._archives[target.url]
 
-    def _is_copy(self, file: FileVersion, target: Location, other: Any) -> bool:
-        copied = ask_store(partial(obstore.get, other, file.path), target, file.path)
-        return _hash(self._content(file)) == _hash(map(bytes, copied.stream(_PART_BYTES)))
+    def _is_original(self, file: FileVersion, directory: int, name: str) -> bool:
+        """Whether a name in an open directory is the original, or a new file in the directory of the original."""
+        found = stat_at(directory, name)
+        *above, last = file.path.split("/")
+        part = _part_name(file)
+        if not self._location.is_local:
+            return name == part and self._objects.find(file.source, "/".join([*above, part])) is not None
+        with directory_of(self._location.path, file.path) as (original, _):
+            of_original = stat_at(original, last)
+            if found is None or of_original is None:
+                return False
+            if os.path.samestat(found, of_original):
+                return True
+            # One directory that is mounted twice has two device numbers.
+            return name == part and stat_at(original, part) is not None
+
+    def _require_other_place(self, target: Location) -> None:
+        """Checks once that a new object at the target does not appear at the location, whatever their URLs are.
+
+        Raises:
+            UsageError: it does: a move would delete the only copy of every object.
+        """
+        with self._lock:
+            if target.url in self._other_places:
+                return
+            client = _client(target)
+            created = ask_store(partial(_probe, client, target), target)
+            try:
+                is_same = self._objects.find("", created.name) is not None
+            finally:
+                try:
+                    ask_store(partial(delete_version, created, client), target)
+                except AccessDeniedError:
+                    pass  # an archive that forbids deletions
+            if is_same:
+                raise UsageError(
+                    f"{target} is the same place as {self._location}: move files to another place; they stay"
+                )
+            self._other_places.add(target.url)
 
     def _content(self, file: FileVersion) -> Iterator[bytes]:
         """The bytes of a version, part by part."""
@@ -163,23 +231,16 @@ def _client(location: Location) -> Any:
     return ask_store(partial(object_client, location), location)
 
 
-def _size(client: Any, location: Location, path: str) -> int | None:
-    """The size of an object; None if it does not exist."""
-    try:
-        return int(ask_store(partial(obstore.head, client, path), location, path)["size"])
-    except ObjectVanished:
-        return None
+def _part_name(file: FileVersion) -> str:
+    """The name of the incomplete copy of a version."""
+    name = f"{file.source}\0{file.path}\0".encode() + file.version
+    return f".slackwater-{blake2b(name, digest_size=16).hexdigest()}.part"
 
 
-def _hash(parts: Iterable[bytes]) -> bytes:
-    content = blake2b()
-    for part in parts:
-        content.update(part)
-    return content.digest()
-
-
-def _unlink(location: Location, file: FileVersion) -> None:
-    with directory_of(location.path, file.path) as (directory, name):
-        if local_etag(os.stat(name, dir_fd=directory, follow_symlinks=False)) != file.etag:
-            raise ObjectChanged(f"{location}/{file.path} has changed since it was listed")
-        os.unlink(name, dir_fd=directory)
+def _probe(client: Any, target: Location) -> CreatedObject:
+    for name in probe_names():
+        try:
+            return create(client, target, name, b"")
+        except AlreadyExistsError:
+            continue  # left by an earlier process with this pid
+    raise AssertionError("the names have no end")
