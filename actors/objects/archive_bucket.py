@@ -18,7 +18,7 @@ from state.errors import SlackwaterError, StorageUnavailableError, UsageError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject
-from state.removal.objects import create, delete_version
+from state.removal.objects import create, create_in_parts, delete_version
 
 _PART_BYTES = 8 << 20
 _MOST_PARTS = 9_000
@@ -133,14 +133,15 @@ class ArchiveBucket:
     def _put(self, path: str, content: Iterator[bytes], size: int) -> None:
         """Writes an object of another store that does not exist yet; a large one after a look."""
         if size <= _MOST_PUT_BYTES:
-            self._ask_store(partial(self._create, path, b"".join(content)), path)
+            body = b"".join(content)
+            self._ask_store(partial(self._create, partial(create, self._client, self._location, path, body)), path)
         else:
-            # A writer of obstore completes the object when its block raises; this leaves nothing.
-            self._ask_store(partial(obstore.put, self._client, path, content, use_multipart=True), path)
+            large = partial(create_in_parts, self._client, self._location, path, content)
+            self._ask_store(partial(self._create, large), path)
 
-    def _create(self, path: str, body: bytes) -> None:
+    def _create(self, call: Callable[[], object]) -> None:
         try:
-            create(self._client, self._location, path, body)
+            call()
         except AlreadyExistsError:
             raise NameTakenError from None
 

@@ -45,6 +45,29 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
     return CreatedObject(place, name, _version(obstore.put(client, name, content, mode="create")))
 
 
+def create_in_parts(client: ObjectStore, place: Location, name: str, content: Iterator[bytes]) -> None:
+    """Writes a large object in parts, after a look: only for stores that complete parts without a condition.
+
+    Args:
+        client: reaches the objects of the place.
+        place: the location that the name is relative to.
+        name: of the object.
+        content: its bytes, part by part; an error of it leaves no object.
+
+    Raises:
+        obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
+        obstore.exceptions.BaseError, OSError: as obstore.
+    """
+    parts_of(name)
+    try:
+        obstore.head(client, name)
+    except (FileNotFoundError, NotFoundError):
+        # A writer of obstore would complete the object when its block raises.
+        obstore.put(client, name, content, use_multipart=True)
+        return
+    raise AlreadyExistsError(f"{place}/{name} exists")
+
+
 def create_same(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
     """As `create`, but takes an existing object with the same bytes: the answer to an earlier try may be lost.
 
