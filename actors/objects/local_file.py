@@ -7,11 +7,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from stat import S_ISLNK, S_ISREG
+from stat import S_ISLNK
 
 from actors.file_errors import ObjectChanged, UnreadableFile
 from actors.objects.ranges import Range
 from actors.objects.store_errors import INVALID_NAME
+from state.objects.local_identity import open_file
 
 _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 # Without O_NONBLOCK a pipe in the place of a file would keep its reader waiting.
@@ -22,15 +23,10 @@ LINK_REFUSED = (
 )
 
 
-def local_etag(found: os.stat_result) -> str:
-    """The etag of a local file: inode, modification time in microseconds, and size."""
-    return f'"{found.st_ino:x}-{found.st_mtime_ns // 1_000:x}-{found.st_size:x}"'
-
-
 def read_local(root: Path, path: str, etag: str, wanted: Range) -> bytes:
     """A range of a file; it may end early if the file has become shorter.
 
-    Inode, time and size are compared before and after reading: a file that is written meanwhile gives no bytes.
+    The identity of the file is compared before and after reading: a file that is written meanwhile gives no bytes.
 
     Args:
         root: the directory of the source.
@@ -51,10 +47,10 @@ def read_local(root: Path, path: str, etag: str, wanted: Range) -> bytes:
                 raise UnreadableFile(LINK_REFUSED) from None
             raise
     try:
-        before = os.fstat(file)
-        is_listed = S_ISREG(before.st_mode) and etag in ("", local_etag(before))
+        before = open_file(file)
+        is_listed = before.is_regular and etag in ("", before.etag)
         content = _read(file, wanted) if is_listed else b""
-        if not is_listed or local_etag(os.fstat(file)) != local_etag(before):
+        if not is_listed or open_file(file).etag != before.etag:
             raise ObjectChanged(f"{root / path} has changed since it was listed")
         return content
     finally:

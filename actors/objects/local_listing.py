@@ -9,13 +9,13 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_ISREG
 
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
 from actors.objects.listing_page import LISTED, ListingPage, SkippedName
-from actors.objects.local_file import LINK_REFUSED, directory_of, local_etag, open_below
+from actors.objects.local_file import LINK_REFUSED, directory_of, open_below
+from state.objects.local_identity import LocalFile, file_at
 
 MOST_LEVELS = 64
 """The most directories between a source and a file."""
@@ -62,14 +62,14 @@ def find_file(root: Path, path: str) -> ListingPage | None:
     """
     try:
         with directory_of(root, path) as (directory, name):
-            found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            found = file_at(directory, name)
     except (FileNotFoundError, NotADirectoryError, UnreadableFile):
         return None
-    return _page([_row(path, found)], []) if S_ISREG(found.st_mode) else None
+    return _page([_row(path, found)], []) if found.is_regular else None
 
 
-def _row(path: str, found: os.stat_result) -> tuple[str, str, int, int]:
-    return path, local_etag(found), found.st_size, found.st_mtime_ns // 1_000
+def _row(path: str, found: LocalFile) -> tuple[str, str, int, int]:
+    return path, found.etag, found.size, found.modified_us
 
 
 def _page(rows: list[tuple[str, str, int, int]], skipped: list[SkippedName]) -> ListingPage:
@@ -100,7 +100,7 @@ def _walk(directory: int, prefix: str, level: int) -> Iterator[tuple[str, str, i
             if _is_unreadable(entry):
                 yield SkippedName(ascii(prefix + entry.name)[1:-1], _BAD_NAME)
             elif entry.is_file(follow_symlinks=False):
-                yield _row(prefix + entry.name, entry.stat(follow_symlinks=False))
+                yield _row(prefix + entry.name, file_at(directory, entry.name))
             elif entry.is_symlink():
                 yield SkippedName(prefix + entry.name, LINK_REFUSED)
             elif entry.is_dir(follow_symlinks=False):

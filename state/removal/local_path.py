@@ -25,11 +25,6 @@ def parts_of(name: str) -> list[str]:
     return parts
 
 
-def local_etag(found: os.stat_result) -> str:
-    """The etag of a local file: inode, modification time in microseconds, and size."""
-    return f'"{found.st_ino:x}-{found.st_mtime_ns // 1_000:x}-{found.st_size:x}"'
-
-
 @contextmanager
 def directory_of(place: Path, name: str) -> Iterator[tuple[int, str]]:
     """The descriptor of the directory that holds a file, and the last part of the file's name.

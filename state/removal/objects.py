@@ -15,9 +15,10 @@ from obstore.store import LocalStore, ObjectStore
 
 from state.location import Location
 from state.objects.etag import normal_etag, same_etag
+from state.objects.local_identity import file_at
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject, Evidence, FinishedFile, ReservedNames, require_covered
-from state.removal.local_path import directory_of, local_etag, parts_of, stat_at
+from state.removal.local_path import directory_of, parts_of, stat_at
 
 Removal: TypeAlias = Literal["deleted", "absent", "changed"]
 """deleted; the object does not exist; the object has another version, and stays."""
@@ -199,13 +200,13 @@ def delete_if(
 ) -> Removal:
     """Deletes an object if it still has a version.
 
-    A disk compares inode, modification time and size in the open directory, just before.  An object store compares by
+    A disk compares the identity of the file in the open directory, just before.  An object store compares by
     HEAD just before; pass `request` where the store can compare by itself.
 
     Args:
         evidence: the record that covers the name.
         name: of the object, relative to the place of the evidence.
-        etag: of the version, as obstore and `local_path.local_etag` give it; with or without quotes.
+        etag: of the version, as obstore and `state.objects.local_identity` give it; with or without quotes.
         client: reaches the objects of the place; None for one of its own.
         request: sends a conditional deletion of the version with this etag, for example S3's `DeleteObject` with
             `IfMatch`, and raises PreconditionError where the store refuses it.
@@ -289,10 +290,9 @@ def _unlinked(place: Location, name: str) -> bool:
 def _delete_local_version(place: Location, name: str, etag: str | None) -> Removal:
     try:
         with directory_of(place.path, name) as (directory, last):
-            found = stat_at(directory, last)
-            if found is None:
-                return "absent"
-            if S_ISDIR(found.st_mode) or not same_etag(local_etag(found), etag):
+            found = file_at(directory, last)
+            is_same = same_etag(found.etag, etag) or same_etag(found.etag_of_obstore, etag)
+            if S_ISDIR(found.mode) or not is_same:
                 return "changed"
             os.unlink(last, dir_fd=directory)
     except FileNotFoundError:

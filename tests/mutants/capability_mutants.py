@@ -37,6 +37,12 @@ CAPABILITY_MUTANTS = (
         shown_by="tests/state/objects/test_etag.py",
     ),
     Mutant(
+        "a local file that returns with its old time is the old version",
+        "state/objects/local_identity.py",
+        (("if self.born_us else", "if not self.mode else"),),
+        shown_by="tests/state/objects/test_local_identity.py",
+    ),
+    Mutant(
         "a new root is created on a store without a capability",
         "state/capabilities/store_record.py",
         (("    if probed.missing and not exists():\n", "    if probed.missing and exists() is None:\n"),),

@@ -49,8 +49,8 @@ class FaithlessProxy(RequestLog):
         self._note(request)
         is_conditional = any(exchange.headers.get(name) for name in self._ignores & {"If-None-Match", "If-Match"})
         if request.method == "PUT" and request.status in (404, 409, 412) and is_conditional:
-            etag = obstore.put(self._store(request.bucket), request.key, exchange.sent_body)["e_tag"] or ""
-            exchange.replace(200, {"ETag": etag}, b"")
+            put = obstore.put(self._store(request.bucket), request.key, exchange.sent_body)  # noqa: TID251 - the fault
+            exchange.replace(200, {"ETag": put["e_tag"] or ""}, b"")
         elif request.method == "GET" and request.status == 206 and "Range" in self._ignores:
             found = obstore.get(self._store(request.bucket), request.key)
             modified = found.meta["last_modified"].strftime("%a, %d %b %Y %H:%M:%S GMT")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import obstore
@@ -10,9 +11,9 @@ from obstore.exceptions import AlreadyExistsError, PreconditionError
 
 from state.errors import RemovalRefusedError
 from state.location import Location
+from state.objects.local_identity import file_at
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject, FinishedFile, ListedFiles, ReservedNames
-from state.removal.local_path import local_etag
 from state.removal.names import PINS
 from state.removal.objects import (
     create,
@@ -23,6 +24,14 @@ from state.removal.objects import (
     remove_empty_directories,
     replace_version,
 )
+
+
+def etag_of(file: Path) -> str:
+    directory = os.open(file.parent, os.O_RDONLY)
+    try:
+        return file_at(directory, file.name).etag
+    finally:
+        os.close(directory)
 
 
 def _listed(place: Path, *names: str) -> ListedFiles:
@@ -118,10 +127,10 @@ def test_only_the_finished_version_of_a_file_is_deleted(tmp_path: Path) -> None:
     file = tmp_path / "a" / "b.csv"
     file.parent.mkdir()
     file.write_bytes(b"1")
-    first = FinishedFile(Location(str(tmp_path)), "a/b.csv", local_etag(file.stat()), "epoch 1")
+    first = FinishedFile(Location(str(tmp_path)), "a/b.csv", etag_of(file), "epoch 1")
     file.write_bytes(b"12")
     assert delete_version(first) == "changed"
-    second = FinishedFile(Location(str(tmp_path)), "a/b.csv", local_etag(file.stat()), "epoch 2")
+    second = FinishedFile(Location(str(tmp_path)), "a/b.csv", etag_of(file), "epoch 2")
     assert delete_version(second) == "deleted"
     assert delete_version(second) == "absent"
     assert file.parent.is_dir()
