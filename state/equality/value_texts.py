@@ -51,8 +51,7 @@ def value_texts(column: Column, equality: Equality) -> Any:
     if any(is_list(data_type) for is_list in _LISTS):
         return value_texts(column.cast(pa.list_(data_type.value_type)), equality)
     if pa.types.is_map(data_type):
-        entry = pa.struct([data_type.key_field, data_type.item_field])
-        return value_texts(column.cast(pa.list_(entry)), equality)
+        return value_texts(_entries(column), equality)
     if pa.types.is_null(data_type):
         texts: Any = pa.nulls(len(column), pa.string())
     elif pa.types.is_nested(data_type):
@@ -107,6 +106,14 @@ def _of_list(column: pa.ListArray, equality: Equality) -> pa.Array:
     elements = element_texts(column, equality)
     ended = pc.binary_join_element_wise(elements.values, "", SEPARATOR)
     return pc.binary_join(pa.ListArray.from_arrays(elements.offsets, ended), "")
+
+
+def _entries(column: Column) -> pa.ListArray:
+    """Maps as arrays of their entries; Arrow's cast refuses a null struct with a field without nulls."""
+    maps = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    pairs = pa.StructArray.from_arrays([maps.keys, maps.items], names=["key", "value"])
+    offsets = pc.add(maps.offsets, 0)  # a copy: Arrow refuses a mask with the offsets of a slice
+    return pa.ListArray.from_arrays(offsets, pairs, mask=pc.is_null(maps) if maps.null_count else None)
 
 
 def _of_times(times: Column, numbers: Column, years: tuple[int, ...]) -> Any:

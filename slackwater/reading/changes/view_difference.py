@@ -23,6 +23,7 @@ from slackwater.reading.view_reader import ViewReader
 from state.equality.row_identity import differ, first_rows, kinds_of
 from state.lance.deletion_vector import Offsets, deleted_offsets
 from state.lance.row_address import FRAGMENT_BITS, at_addresses
+from state.tables.exact_rows import with_nulls
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16
@@ -82,8 +83,9 @@ def surplus(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
 
     A row comes once for each time that the other table lacks it.
     """
-    schema = pa.schema([field.with_nullable(True) for field in left.schema])
-    both = pa.concat_tables([left.cast(schema), right.cast(schema)])
+    # A column may have nulls in one table alone.  A cast would refuse a null struct with a field without nulls.
+    schema = with_nulls(left.schema)
+    both = pa.concat_tables([pa.Table.from_arrays(side.columns, schema=schema) for side in (left, right)])
     kinds = kinds_of(both)
     sides = np.repeat(np.array([1, -1]), [left.num_rows, right.num_rows])
     more = np.bincount(kinds, sides).astype(np.int64)

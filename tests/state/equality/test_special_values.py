@@ -84,3 +84,16 @@ def test_rows_without_columns_or_rows() -> None:
         empty = special.values.slice(0, 0)
         assert len(value_texts(empty, Equality.SQL)) == 0
         assert kinds_of(pa.table([pa.chunked_array([], empty.type)], names=["v"])).tolist() == []
+
+
+def test_fields_without_nulls_within_null_structs() -> None:
+    """Arrow stores a null below each null struct, and its casts refuse that."""
+    point = pa.struct([pa.field("x", pa.int64(), nullable=False)])
+    for kind, values in (
+        (point, [None, {"x": 1}, {"x": 2}]),
+        (pa.list_(point), [None, [], [None], [{"x": 1}]]),
+        (pa.map_(pa.string(), point), [None, [], [("a", None)], [("a", {"x": 1})]]),
+        (pa.struct([("p", point)]), [None, {"p": None}, {"p": {"x": 1}}]),
+    ):
+        column = pa.array([values[0], *values, *values], kind).slice(1)
+        assert kinds_of(pa.table({"v": column})).tolist() == [*range(len(values)), *range(len(values))]
