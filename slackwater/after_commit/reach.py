@@ -122,7 +122,7 @@ def _lack(name: str, catalog: Catalog, head: Head, needs: Needs) -> str:
     """The reason why a declared view lacks rows; empty if the committed catalog has it, with all of its rows."""
     stored = catalog.views.get(name)
     if name not in needs.identities:
-        return "it waits for the schema of a source"
+        return "it waits for the schema of a source, or cannot be analysed"
     if stored is None:
         return "no epoch has it yet"
     if stored.identity != needs.identities[name]:

@@ -14,7 +14,7 @@ from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.expectation_table import violation_lines
 from slackwater.reading.tables.file_table import FileStatus, read_files, source_url
-from slackwater.reading.tables.handled_table import handled_lines
+from slackwater.reading.tables.handled_table import handled_lines, waiting_lines
 from slackwater.reading.tables.source_table import SourceDiscovery
 from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.status.text import counted
@@ -109,6 +109,8 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
             story = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
             violations = violation_lines(catalog, candidate.source.name, candidate.relative)
             handled = handled_lines(root, candidate.source.name, candidate.relative, now)
+            if not handled and versions[-1]["status"] == "done":
+                handled = waiting_lines(owner, candidate.source.name)
             return replace(story, text="\n".join([story.text, *violations, *handled]))
     stories = [
         _of_skipped(candidate, store)

@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.tables.file_table import whole_urls
+from slackwater.status.run_status import RunStatus
 from state.lance.handled_files import SCHEMA, HandledFiles
 from state.location import Location
+from state.ownership.owner import Owner
 from state.tables.catalog import Catalog
 
 HANDLED_SCHEMA = pa.schema(
     [SCHEMA.field(name) for name in ("source", "path", "action", "outcome", "at", "epoch", "error")]
 )
+_TIME = "the stated time has to pass"
 _DONE = {"delete": "deleted", "move": "moved", "tag": "tagged"}
 
 
@@ -34,6 +37,21 @@ def handled_table(root: Location, catalog: Catalog, source: str | None, until: d
     return rows.set_column(1, "path", whole_urls(rows, catalog)) if rows.num_rows else rows
 
 
+def waiting_lines(owner: Owner | None, source: str) -> list[str]:
+    """What a finished file waits for that nothing was done to yet, by the last report of a run; a sentence each.
+
+    Args:
+        owner: the process that runs on the root or ran last; None without one.
+        source: the name of the source.
+    """
+    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
+    return [
+        f"It is to be {_participle(each.action)} after the commit, and waits: {each.waits_for or _TIME}."
+        for each in (() if status is None else status.after_commit)
+        if each.source == source
+    ]
+
+
 def handled_lines(root: Location, source: str, path: str, until: datetime) -> list[str]:
     """What was last done to a file by each action, a sentence each.
 
@@ -51,8 +69,7 @@ def handled_lines(root: Location, source: str, path: str, until: datetime) -> li
 
 
 def _line(action: str, outcome: str, at: str, error: str | None) -> str:
-    verb, _, rest = action.partition(" ")
-    done = f"{_DONE[verb]} {rest}".strip()
+    done = _participle(action)
     match outcome:
         case "done":
             return f"It was {done} after the commit, at {at}."
@@ -60,5 +77,12 @@ def _line(action: str, outcome: str, at: str, error: str | None) -> str:
             return f"It was to be {done} after the commit, and was not there any more at {at}."
         case "changed":
             return f"It was not {done} after the commit: at {at} another version of it was there, which stays."
+        case "waits":
+            return f"It is not {done} yet, at {at}: {error}. A run looks at it again."
         case _:
             return f"It could not be {done} after the commit, at {at}: {error}. A run tries it again."
+
+
+def _participle(action: str) -> str:
+    verb, _, rest = action.partition(" ")
+    return f"{_DONE[verb]} {rest}".strip()

@@ -57,7 +57,7 @@ def test_no_file_is_deleted_before_the_views_of_the_run_are_analysed(files: Real
 
 @pytest.mark.parametrize(
     ("identity", "why"),
-    [("new plan", "no epoch has it yet"), ("", "it waits for the schema of a source")],
+    [("new plan", "no epoch has it yet"), ("", "it waits for the schema of a source, or cannot be analysed")],
     ids=["new", "without schema"],
 )
 def test_a_view_that_the_root_does_not_have_keeps_the_files(files: RealFiles, identity: str, why: str) -> None:

@@ -14,9 +14,10 @@ from slackwater.cli.commands.dry_run import _after_lines
 from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_notes
 from slackwater.planning.dry_run.after_plan import plan_after
 from slackwater.reading.store import Store
-from slackwater.status.run_status import AfterCommitStatus
+from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import NotFoundError
+from state.ownership.owner import Ownership
 from tests.slackwater.after_commit.real_files import RealFiles
 from tests.slackwater.serving.served_sql import served
 
@@ -106,6 +107,42 @@ def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles)
         "materialize=True keeps them",
     ]
     assert "old/0.csv" in files.present(), "nothing is done"
+
+
+def test_why_tells_what_a_file_waits_for(files: RealFiles) -> None:
+    newer = files.write("newer.csv", days_ago=-1)
+    files.finish(newer)
+    epoch = files.finish(files.write("a.csv"))
+    work = files.work(Delete(keep_s=0))
+    told = files.look(work, by_carrier=None)
+    url = f"{files.raw}/a.csv"
+    store = Store(files.root, files.clock)
+    assert "after the commit" not in store.why(url).text, "no run tells it"
+    ownership = Ownership(files.root, files.clock, run_id="r", pipeline="flights")
+    ownership.acquire()
+    ownership.tell(lambda: RunStatus("running", epoch, after_commit=(told,)).to_json())
+    ownership.update(phase="running")
+    said = store.why(url).text.splitlines()[-1]
+    assert said == (
+        "It is to be deleted after the commit, and waits: the publication delta:/t of view by_carrier lacks the last "
+        "epochs."
+    )
+    files.look(work, after_s=60, by_carrier=epoch)
+    assert "is not deleted yet, at " in store.why(f"{files.raw}/newer.csv").text
+    ownership.release("stopped")
+
+
+def test_the_dry_run_waits_for_a_view_whose_text_has_changed(files: RealFiles) -> None:
+    files.finish(files.write("a.csv"))
+    each = declared(files.source, Delete(keep_s=0))
+    files.clock.advance(60)
+    changed = [VIEWS[0], ViewDefinition("late", "SELECT delay FROM flights")]
+    plan = plan_after(each, files.writer.store, files.root, changed, [], files.clock)
+    assert (plan.due.files, plan.later.files) == (0, 1)
+    assert plan.waits_for == "view late needs the files: it is stored with another definition"
+    added = [*VIEWS, ViewDefinition("new", "SELECT delay FROM flights")]
+    plan = plan_after(each, files.writer.store, files.root, added, [], files.clock)
+    assert plan.waits_for == "view new needs the files: no epoch has it yet"
 
 
 def test_the_dry_run_of_a_root_without_a_store_has_no_files(files: RealFiles) -> None:
