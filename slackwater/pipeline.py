@@ -207,9 +207,10 @@ class Pipeline:
             idle: a duration: if no row has come for so long, and every file that is there is finished, the watermark
                 follows the clock, so much behind it.  Windows close then, and rows of joins expire, though no row
                 comes; a row that comes later and is older is late.  None: a source without rows keeps its watermark.
-            after: what a run does to a file after its rows are committed and published: `Delete(keep_s=86_400)`,
-                `Move("s3://archive/")` or `Tag({"slackwater": "done"})`; never to one with quarantined records, or that
-                has changed.  A dry run lists these files.  None: files are never touched.
+            after: what a run does to a file when every declared view and publication has its rows, see
+                docs/howto/after-the-commit.md: `Delete(keep_s=86_400)`, `Move("s3://archive/")` or
+                `Tag({"slackwater": "done"})`; never to a file with quarantined records, or that has changed.  A dry run
+                lists these files.  None: files are never touched.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.

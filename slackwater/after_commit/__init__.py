@@ -1,21 +1,25 @@
 """After the commit: files whose rows are committed and published are deleted, moved or tagged.
 
     pipeline.source(..., after=Delete | Move | Tag) ──► DeclaredAfter
-    RunStatus, about once a second ──┐
-    the ledger of the last epoch ────┴──► due_files ──► FileWork ──► ObjectChanges: one version of one object
-                                                           │
-                                                   <root>/after.lance: what was done, and up to which epoch
+    the run's views and publications ──► RunViews ─┐
+    RunStatus, about once a second ────────────────┤
+    the committed catalog, branches, the clock ────┴──► reach: up to which epoch
+    the ledger ──► due_files ──► FileWork ──► ObjectChanges: one version of one object
+                                    │
+                            <root>/after.lance: what was done, and up to which epoch
 
 Invariants:
 
-* Only a file whose ledger row says `done`, without a quarantined record, is touched; and only in the version that was
-  read.  An object that has changed stays.
-* Its epoch is committed for the stated time, is not held back by an expectation, and is in every table that follows a
-  view of its source.
-* While a view needs files of a source that keeps no rows, because it has failed or is being built, they stay.
+* A file is touched only if its ledger row says `done`, without a quarantined record, in the version that was read.
+* The committed catalog has every view that the run declares, by its identity, with all rows of the file; or the rows
+  are in the stored rows of the source.  Before the views are analysed, nothing is touched.  `RunViews` excludes
+  deletions while a change of the declaration is accepted.
+* Every publication of a view of the source has its epoch; one that has not reported has none.
+* The stated time has passed since the commit, since the modification of the file, and since the wall clock was set.
+* No branch of the root still has to read it.
 * What is done is recorded after it is done: after a crash it is done again, which changes nothing.
 * The run does not wait for it, and does not fail with it.
 
 Face: `actions.Delete`, `actions.Move`, `actions.Tag`, `declaration.DeclaredAfter`, `file_work.FileWork`,
-`due_files.due_files`.
+`run_views.RunViews`, `reach.reach`, `due_files.due_files`.
 """

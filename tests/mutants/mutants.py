@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.after_commit_mutants import AFTER_COMMIT_MUTANTS
 from tests.mutants.branch_mutants import BRANCH_MUTANTS
 from tests.mutants.capability_mutants import CAPABILITY_MUTANTS
 from tests.mutants.equality_mutants import EQUALITY_MUTANTS
@@ -839,6 +840,7 @@ MUTANTS = (
     *EQUALITY_MUTANTS,
     *FORMAT_MUTANTS,
     *CAPABILITY_MUTANTS,
+    *AFTER_COMMIT_MUTANTS,
     *FILE_MUTANTS,
     *GATE_MUTANTS,
     *OUTER_MUTANTS,
