@@ -38,7 +38,7 @@ def handled_table(root: Location, catalog: Catalog, source: str | None, until: d
 
 
 def waiting_lines(owner: Owner | None, source: str) -> list[str]:
-    """What a finished file waits for that nothing was done to yet, by the last report of a run; a sentence each.
+    """The condition that finished files of a source wait for, by the last report of a run.  A sentence for each action.
 
     Args:
         owner: the process that runs on the root or ran last; None without one.
