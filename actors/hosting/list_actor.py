@@ -9,6 +9,7 @@ from actors.hosting.lazy_root import lazy_root
 from actors.hosting.ray_runtime import RayRuntime
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
+from actors.objects.source_pages import SourcePages
 from actors.shells.actor_shell import Coordinating
 from actors.shells.list_shell import ListShell, ListStart
 from actors.shells.runtime import Actor
@@ -34,7 +35,8 @@ class ListActor(ListShell):
             runtime=runtime,
             open_root=lazy_root(root, runtime.clock),
             start=start,
-            pages=PageReader(store),
+            # The rows of a static table belong into the root.
+            pages=PageReader(store) if source.table == "frame" else SourcePages(store),
             events=events,
             must_settle=source.location.is_local,
         )

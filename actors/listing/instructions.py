@@ -58,6 +58,17 @@ class TellRemovals(Instruction):
     known: int
 
 
+@dataclass(frozen=True)
+class TellPause(Instruction):
+    """Reports that the source pauses, or continues.
+
+    Args:
+        reason: the reason, with the next step; None when the source continues.
+    """
+
+    reason: str | None
+
+
 ListInstruction: TypeAlias = (
-    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindGone | WarnOf | TellRemovals
+    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindGone | WarnOf | TellRemovals | TellPause
 )

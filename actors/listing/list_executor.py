@@ -16,7 +16,8 @@ from datetime import datetime
 from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.instructions import ListInstruction, ReadPage, TellRemovals, WarnOf
+from actors.listing.foreign_tables import ForeignTables
+from actors.listing.instructions import ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_marks import ListingMarks
@@ -47,6 +48,7 @@ from state.errors import ProtocolError, RunFailedError
 
 _SETTLE_S = 1.0
 _CONFIRM_S = 10.0
+_LOOK_AGAIN_S = 60.0
 _BUSY_FILES = 100
 
 
@@ -111,6 +113,7 @@ class ListExecutor:
         )
         self._tally = ListingTally(listed, must_list=must_list)
         self._settling, self._skipped = SettlingFiles(), SkippedNames(path_filter)
+        self._foreign, self._told_pause = ForeignTables(url), False
         self._pages = PageLookUp(
             source=source,
             names=self._names,
@@ -212,6 +215,10 @@ class ListExecutor:
         self._awaits_page, self._has_last_page = False, page.is_last
         self._pace.on_page(page.requests, now_s)
         batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
+        self._foreign.take_page(page, batches)
+        if self._foreign.paused is not None:
+            self._tally.on_page(page.requests, 0)
+            return [*self._pause(), *(yield from self._continue(now_s))]
         self._tally.on_page(page.requests, sum(rows.num_rows for rows in batches))
         warnings = [WarnOf(name) for name in self._skipped.news(page.skipped)]
         for warning in warnings:
@@ -229,6 +236,9 @@ class ListExecutor:
         return self._steps.run(self._end_listing(now_s, now))
 
     def _end_listing(self, now_s: float, now: datetime) -> Asking[list[ListInstruction]]:
+        if self._foreign.paused is not None:
+            return (yield from self._end_paused_listing(now_s))
+        self._foreign.end_listing()
         self._tally.end_listing(now)
         self._awaits_page = self._is_listing = self._has_last_page = False
         settling = self._settling.end_listing()
@@ -243,12 +253,41 @@ class ListExecutor:
         asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)
         return [*asked, *(yield from self._continue(now_s))]
 
+    def _pause(self) -> list[ListInstruction]:
+        """Hands no file on until the pause ends; a later listing finds the unsent files again."""
+        if self._told_pause:
+            return []
+        self._told_pause = True
+        self._unsent.clear()
+        self._names.digests.forget()
+        self._tally.drop_listing()
+        self._writer.require_commit()
+        return [TellPause(self._foreign.paused)]
+
+    def _end_paused_listing(self, now_s: float) -> Asking[list[ListInstruction]]:
+        """Ends a listing of which no name was taken, and the pause if it showed no reason for one."""
+        self._awaits_page = self._is_listing = self._has_last_page = False
+        self._foreign.end_listing()
+        self._settling.end_listing()
+        self._looks.end_listing()
+        self._tally.drop_listing()
+        self._pace.end(now_s, _LOOK_AGAIN_S, is_busy=self._is_busy)
+        told: list[ListInstruction] = []
+        if self._foreign.paused is None:
+            self._told_pause = False
+            self._pace.hurry(now_s)
+            told = [TellPause(None)]
+        else:
+            # A run until all is read must not wait for the user.
+            self._marks.end_listing(set(), set())
+        return [*told, *(yield from self._continue(now_s))]
+
     def on_gone(self, found: GoneFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
         return self._steps.run(self._take_gone(found))
 
     def _take_gone(self, found: GoneFound) -> Asking[list[ListInstruction]]:
-        if self._guard.paused:
+        if self._guard.paused or self._foreign.paused is not None:
             found = GoneFound(found.epoch)
         files, keys, paths = self._names.missing.on_found(found)
         if self._is_stopped:
@@ -279,6 +318,7 @@ class ListExecutor:
         assert self._events is not None, "only the watch of events receives"
         for poison in self._events.on_messages(receive, messages, depth, now_s, self._writer.open_epoch):
             self._writer.quarantine(poison)
+        self._foreign.take_names(self._events.take_signs())
         return (yield from self._continue(now_s))
 
     def on_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> list[ListInstruction]:
@@ -287,8 +327,23 @@ class ListExecutor:
 
     def _take_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> Asking[list[ListInstruction]]:
         assert self._events is not None, "only the watch of events looks"
+        self._foreign.take_accepted([path for path, file in found.items() if file is not None])
+        if self._foreign.paused is not None:
+            return [*self._pass_looked_over(self._events, found, now_s), *(yield from self._continue(now_s))]
         changed = yield from self._looks.on_looked(self._events, found)
         return [*self._send_changed(changed), *(yield from self._continue(now_s))]
+
+    def _pass_looked_over(
+        self, events: EventWatch, found: Mapping[str, FileVersion | None], now_s: float
+    ) -> list[ListInstruction]:
+        """Leaves the objects of a look to the listing that ends the pause, which needs no message about them."""
+        events.on_looked()
+        for path in found:
+            self._looks.settle(path, self._writer.open_epoch)
+        told = self._pause()
+        if told:
+            self._pace.hurry(now_s)
+        return told
 
     # -- inside ---------------------------------------------------------------------------------------------------
 
@@ -304,7 +359,7 @@ class ListExecutor:
             return instructions
         wakes: list[float] = []
         if self._events is not None:
-            may_go_on = not self._is_paused and not self._unsent
+            may_go_on = not self._is_paused and not self._unsent and self._foreign.paused is None
             mark = self._marks.last if self._marks.last > self._complete_mark else 0
             instructions += self._events.ask(now_s, mark, may_go_on=may_go_on)
             instructions += yield from self._ask_for_paths(now_s)
@@ -319,7 +374,7 @@ class ListExecutor:
     def _ask_for_paths(self, now_s: float) -> Asking[list[ListInstruction]]:
         """Asks the store for the names that messages wait for, unless removals pause."""
         missing = self._names.missing
-        if not missing.may_ask_for_paths:
+        if not missing.may_ask_for_paths or self._foreign.paused is not None:
             return []
         if not self._guard.paused:
             present = yield from CountPresent().asked()
@@ -339,7 +394,8 @@ class ListExecutor:
         return [TellRemovals(paused, self._guard.known)] if is_news else []
 
     def _send_new(self) -> list[ListInstruction]:
-        if self._is_stopped or self._is_paused or (new := self._unsent.take(is_listing=self._is_listing)) is None:
+        is_paused = self._is_paused or self._foreign.paused is not None
+        if self._is_stopped or is_paused or (new := self._unsent.take(is_listing=self._is_listing)) is None:
             return []
         self._writer.mark_seen(new.files)
         self._sent += len(new.files)
@@ -354,6 +410,7 @@ class ListExecutor:
             return []
         if not self._is_listing:
             self._marks.begin_listing()
+            self._foreign.begin_listing()
             self._pace.begin(now_s)
             self._pages.begin_listing()
         pages = 0 if self._has_last_page else self._pace.ask(SIDE_BY_SIDE, now_s)
@@ -367,7 +424,7 @@ class ListExecutor:
             return
         self._tally.on_all_sent()
         complete = self._marks.complete
-        if self._events is not None:
+        if self._events is not None and self._foreign.paused is None:
             if not self._tally.must_list and self._events.is_complete(self._marks.last):
                 complete = self._marks.last
             elif self._events.is_looking:
@@ -380,7 +437,7 @@ class ListExecutor:
     def _seal(self, barrier: Barrier) -> CollectReport:
         state = None
         if self._writer.needs_state:
-            needs_listing = self._names.missing.needs_listing
+            needs_listing = self._names.missing.needs_listing or self._foreign.paused is not None
             state = self._tally.row(self._pace, self._events, self._now_s, needs_listing=needs_listing)
         return CollectReport(
             self._actor,
@@ -408,5 +465,6 @@ class ListExecutor:
             found=self._tally.found,
             listed_at=self._tally.listed_at,
             paused_removals=self._guard.paused,
+            paused=self._foreign.paused,
             messages=None if self._events is None else self._events.progress(),
         )

@@ -85,6 +85,10 @@ class ListingTally:
         self.requests += requests
         self._listed_now += objects
 
+    def drop_listing(self) -> None:
+        """The listing under way does not count."""
+        self._found_now = self._listed_now = 0
+
     def on_found(self) -> None:
         """The listing under way has a new or changed file."""
         self._found_now += 1

@@ -43,6 +43,10 @@ class UnsentFiles:
         """A file was found."""
         self._files[file.path] = file
 
+    def clear(self) -> None:
+        """Forgets the files: a later listing finds them again."""
+        self._files.clear()
+
     def on_schema(self, found: bool) -> None:
         """The sample has shown the schema, or none of its files could be read."""
         self._schema_known = self._schema_known or found

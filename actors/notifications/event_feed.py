@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from actors.notifications.bucket_event import PoisonMessageError, bucket_events
 from actors.notifications.message_tracker import MessageTracker, QueueMessage
 from actors.sources.path_filter import PathFilter
+from state.places.table_signs import sign_of
 from state.tables.delta import DeltaBuilder
 from state.tables.fingerprint import path_fingerprint
 from state.tables.keys import encode_key
@@ -62,6 +63,7 @@ class EventFeed:
 
     Attributes:
         tracker: the messages that are not done with.
+        signs: paths of tables and roots among the names of events, see `sign_of`; who reads them clears the list.
     """
 
     def __init__(
@@ -71,6 +73,7 @@ class EventFeed:
         self._bucket, self._prefix, self._filter = bucket, prefix, path_filter
         self._most_messages = most_messages
         self.tracker = MessageTracker(visibility_s)
+        self.signs: list[str] = []
         # In the order of their events; a dictionary is an ordered set.
         self._to_look_at: dict[str, None] = {}
 
@@ -130,4 +133,5 @@ class EventFeed:
         if foreign is not None:
             raise PoisonMessageError(f"it is about the bucket {foreign!r}, and the source reads {self._bucket!r}")
         below = [each.key.removeprefix(self._prefix) for each in events if each.key.startswith(self._prefix)]
+        self.signs += [path for path in below if sign_of(path) is not None]
         return list(dict.fromkeys(path for path in below if self._filter.accepts(path)))

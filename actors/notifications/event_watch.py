@@ -103,6 +103,11 @@ class EventWatch:
                 self._again_s = now_s + _AGAIN_S
         return poison
 
+    def take_signs(self) -> list[str]:
+        """Takes the names of events that show a table or a root."""
+        signs, self._feed.signs = self._feed.signs, []
+        return signs
+
     def on_looked(self) -> frozenset[str]:
         """The `LookAt` has ended.
 

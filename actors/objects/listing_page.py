@@ -41,12 +41,14 @@ class ListingPage:
         requests: number of LIST requests that the page cost.
         skipped: names that are left out.
         is_last: True if no page follows; False if that is not known, and may take a request to learn.
+        above: the root or table that the location is in, as words for a message; None if none was found.
     """
 
     table: pa.Table
     requests: int
     skipped: tuple[SkippedName, ...] = ()
     is_last: bool = False
+    above: str | None = None
 
     @classmethod
     def of(

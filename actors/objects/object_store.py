@@ -14,6 +14,7 @@ import obstore
 from actors.file_errors import ObjectVanished
 from actors.files import FileVersion
 from actors.objects.bucket_listing import RawListing, bucket_pages, find_by_directory
+from actors.objects.enclosing_table import enclosing_table
 from actors.objects.listing_page import PAGE_NAMES, ListingPage
 from actors.objects.local_file import read_local
 from actors.objects.local_listing import find_file, list_directory
@@ -98,6 +99,10 @@ class ObjectStore:
             yield from web_pages(self._web, self._max_attempts)
             return
         yield from bucket_pages(self._store(), self.location, after, self._max_attempts)
+
+    def enclosing_table(self) -> str | None:
+        """The root or table that the location is in, in words; None without one.  See `enclosing_table`."""
+        return enclosing_table(self.location, self._threads.map)
 
     @property
     def lists_from_names(self) -> bool:

@@ -112,6 +112,7 @@ class ListProgress:
         found: new and changed files that the last complete listing has found.
         listed_at: time at which it ended.
         paused_removals: missing files whose rows stay in the views until their removal is allowed.
+        paused: the reason why no file is handed on, with the next step; None while the source is read.
         messages: counts of the queue of events; None if the source has no queue.
     """
 
@@ -130,6 +131,7 @@ class ListProgress:
     found: int = 0
     listed_at: datetime | None = None
     paused_removals: int = 0
+    paused: str | None = None
     messages: MessageProgress | None = None
 
 

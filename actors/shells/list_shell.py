@@ -10,7 +10,7 @@ from typing import Protocol, assert_never
 
 from actors.exchange.edge import Outlet
 from actors.files import FileVersion, microseconds_of
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals, WarnOf
+from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
@@ -242,6 +242,10 @@ class ListShell(ActorShell[ListInstruction]):
                 self.beside(self._find_gone, instruction)
             case WarnOf(name=name):
                 self._log.warning("a file or directory is skipped", path=name.path, reason=name.reason)
+            case TellPause(reason=None):
+                self._log.info("the source continues", source=self._start.source.name)
+            case TellPause(reason=reason):
+                self._log.warning("the source is paused", source=self._start.source.name, reason=reason)
             case TellRemovals(paused=0):
                 self._log.info("removals go on", source=self._start.source.name)
             case TellRemovals(paused=paused, known=known):

@@ -86,6 +86,9 @@ class Metric(Enum):
         "Missing files whose rows stay in the views until their removal is allowed.",
         "source",
     )
+    PAUSED_SOURCE = _gauge(
+        "source_paused", "0 or 1", "1 for a source that has met a table or a root and is not read.", "source"
+    )
     WATERMARK = _gauge(
         "watermark_timestamp_seconds",
         "seconds since 1970",

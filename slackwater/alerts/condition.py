@@ -108,6 +108,9 @@ _SILENCES = {
     "no commit": _Measure("pipeline", "seconds", _no_commit),
 }
 _FAILURES = {
+    "source paused": _Measure(
+        "source", "", _of_ledger(lambda led: {n: float(s.paused is not None) for n, s in led.sources.items()})
+    ),
     "view failed": _Measure(
         "view", "", _of_ledger(lambda led: {n: float(v.error is not None) for n, v in led.views.items()})
     ),

@@ -115,6 +115,7 @@ class RunMetrics:
         self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
         self._exporter.set_to(Metric.LISTED_FILES, source.listed, source=name)
         self._exporter.set_to(Metric.PAUSED_REMOVALS, source.paused_removals, source=name)
+        self._exporter.set_to(Metric.PAUSED_SOURCE, source.paused is not None, source=name)
         if source.watermark is not None:
             self._exporter.set_to(Metric.WATERMARK, source.watermark.timestamp(), source=name)
         self._count(Metric.ROWS, _since_start(source, "rows"), source=name)

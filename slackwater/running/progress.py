@@ -42,9 +42,10 @@ class DiscoveryTotals:
         listed = lister if _is_later(lister.listed_at, before.listed_at) else before
         messages = _sum(before.messages, lister.messages)
         # A new attempt needs two listings to find the missing files again.
-        paused = lister.paused_removals if lister.listings > 1 else before.paused_removals
+        removals = lister.paused_removals if lister.listings > 1 else before.paused_removals
+        paused = lister.paused or (before.paused if not lister.listings else None)
         return replace(
-            lister, messages=messages, listed_at=listed.listed_at, found=listed.found, paused_removals=paused
+            lister, messages=messages, listed_at=listed.listed_at, found=listed.found, paused_removals=removals, paused=paused
         )
 
     def progress(self, state: RunState) -> dict[str, DiscoveryProgress]:
@@ -66,7 +67,7 @@ class DiscoveryTotals:
                 received=messages.received,
                 redelivered=messages.redelivered,
             )
-        return DiscoveryProgress(lister.listed_at, lister.found, lister.period_s, queue, lister.paused_removals)
+        return DiscoveryProgress(lister.listed_at, lister.found, lister.period_s, queue, lister.paused_removals, lister.paused)
 
 
 def _sum(before: MessageProgress | None, now: MessageProgress | None) -> MessageProgress | None:
@@ -138,6 +139,7 @@ class RunProgress:
                 listed_at=found.listed_at,
                 found=found.found,
                 paused_removals=found.paused_removals,
+                paused=found.paused,
                 watermark=(watermark := _time_of(state.watermarks.get(lister.source))),
                 watermark_lag_s=None if watermark is None else (self._clock.now() - watermark).total_seconds(),
                 messages=self._messages(found),

@@ -391,6 +391,7 @@ class Run:
             for each in self._control.after_commit
             if each.error is not None
         ]
+        notes += [f"source {name} is paused: {source.paused}" for name, source in sources.items() if source.paused]
         notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
             f"views; restore the files, or let them go: slackwater allow-removals {root} in a run, or max_removed_share"

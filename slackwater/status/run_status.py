@@ -58,6 +58,7 @@ class SourceStatus(SourceProgress):
         found: new and changed files in it; with a queue, those without an event.
         paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
             them go.
+        paused: the reason why no file of the source is read, with the next step; None while it is read.
         watermark: the event time before which no row is expected; None without one.
         watermark_lag_s: the clock's seconds ahead of it; None without one.
         messages: the event queue; None without a queue, and before its first request.
@@ -79,6 +80,7 @@ class SourceStatus(SourceProgress):
     listed_at: datetime | None = None
     found: int = 0
     paused_removals: int = 0
+    paused: str | None = None
     watermark: datetime | None = None
     watermark_lag_s: float | None = None
     messages: MessageStatus | None = None

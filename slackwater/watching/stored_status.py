@@ -43,7 +43,10 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
         epoch=epochs[-1]["epoch"] if epochs else 0,
         sources={
             row["name"]: replace(
-                source_counts(files, row["name"]), paused_removals=row["paused_removals"], watermark=row["watermark"]
+                source_counts(files, row["name"]),
+                paused_removals=row["paused_removals"],
+                paused=row["paused"],
+                watermark=row["watermark"],
             )
             for row in store.sources().to_pylist()
         },

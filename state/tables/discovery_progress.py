@@ -37,6 +37,7 @@ class DiscoveryProgress:
         period_s: seconds from the start of one listing to the start of the next; None if unknown.
         queue: the progress of its queue of events; None for a source without a queue.
         paused_removals: the number of missing files whose rows stay in the views until their removal is allowed.
+        paused: the reason why the source hands no file on, with the next step; None while it is read.
     """
 
     listed_at: datetime | None = None
@@ -44,6 +45,7 @@ class DiscoveryProgress:
     period_s: float | None = None
     queue: QueueProgress | None = None
     paused_removals: int = 0
+    paused: str | None = None
 
     def at_rest(self) -> DiscoveryProgress:
         """The same progress without messages in flight."""

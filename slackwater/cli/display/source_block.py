@@ -33,7 +33,7 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
-    """Notes on single sources, one line for each: paused removals, the watermark, bad records, and the
+    """Notes on single sources, one line for each: a pause, paused removals, the watermark, bad records, and the
     messages of a queue.
     """
     notes = [note for name, status in sources.items() if (note := _note(name, status))]
@@ -44,6 +44,8 @@ def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
 
 def _note(name: str, status: SourceStatus) -> Text | None:
     parts = []
+    if status.paused is not None:
+        parts.append(Text(f"paused: {visible(status.paused)}", style="bold red"))
     if status.paused_removals:
         missing = counted(status.paused_removals, "missing file")
         parts.append(Text(f"removals are paused: {missing}; see `slackwater allow-removals`", style="bold red"))

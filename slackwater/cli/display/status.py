@@ -111,6 +111,9 @@ def print_status(store: Store, output: Output) -> None:
         if queue["poison"]:
             count = f"{queue['poison']:,} poison messages are quarantined"
             output.text(f"source {queue['source']}: {count}; `slackwater quarantine {root}` shows them")
+    for row in declared:
+        if row["paused"] is not None:
+            output.text(f"source {row['name']} is paused: {row['paused']}")
     for name, files in paused.items():
         output.text(
             f"source {name}: removals are paused: {counted(files, 'file')} {'is' if files == 1 else 'are'} missing, "
@@ -217,6 +220,7 @@ def _source(
         "listing_period_s": source["period_s"],
         "stretched_by": source["stretched_by"],
         "paused_removals": source["paused_removals"],
+        "paused": source["paused"],
         "watermark": source["watermark"],
     }
 

@@ -124,6 +124,7 @@ SOURCE_SCHEMA = pa.schema(
         ("period_s", pa.float64()),
         ("stretched_by", pa.string()),
         ("paused_removals", pa.int64()),
+        ("paused", pa.string()),
         ("watermark", pa.timestamp("us", tz="UTC")),
         ("queue", _QUEUE),
     ]
@@ -161,6 +162,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "period_s": discovery.progress.period_s,
                 "stretched_by": listing.get("stretched_by"),
                 "paused_removals": discovery.progress.paused_removals,
+                "paused": discovery.progress.paused,
                 "watermark": None if (known := catalog.watermarks.get(source.name)) is None else known.at,
                 "queue": _queue(discovery, now),
             }

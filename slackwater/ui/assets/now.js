@@ -104,6 +104,10 @@ export class Now {
     const warnings = paused.map(([name, files]) => el("p", { class: "bad" },
       `${name}: removals are paused. ${plural(files, "file")} ${files === 1 ? "is" : "are"} missing, and the rows stay in the views. Bring the files back, or let them go with `,
       el("code", {}, `slackwater allow-removals ${this.told.argument} --source ${name}`)));
+    for (const { name, store, run } of rows) {
+      const reason = run ? run.paused : store.paused;
+      if (reason) warnings.push(el("p", { class: "bad" }, `${name} is paused. ${reason}`));
+    }
     const key = JSON.stringify([rows, left]);
     if (key === this.drawn) return;
     this.drawn = key;

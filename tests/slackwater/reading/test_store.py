@@ -212,6 +212,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "period_s": None,
             "stretched_by": None,
             "paused_removals": 0,
+            "paused": None,
             "watermark": None,
             "queue": None,
         }

@@ -1,0 +1,38 @@
+"""Pages of the listings of a source, with the root or table that the source is in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from actors.objects.listing_page import ListingPage
+from actors.objects.object_store import ObjectStore
+from actors.objects.page_reader import PageReader
+
+
+class SourcePages:
+    """Reads one listing after the other, as `PageReader`, and looks at the directories above.
+
+    Links and mounts of a disk change, so a disk is looked at with each listing.  In a bucket that costs requests, see
+    `enclosing_table`: it is looked at with the first listing, and again while a table is found.
+
+    Args:
+        store: the location of the source.
+    """
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store, self._pages = store, PageReader(store)
+        self._above: str | None = None
+        self._must_look = True
+
+    def begin(self) -> None:
+        """Begins a new listing."""
+        self._must_look |= self._store.location.is_local or self._above is not None
+        self._pages.begin()
+
+    def read(self, most: int) -> ListingPage | None:
+        """See `PageReader.read`."""
+        page = self._pages.read(most)
+        if page is not None and self._must_look:
+            self._must_look = False
+            self._above = self._store.enclosing_table()
+        return None if page is None else replace(page, above=self._above)

@@ -1,0 +1,94 @@
+"""Marker: the object that says that a directory is a root or a published table of Slackwater.
+
+A listing that meets the marker knows the place by it, whatever the place is called there: through a link, a mount, a
+proxy or another pipeline.  Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError
+
+from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
+from state.removal.objects import create
+
+MARKER = "_slackwater.json"
+"""The name of the marker, in the directory of a root or of a table."""
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The content of a marker.
+
+    Args:
+        kind: what the directory is.
+        pipeline: the name of the pipeline; empty if it is not known.
+        root: the URL of the root.
+        view: the published view; empty for a root.
+        version: the version of Slackwater that wrote it.
+    """
+
+    kind: Literal["root", "table"]
+    pipeline: str
+    root: str
+    view: str
+    version: str
+
+    @property
+    def words(self) -> str:
+        """The place in a message."""
+        if self.kind == "root":
+            return f"the root of pipeline {self.pipeline}" if self.pipeline else "a root of Slackwater"
+        return f"the published table of view {self.view} of {self.root}"
+
+    def to_json(self) -> bytes:
+        about = "Slackwater owns this directory: its programs write and delete files here"
+        return json.dumps({"about": about, **asdict(self)}, indent=1, ensure_ascii=False).encode()
+
+    @classmethod
+    def of_json(cls, content: bytes) -> Marker | None:
+        """None if the content is not a marker."""
+        try:
+            document: dict[str, Any] = json.loads(content)
+            kind = document["kind"]
+            if kind not in ("root", "table"):
+                return None
+            return cls(kind, *(str(document[name]) for name in ("pipeline", "root", "view", "version")))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+def write_marker(location: Location, marker: Marker) -> None:
+    """Writes the marker of a directory, unless the directory has an object of this name.
+
+    Raises:
+        StorageError: the directory cannot be written.
+    """
+    try:
+        create(object_client(location), location, MARKER, marker.to_json())
+    except AlreadyExistsError:
+        pass
+    except (BaseError, OSError) as error:
+        raise storage_error(error, location) from None
+
+
+def read_marker(location: Location) -> Marker | None:
+    """The marker of a directory; None if it has none, or may not be read.
+
+    Raises:
+        StorageError: the store does not answer.
+    """
+    if location.is_local and not location.path.is_dir():
+        return None
+    try:
+        return Marker.of_json(bytes(obstore.get(object_client(location), MARKER).bytes()))
+    except (NotFoundError, FileNotFoundError, PermissionDeniedError, PermissionError):
+        return None
+    except (BaseError, OSError) as error:
+        raise storage_error(error, location) from None

@@ -1,0 +1,48 @@
+"""The marker of a root or a table: written once, never over another object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater.testing.servers.s3_server import S3Server
+from state.location import Location
+from state.places.marker import MARKER, Marker, read_marker, write_marker
+
+ROOT = Marker("root", "flights", "/lake/root", "", "0.1.0")
+TABLE = Marker("table", "flights", "/lake/root", "by_carrier", "0.1.0")
+
+
+@pytest.fixture(params=["disk", "bucket"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Location:
+    if request.param == "disk":
+        return Location(str(tmp_path / "new" / "place"))
+    s3: S3Server = request.getfixturevalue("s3")
+    return Location(f"s3://{request.getfixturevalue('bucket')}/place", s3.storage_options)
+
+
+def test_the_first_marker_stays(place: Location) -> None:
+    assert read_marker(place) is None
+    write_marker(place, ROOT)
+    assert read_marker(place) == ROOT
+    write_marker(place, TABLE)
+    assert read_marker(place) == ROOT
+
+
+def test_an_object_of_another_program_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / MARKER).write_text("mine")
+    write_marker(Location(str(tmp_path)), ROOT)
+    assert (tmp_path / MARKER).read_text() == "mine"
+    assert read_marker(Location(str(tmp_path))) is None
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"kind": "cat"}', '{"kind": "root"}', "\udcff"])
+def test_other_content_is_no_marker(content: str) -> None:
+    assert Marker.of_json(content.encode(errors="surrogateescape")) is None
+
+
+def test_a_marker_has_words_for_messages() -> None:
+    assert ROOT.words == "the root of pipeline flights"
+    assert TABLE.words == "the published table of view by_carrier of /lake/root"
+    assert Marker.of_json(TABLE.to_json()) == TABLE
