@@ -32,6 +32,7 @@ from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
+from slackwater import __version__
 from slackwater.after_commit.actions import After
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.declaration import declared as declared_after
@@ -51,10 +52,12 @@ from slackwater.tables.table_rows import table_rows
 from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
 from state.capabilities.store_record import require_capable
 from state.clock import Clock, SystemClock
-from state.errors import SettingsError, ViewError
+from state.errors import SettingsError, StoreNotFoundError, ViewError
 from state.lance.lance_root import LanceRoot
 from state.location import Location
 from state.ownership.owner import Ownership, new_run_id
+from state.places.marker import Marker, write_marker
+from state.upkeep.branches import root_above
 
 if TYPE_CHECKING:
     from slackwater.planning.definition_change import DefinitionChange
@@ -447,6 +450,7 @@ class Pipeline:
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
+        self._require_free_root(root)
         if publications:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 
@@ -463,6 +467,7 @@ class Pipeline:
 
             replaces = current_head(root)
             ownership.confirm()
+            write_marker(self.root, Marker("root", self.name, self.root.url, "", __version__))
             for name, rows in self._tables.items():
                 StaticTable(table_location(self.root, name), name).declare(rows)
             alerts = AlertWatch(self.alerts, self.name, self.root, self._clock) if self.alerts else None
@@ -579,6 +584,24 @@ class Pipeline:
         reads = sources_read(self._views, self._sources)
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
+
+    def _require_free_root(self, root: LanceRoot) -> None:
+        """Checks that a new root is not in another root or in a table.
+
+        Raises:
+            SettingsError: it is.
+        """
+        try:
+            root.open(read_only=True)
+        except StoreNotFoundError:
+            pass
+        else:
+            return
+        if root_above(self.root) is not None:
+            return
+        found = ObjectStore(self.root.child("_")).enclosing_table()
+        if found is not None:
+            raise SettingsError(f"root {self.root} is in {found}: choose a root outside")
 
     def _places(self) -> list[DeclaredPlace]:
         """Every place that a run reads or writes, as far as the declaration names it."""

@@ -64,7 +64,7 @@ def _found(host: Location, path: str, within: str) -> str | None:
     with suppress(StorageError):
         marker = read_marker(directory)
         if marker is not None:
-            return f"the source is in {marker.words} ({directory}/{MARKER})"
+            return f"{marker.words} ({directory}/{MARKER})"
     for log in _LOGS:
         if log.partition("/")[0] == within:
             continue
@@ -72,7 +72,7 @@ def _found(host: Location, path: str, within: str) -> str | None:
             filter(None, (sign_of(f"{log}/{name}") for name in islice(_names(directory, log), _MOST_NAMES))), None
         )
         if sign is not None:
-            return f"the source is in {sign.kind} ({directory}/{sign.path})"
+            return f"{sign.kind} ({directory}/{sign.path})"
     return None
 
 

@@ -34,5 +34,6 @@ class SourcePages:
         page = self._pages.read(most)
         if page is not None and self._must_look:
             self._must_look = False
-            self._above = self._store.enclosing_table()
+            found = self._store.enclosing_table()
+            self._above = None if found is None else f"the source is in {found}"
         return None if page is None else replace(page, above=self._above)

@@ -8,10 +8,13 @@ from dataclasses import replace
 from random import SystemRandom  # noqa: TID251 - chance begins here
 
 from actors.sources.source import SourceDefinition
+from slackwater import __version__
 from slackwater.branching.branch_steps import end_branch, forget_branch, make_branch
 from slackwater.commands.ask import TIMEOUT_S, ask
 from slackwater.commands.maintenance import run_as_owner
 from slackwater.commands.operations import BranchTagCommand
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
+from slackwater.places.overlap_table import require_apart
 from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_root
 from slackwater.tables.static_table import copy_table, table_location
@@ -20,6 +23,7 @@ from state.errors import NotFoundError, StoreNotFoundError, UsageError
 from state.lance.branch_files import BranchFiles
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
+from state.places.marker import Marker, write_marker
 from state.store.store import StateStore
 from state.tables.catalog import Catalog, put_source
 from state.tables.delta import Delta, DeltaBuilder
@@ -53,7 +57,7 @@ def branch(
         The branch, opened for reading.
 
     Raises:
-        UsageError: the name is not valid, or the branch exists.
+        UsageError: the name is not valid, the branch exists, or a link leads out of the root.
         EpochNotFoundError: the epoch does not exist.
         StoreNotFoundError: no pipeline has written to the root.
         CommandRefusedError, CommandUnansweredError: the owner of the root refuses, or does not answer.
@@ -68,7 +72,11 @@ def branch(
     location = Location(os.fspath(root), storage_options or {})
     files = _Files(location, name)
     notes = _Notes(location, timeout_s)
+    require_apart([DeclaredPlace(PlaceKind.ROOT, "", location), DeclaredPlace(PlaceKind.BRANCH, name, files.location)])
     make_branch(name, files, notes, lambda: store.snapshot(epoch).epoch, is_chosen=epoch is not None)
+    owner = store.owner()
+    pipeline = "" if owner is None else owner.pipeline
+    write_marker(files.location, Marker("root", pipeline, files.location.url, "", __version__))
     return open_root(files.location.url, storage_options)
 
 

@@ -13,5 +13,6 @@ Invariants:
 * A check resolves links and mounts at that moment: when a pipeline is declared, when a run starts, and before a
   publication writes.
 
-Interface: `declared_place.DeclaredPlace`, `overlap_table.require_apart`, `iceberg_location.location_of`.
+Interface: `declared_place.DeclaredPlace`, `overlap_table.require_apart`, `place_watch.PlaceWatch`,
+`pipeline_places.pipeline_places`, `iceberg_location.iceberg_location`.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -33,6 +33,7 @@ class DeclaredPlace:
         location: the location as it was declared.
         pattern: of a source, the pattern of its names.
         changes_files: of a source, whether its files are deleted, moved or tagged after the commit.
+        address: see `Place.address`, when a run has checked the place; empty before.
     """
 
     kind: PlaceKind
@@ -40,6 +41,7 @@ class DeclaredPlace:
     location: Location = field(repr=False)
     pattern: str = "**"
     changes_files: bool = False
+    address: str = ""
 
     @property
     def words(self) -> str:
@@ -70,6 +72,10 @@ class DeclaredPlace:
         """
         return Place.of(self.location)
 
+    def checked(self) -> DeclaredPlace:
+        """The place with its present address."""
+        return replace(self, address=self.resolved().address)
+
     def to_json(self) -> dict[str, Any]:
         """With the secrets of the storage options: for a pipe, not for a disk."""
         return {
@@ -79,6 +85,7 @@ class DeclaredPlace:
             "storage_options": dict(self.location.storage_options),
             "pattern": self.pattern,
             "changes_files": self.changes_files,
+            "address": self.address,
         }
 
     @classmethod
@@ -90,4 +97,5 @@ class DeclaredPlace:
             Location(document["url"], document["storage_options"]),
             document["pattern"],
             document["changes_files"],
+            document["address"],
         )

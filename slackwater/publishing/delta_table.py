@@ -23,6 +23,7 @@ from state.equality.row_identity import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.objects.storage_error import storage_error
+from state.places.marker import Marker, write_marker
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
 from state.tables.exact_rows import exact_rows, with_nulls
 
@@ -94,6 +95,9 @@ class PublishedDeltaTable:
 
     def require_writable(self) -> None:
         check_writable(self._target.location)
+
+    def mark(self, marker: Marker) -> None:
+        write_marker(self._target.location, marker)
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():

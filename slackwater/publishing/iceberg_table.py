@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pyarrow as pa
@@ -40,6 +40,7 @@ from state.errors import SchemaError, SettingsError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import endpoint_of
 from state.objects.storage_error import storage_error
+from state.places.marker import MARKER, Marker
 from state.removal.tables import expire_snapshots, probe_iceberg
 
 _CATALOG = "slackwater"
@@ -65,6 +66,7 @@ class PublishedIcebergTable:
     def __init__(self, target: Iceberg, clock: Clock) -> None:
         self._target, self._clock = target, clock
         self._location = target.location
+        self._marker: Marker | None = None
         with self._errors():
             self._catalog = _catalog(target)
             try:
@@ -108,6 +110,22 @@ class PublishedIcebergTable:
         with self._errors():
             probe_iceberg(self._table.io, f"{self._table.location()}/metadata")
 
+    def mark(self, marker: Marker) -> None:
+        self._marker = marker
+        if self._table is not None:
+            with self._errors():
+                self._mark(self._table)
+
+    def _mark(self, table: Table) -> None:
+        """Writes the marker by the table's own access, which can differ from that of the environment."""
+        if self._marker is None:
+            return
+        output = table.io.new_output(f"{table.location()}/{MARKER}")
+        with suppress(FileExistsError):
+            if not output.exists():
+                with output.create() as stream:
+                    stream.write(self._marker.to_json())
+
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             table = self._written_once(self._table or self._created(rows.schema))
@@ -134,12 +152,14 @@ class PublishedIcebergTable:
 
     def _created(self, schema: pa.Schema) -> Table:
         self._catalog.create_namespace_if_not_exists(self._target.identifier[:-1])
-        return self._catalog.create_table(
+        table = self._catalog.create_table(
             self._target.identifier,
             schema,
             location=None if self._location is None else self._location.url,
             properties=_OF_NEW_TABLES,
         )
+        self._mark(table)
+        return table
 
     def _written_once(self, table: Table) -> Table:
         """The table with the property by which a commit counts only on the snapshot that was read."""

@@ -43,6 +43,7 @@ from state.errors import CommitRefusedError, SchemaError
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.ownership.conditional_file import ConditionalFile, FileChangedError
+from state.places.marker import Marker, write_marker
 from state.removal.evidence import ListedFiles
 from state.removal.objects import create_same, delete
 from state.tables.exact_rows import exact_rows, with_nulls
@@ -156,6 +157,9 @@ class PublishedParquetFiles:
 
     def require_writable(self) -> None:
         check_writable(self._location)
+
+    def mark(self, marker: Marker) -> None:
+        write_marker(self._location, marker)
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         before = () if self._manifest is None else self._manifest.files

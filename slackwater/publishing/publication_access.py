@@ -7,6 +7,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication
 from slackwater.publishing.published_table import TableHead
@@ -74,18 +75,23 @@ class RealPublication:
         root: the root.
         publication: the view and the table.
         clock: for pins and ages.
+        places: checks the place of the table before each write; None for no check.
     """
 
-    def __init__(self, root: Location, publication: DeclaredPublication, clock: Clock) -> None:
+    def __init__(
+        self, root: Location, publication: DeclaredPublication, clock: Clock, places: PlaceWatch | None = None
+    ) -> None:
         self._root, self._publication, self._clock = root, publication, clock
+        self._places = places or PlaceWatch((), ())
 
     def open(self) -> PublishedRoot:
-        return _OpenedRoot(Store(self._root, self._clock), self._publication, self._clock)
+        return _OpenedRoot(Store(self._root, self._clock), self._publication, self._clock, self._places)
 
     def head(self) -> TableHead | None:
         return opened_table(self._publication.target, self._clock).head()
 
     def maintain(self) -> None:
+        self._places.check()
         opened_table(self._publication.target, self._clock).maintain()
 
     def pin(self, epoch: int) -> AbstractContextManager[object]:
@@ -95,8 +101,9 @@ class RealPublication:
 class _OpenedRoot:
     """See `PublishedRoot`."""
 
-    def __init__(self, store: Store, publication: DeclaredPublication, clock: Clock) -> None:
-        self._store, self._publication, self._clock = store, publication, clock
+    def __init__(self, store: Store, publication: DeclaredPublication, clock: Clock, places: PlaceWatch) -> None:
+        self._store, self._publication, self._clock, self._places = store, publication, clock, places
+        self._is_marked = False
 
     @property
     def root(self) -> str:
@@ -116,4 +123,10 @@ class _OpenedRoot:
         return self._store.epoch_times()
 
     def publish(self, epoch: int) -> Publication:
-        return Publisher(self._store, self._publication.view, self._publication.target, self._clock).publish(epoch)
+        self._places.check()
+        publisher = Publisher(
+            self._store, self._publication.view, self._publication.target, self._clock, is_marked=self._is_marked
+        )
+        published = publisher.publish(epoch)
+        self._is_marked = True
+        return published

@@ -19,7 +19,8 @@ import structlog
 
 from actors.protocol.run_state import RunState
 from actors.telemetry.logging import redact
-from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.places.declared_place import DeclaredPlace
+from slackwater.publishing.declaration import DeclaredPublication, places_of
 from slackwater.publishing.publication_loop import LONGEST_PAUSE_S, PublicationReport
 from slackwater.publishing.publishing_process import MODULE, PublishingJob, publications_to_json
 from slackwater.status.run_status import PublicationStatus
@@ -44,10 +45,18 @@ class Publications:
         root: the root of the run.
         publications: the views and their tables.
         clock: of the run.
+        places: the other places of the run.
     """
 
-    def __init__(self, root: Location, publications: Sequence[DeclaredPublication], clock: Clock) -> None:
-        self._job = PublishingJob(root, tuple(publications))
+    def __init__(
+        self,
+        root: Location,
+        publications: Sequence[DeclaredPublication],
+        clock: Clock,
+        places: Sequence[DeclaredPlace] = (),
+    ) -> None:
+        checked = tuple(place.checked() for place in (*places, *places_of(publications)))
+        self._job = PublishingJob(root, tuple(publications), checked)
         self._clock = clock
         self._news = threading.Condition()
         self._epoch, self._is_over = 0, False
@@ -78,7 +87,11 @@ class Publications:
         """Publishes further views, or to further tables, from now on."""
         with self._news:
             known = len(self._job.publications)
-            self._job = replace(self._job, publications=(*self._job.publications, *publications))
+            self._job = replace(
+                self._job,
+                publications=(*self._job.publications, *publications),
+                places=(*self._job.places, *(place.checked() for place in places_of(publications))),
+            )
             self._reports |= {at: PublicationReport(at) for at in range(known, known + len(publications))}
             self._news.notify_all()
 
@@ -158,7 +171,7 @@ class Publications:
             try:
                 job = self._job
                 child.stdin.write(json.dumps(job.to_json()).encode() + b"\n")
-                self._feed(child.stdin, ended, len(job.publications))
+                self._feed(child.stdin, ended, job)
             except OSError:
                 pass  # it has died
             reader.join()
@@ -172,9 +185,9 @@ class Publications:
         how = f"was killed by signal {-code}" if code < 0 else f"ended with code {code}"
         return f"the process that publishes {how}{': ' if last else ''}{redact(last)}"
 
-    def _feed(self, stdin: IO[bytes], ended: threading.Event, known: int) -> None:
-        """Tells the process, which knows so many publications, the epochs and the publications that come."""
-        told = 0
+    def _feed(self, stdin: IO[bytes], ended: threading.Event, job: PublishingJob) -> None:
+        """Reports epochs and added publications to the process, which has received a job."""
+        told, known, known_places = 0, len(job.publications), len(job.places)
 
         def is_new() -> bool:
             return self._epoch > told or len(self._job.publications) > known or self._is_over or ended.is_set()
@@ -183,11 +196,15 @@ class Publications:
             with self._news:
                 self._news.wait_for(is_new)
                 epoch, is_over, publications = self._epoch, self._is_over, self._job.publications
+                places = self._job.places
             added = publications[known:]
-            messages: list[dict[str, Any]] = [{"publish": publications_to_json(added)}] if added else []
+            messages: list[dict[str, Any]] = []
+            if added:
+                of_added = [place.to_json() for place in places[known_places:]]
+                messages.append({"publish": publications_to_json(added), "places": of_added})
             if epoch > told:
                 messages.append({"epoch": epoch})
-            told, known = epoch, len(publications)
+            told, known, known_places = epoch, len(publications), len(places)
             if is_over:
                 messages.append({"end": True})
             for message in messages:

@@ -15,6 +15,7 @@ from state.errors import CommitRefusedError, SchemaError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.places.marker import Marker
 from state.removal.objects import probe, remove_empty_directories
 
 FILE_BYTES = 128 << 20
@@ -55,6 +56,9 @@ class PublishedTable(Protocol):
 
     def require_writable(self) -> None:
         """Checks the right to write, by a small object beside the data files, which is deleted at once."""
+
+    def mark(self, marker: Marker) -> None:
+        """Writes the marker of the table, before the first row, unless its directory has an object of that name."""
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         """Writes these rows in place of all others, as one commit; returns the version."""

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from actors.objects.object_store import ObjectStore
+from slackwater import __version__
+from slackwater.places.overlap_table import require_apart
+from slackwater.places.pipeline_places import pipeline_places
+from slackwater.publishing.declaration import DeclaredPublication, places_of
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable, TableHead
 from slackwater.publishing.target_store import require_target_store
 from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
+from slackwater.reading.recorded_source import recorded_definition
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.view_reader import ViewReader
 from state.clock import Clock
 from state.errors import CommitRefusedError, EpochNotFoundError, UsageError, ViewNotFoundError
+from state.location import Location
+from state.places.marker import MARKER, Marker, read_marker
+from state.tables.records import CatalogSource
 
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
@@ -31,12 +41,14 @@ class Publisher:
         view: the name of the view.
         target: the table.
         clock: gives the age of what is expired.
+        is_marked: whether this process has written the marker of the table.
     """
 
     store: Store
     view: str
     target: Target
     clock: Clock
+    is_marked: bool = False
 
     def publish(self, epoch: int | str | None = None) -> Publication:
         """See `Store.publish`."""
@@ -49,6 +61,9 @@ class Publisher:
         table.require_fit(reader.schema)
         if head is None:
             require_target_store(self.target, self.clock)
+            require_free(self.target, wanted)
+        if not self.is_marked:
+            table.mark(self._marker())
         if head is not None and since == wanted.epoch:
             return Publication(self.view, str(self.target), since, since, False, 0, 0, head.version)
         change = None if since is None else self._change(since, snapshot)
@@ -57,6 +72,10 @@ class Publisher:
         version = table.change(change, wanted)
         rows, removed = change.rows.num_rows, change.removed.num_rows
         return Publication(self.view, str(self.target), wanted.epoch, since, False, rows, removed, version)
+
+    def _marker(self) -> Marker:
+        owner = self.store.owner()
+        return Marker("table", "" if owner is None else owner.pipeline, self.store.root, self.view, __version__)
 
     def _change(self, since: int, snapshot: Snapshot) -> ViewChange | None:
         """The change of the view since an epoch; None if it is not known, or is that from one dataset to another."""
@@ -110,6 +129,41 @@ def epoch_of(target: Target, head: TableHead, wanted: PublishedEpoch) -> int | N
             "this epoch to another table"
         )
     return published.epoch or None
+
+
+def require_free(target: Target, wanted: PublishedEpoch) -> None:
+    """Checks that a new table is not in a root or another table.
+
+    Raises:
+        UsageError: it is.
+    """
+    location = target.location
+    if location is None:
+        return
+    marker = read_marker(location)
+    is_own = marker is not None and (marker.kind, marker.root, marker.view) == ("table", wanted.root, wanted.view)
+    if marker is not None and not is_own:
+        raise UsageError(f"{target} is {marker.words} ({location}/{MARKER}): publish to a directory of its own")
+    above = ObjectStore(location).enclosing_table()
+    if above is not None:
+        raise UsageError(f"{target} is in {above}: publish to a directory outside")
+
+
+def require_place(view: str, target: Target, root: Location, sources: Iterable[CatalogSource]) -> None:
+    """Checks that a table does not overlap its root and the sources that the root has recorded.
+
+    Args:
+        view: the name of the view.
+        target: the table.
+        root: the root, whose storage options also open sources on the same kind of store.
+        sources: the recorded sources.
+
+    Raises:
+        SettingsError: the table overlaps one of them.
+    """
+    table = places_of([DeclaredPublication(view, target)])
+    recorded = [recorded_definition(source, (), root) for source in sources]
+    require_apart([*pipeline_places(root, recorded), *table], new=table)
 
 
 def opened_table(target: Target, clock: Clock) -> PublishedTable:

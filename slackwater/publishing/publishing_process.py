@@ -1,7 +1,7 @@
 """The process that publishes beside a run: one thread for each publication.
 
-    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, {"publish": [...]} for publications
-             that are added, and {"end": true} at the end of the run
+    stdin    lines of JSON: a `PublishingJob`, then {"epoch": N} for each epoch, {"publish": [...], "places": [...]} for
+             publications that are added, and {"end": true} at the end of the run
     stdout   lines of JSON, each a `PublicationReport`
 
 The end of stdin without such a line is the death of the run: the process ends at once, which no table minds.
@@ -14,10 +14,13 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, get_args
 
-from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.places.declared_place import DeclaredPlace
+from slackwater.places.place_watch import PlaceWatch
+from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.publication_access import RealPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
 from slackwater.publishing.targets import Target
 from state.clock import SystemClock
@@ -35,19 +38,23 @@ class PublishingJob:
     Args:
         root: the root of the run.
         publications: the views and their tables.
+        places: all places of the run, as its start has checked them.
     """
 
     root: Location
     publications: tuple[DeclaredPublication, ...]
+    places: tuple[DeclaredPlace, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """With the secrets of the storage options: for a pipe, not for a disk."""
         root = _plain({"url": self.root.url, "storage_options": self.root.storage_options})
-        return {"root": root, "publications": publications_to_json(self.publications)}
+        places = [place.to_json() for place in self.places]
+        return {"root": root, "publications": publications_to_json(self.publications), "places": places}
 
     @classmethod
     def of_json(cls, document: dict[str, Any]) -> PublishingJob:
-        return cls(Location(**document["root"]), _publications(document["publications"]))
+        publications, places = _publications(document["publications"]), document["places"]
+        return cls(Location(**document["root"]), publications, tuple(map(DeclaredPlace.of_json, places)))
 
 
 def publications_to_json(publications: Iterable[DeclaredPublication]) -> list[dict[str, Any]]:
@@ -81,19 +88,27 @@ def main() -> None:
 
     clock, threads = SystemClock(), list[threading.Thread]()
 
+    places = [*job.places]
+
     def begin(publications: Iterable[DeclaredPublication]) -> None:
         for each in publications:
-            loop = PublicationLoop(job.root, len(threads), each, clock, tell)
+            declared = places_of([each])
+            own = [place for place in places if replace(place, address="") in declared]
+            watch = PlaceWatch(own, [place for place in places if place not in own])
+            access = RealPublication(job.root, each, clock, watch)
+            loop = PublicationLoop(job.root, len(threads), each, clock, tell, access)
             threads.append(threading.Thread(target=loop.run, args=(news,), name="publication"))
             threads[-1].start()
 
     begin(job.publications)
-    _follow(news, begin)
+    _follow(news, begin, places)
     for thread in threads:
         thread.join()
 
 
-def _follow(news: EpochNews, begin: Callable[[Iterable[DeclaredPublication]], None]) -> None:
+def _follow(
+    news: EpochNews, begin: Callable[[Iterable[DeclaredPublication]], None], places: list[DeclaredPlace]
+) -> None:
     """Passes the news on until the run is over."""
     for line in sys.stdin.buffer:
         message = json.loads(line)
@@ -101,6 +116,7 @@ def _follow(news: EpochNews, begin: Callable[[Iterable[DeclaredPublication]], No
             news.end()
             return
         if "publish" in message:
+            places += map(DeclaredPlace.of_json, message["places"])
             begin(_publications(message["publish"]))
         else:
             news.tell(message["epoch"])

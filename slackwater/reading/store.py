@@ -578,14 +578,16 @@ class Store:
             ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
             SchemaError: the format does not have a type of the view, or the table has other columns.
             CommitRefusedError: another program has written to the table; nothing was published.
+            SettingsError: the table overlaps the root or a source.
             UsageError: the table has a later epoch, or another view; or the library of the format is not installed.
             StorageError: the root or the table cannot be read or written.
 
         Examples:
             >>> store.publish("by_carrier", Delta("s3://lake/published/by_carrier"))  # doctest: +SKIP
         """
-        from slackwater.publishing.publisher import Publisher  # late: it reads by this store
+        from slackwater.publishing.publisher import Publisher, require_place  # late: it reads by this store
 
+        require_place(view, target, self._root, self._catalog_of(self._latest()).sources.values())
         return Publisher(self, view, target, self._clock).publish(epoch)
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:

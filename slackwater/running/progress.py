@@ -45,7 +45,12 @@ class DiscoveryTotals:
         removals = lister.paused_removals if lister.listings > 1 else before.paused_removals
         paused = lister.paused or (before.paused if not lister.listings else None)
         return replace(
-            lister, messages=messages, listed_at=listed.listed_at, found=listed.found, paused_removals=removals, paused=paused
+            lister,
+            messages=messages,
+            listed_at=listed.listed_at,
+            found=listed.found,
+            paused_removals=removals,
+            paused=paused,
         )
 
     def progress(self, state: RunState) -> dict[str, DiscoveryProgress]:
@@ -67,7 +72,9 @@ class DiscoveryTotals:
                 received=messages.received,
                 redelivered=messages.redelivered,
             )
-        return DiscoveryProgress(lister.listed_at, lister.found, lister.period_s, queue, lister.paused_removals, lister.paused)
+        return DiscoveryProgress(
+            lister.listed_at, lister.found, lister.period_s, queue, lister.paused_removals, lister.paused
+        )
 
 
 def _sum(before: MessageProgress | None, now: MessageProgress | None) -> MessageProgress | None:

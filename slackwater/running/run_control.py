@@ -187,7 +187,7 @@ class RunControl:
         """Has further tables follow views, from now on."""
         self.declared.needs.publish(published_views(publications))
         if self.publications is None:
-            self.publications = Publications(self._definition.root, publications, self._clock)
+            self.publications = Publications(self._definition.root, publications, self._clock, self.places)
             self.publications.tell(self.state)
         else:
             self.publications.add(publications)
