@@ -35,7 +35,7 @@ RUN = RunStatus(
 )
 LEDGER = RunStatus(
     sources={
-        "late": SourceStatus(quarantined=2, rows_bad=100, paused_removals=1),
+        "late": SourceStatus(quarantined=2, rows_bad=100, paused_removals=1, paused="s3://raw is a Delta table"),
         "early": SourceStatus(rows_bad=99),
     },
     views={
@@ -58,6 +58,7 @@ FACTS = Facts(RUN, LEDGER, {"late": START, "early": NOW}, NOW)
         ("publication lag > 10 minutes", {"whole to delta:/a": 700}),
         ("publication failed", {"whole to delta:/a": 1}),
         ("quarantined files > 0", {"late": 2}),
+        ("source paused", {"late": 1}),
         ("bad records > 99", {"late": 100}),
         ("bad records > 1,000", {}),
         ("paused removals > 0", {"late": 1}),
