@@ -443,6 +443,7 @@ class Pipeline:
             list(threads.map(ObjectStore.check, stores))
         root = LanceRoot(self.root, self._clock)
         check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
+        self._require_free_root(root)
         run_id = new_run_id(self._clock)
         record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
         if warning := record.warning(self.root):
@@ -450,11 +451,10 @@ class Pipeline:
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
-        self._require_free_root(root)
         if publications:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 
-            check_publications(self.root, publications, self._clock)
+            check_publications(self.root, publications, self._clock, self._own_places())
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:

@@ -23,6 +23,9 @@ _LOGS = ("_delta_log", "metadata", "_versions", "state.lance/_versions", ".hoodi
 
 _MOST_NAMES = 1_000
 
+REQUESTS_PER_DIRECTORY = 1 + len(_LOGS)
+"""The most requests for one directory of a bucket."""
+
 
 def enclosing_table(
     location: Location, run: Callable[[Callable[[str], str | None], Iterable[str]], Iterable[str | None]] = map

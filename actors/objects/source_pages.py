@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from actors.objects.enclosing_table import REQUESTS_PER_DIRECTORY
 from actors.objects.listing_page import ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
@@ -22,6 +23,9 @@ class SourcePages:
     def __init__(self, store: ObjectStore) -> None:
         self._store, self._pages = store, PageReader(store)
         self._above: str | None = None
+        location = store.location
+        levels = 0 if location.is_local or location.is_web else location.below_host.count("/")
+        self._requests_above = levels * REQUESTS_PER_DIRECTORY
         self._must_look = True
 
     def begin(self) -> None:
@@ -32,8 +36,12 @@ class SourcePages:
     def read(self, most: int) -> ListingPage | None:
         """See `PageReader.read`."""
         page = self._pages.read(most)
-        if page is not None and self._must_look:
+        if page is None:
+            return None
+        requests = page.requests
+        if self._must_look:
             self._must_look = False
             found = self._store.enclosing_table()
             self._above = None if found is None else f"the source is in {found}"
-        return None if page is None else replace(page, above=self._above)
+            requests += self._requests_above
+        return replace(page, above=self._above, requests=requests)

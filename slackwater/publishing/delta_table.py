@@ -22,6 +22,7 @@ from slackwater.reading.changes.view_changes import ViewChange
 from state.equality.row_identity import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
+from state.location import Location
 from state.objects.storage_error import storage_error
 from state.places.marker import Marker, write_marker
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
@@ -50,6 +51,10 @@ class PublishedDeltaTable:
                 self._table: DeltaTable | None = DeltaTable(self._uri, storage_options=self._options)
             except TableNotFoundError:
                 self._table = None
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        return (self._target.location,)
 
     def head(self) -> TableHead | None:
         if self._table is None:

@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
+from slackwater.places.iceberg_location import iceberg_location
 from slackwater.publishing.iceberg_files import read_file, written_files
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
@@ -45,6 +46,7 @@ from state.removal.tables import expire_snapshots, probe_iceberg
 
 _CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
+_PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _OF_NEW_TABLES = {
     _RETRIES: "0",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -73,6 +75,15 @@ class PublishedIcebergTable:
                 self._table: Table | None = self._catalog.load_table(target.identifier)
             except NoSuchTableError:
                 self._table = None
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        if self._table is None:
+            return () if self._location is None else (self._location,)
+        # A catalog can have a table of this name elsewhere, and a table can have its files elsewhere.
+        table = self._table.location()
+        further = [path for name in _PATHS if (path := self._table.properties.get(name)) and not path.startswith(table)]
+        return tuple(location for uri in (table, *further) if (location := iceberg_location(uri)) is not None)
 
     def head(self) -> TableHead | None:
         snapshot = None if self._table is None else self._table.current_snapshot()

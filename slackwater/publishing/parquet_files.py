@@ -40,6 +40,7 @@ from slackwater.publishing.targets import ParquetFiles
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
 from state.errors import CommitRefusedError, SchemaError
+from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.ownership.conditional_file import ConditionalFile, FileChangedError
@@ -131,6 +132,10 @@ class PublishedParquetFiles:
         self._version = None if found is None else found.version
         self._manifest = None if found is None else _Manifest.of_json(found.content)
         self._dead: tuple[str, ...] = ()
+
+    @property
+    def locations(self) -> tuple[Location, ...]:
+        return (self._location,)
 
     def head(self) -> TableHead | None:
         if self._manifest is None:

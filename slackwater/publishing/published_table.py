@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -43,6 +43,11 @@ class PublishedTable(Protocol):
     Every method raises StorageError if the place cannot be read or written, and CommitRefusedError if another process
     has written to the table since it was opened: then nothing was written.
     """
+
+    @property
+    def locations(self) -> Sequence[Location]:
+        """The directories that it is written to; none if a catalog still has to choose one."""
+        ...
 
     def head(self) -> TableHead | None:
         """Its last commit; None if there is no table, or one that nothing was written to."""

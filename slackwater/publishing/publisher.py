@@ -60,8 +60,8 @@ class Publisher:
         since = None if head is None else epoch_of(self.target, head, wanted)
         table.require_fit(reader.schema)
         if head is None:
-            require_target_store(self.target, self.clock)
             require_free(self.target, wanted)
+            require_target_store(self.target, self.clock)
         if not self.is_marked:
             table.mark(self._marker())
         if head is not None and since == wanted.epoch:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
+from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable
-from slackwater.publishing.publisher import epoch_of, opened_table
+from slackwater.publishing.publisher import epoch_of, opened_table, require_free
 from slackwater.publishing.target_store import require_target_store
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
@@ -17,7 +19,12 @@ from state.errors import EpochNotFoundError, StoreNotFoundError
 from state.location import Location
 
 
-def check_publications(root: Location, publications: Iterable[DeclaredPublication], clock: Clock) -> None:
+def check_publications(
+    root: Location,
+    publications: Iterable[DeclaredPublication],
+    clock: Clock,
+    places: Sequence[DeclaredPlace] = (),
+) -> None:
     """Checks that each table can be reached and written, and is one that the run may write to.
 
     The columns are compared if the root has the view.
@@ -26,15 +33,22 @@ def check_publications(root: Location, publications: Iterable[DeclaredPublicatio
         root: the root of the pipeline, which may not exist yet.
         publications: those of the pipeline.
         clock: of the run.
+        places: the other places of the run.
 
     Raises:
+        SettingsError: a catalog has put a table into another place of the run.
         CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
     """
     snapshot = latest_snapshot(root, clock)
-    for each in publications:
-        table = opened_table(each.target, clock)
+    tables = [(each, opened_table(each.target, clock)) for each in publications]
+    written = [
+        DeclaredPlace(PlaceKind.TABLE, each.view, location) for each, table in tables for location in table.locations
+    ]
+    require_apart([*places, *written], new=written)
+    for each, table in tables:
         checked_epoch(table, each, root, snapshot)
         if table.head() is None:
+            require_free(each.target, PublishedEpoch(root.url, each.view, 0))
             require_target_store(each.target, clock)
         table.require_writable()
 

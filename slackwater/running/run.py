@@ -296,8 +296,9 @@ class Run:
 
             require_own_names((*known, *publications))
             added = places_of(publications)
-            require_apart([*self._control.places, *places_of(known), *added], new=added)
-            check_publications(root, publications, SystemClock())
+            places = [*self._control.places, *places_of(known)]
+            require_apart([*places, *added], new=added)
+            check_publications(root, publications, SystemClock(), places)
         return publications
 
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

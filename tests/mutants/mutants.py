@@ -11,6 +11,7 @@ from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
+from tests.mutants.place_mutants import PLACE_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
 
@@ -844,6 +845,7 @@ MUTANTS = (
     *FILE_MUTANTS,
     *GATE_MUTANTS,
     *OUTER_MUTANTS,
+    *PLACE_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,
 )

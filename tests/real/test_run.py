@@ -36,7 +36,7 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
         pipeline.view("totals", TOTALS)
         with proxy.recording() as first:
             report = pipeline.run(until="caught_up")
-        gets = [request.key for request in first if request.method == "GET" and not request.is_list]
+        gets = [each.key for each in first if each.method == "GET" and not each.is_list and each.key.startswith("in/")]
         assert sorted(gets) == sorted(f"in/{number}.parquet" for number in range(30))
         assert not [request for request in first if request.method not in ("GET",)], "the source is only read"
         # The start looks once whether the bucket can be listed at all, and the stop may interrupt one listing; neither
@@ -46,7 +46,7 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
         s3.put(bucket, "in/late.parquet", parquet(events(99)))
         with proxy.recording() as second:
             pipeline.run(until="caught_up")
-        gets = [request.key for request in second if request.method == "GET" and not request.is_list]
+        gets = [each.key for each in second if each.method == "GET" and not each.is_list and each.key.startswith("in/")]
         assert gets == ["in/late.parquet"]
     files = sw.open(pipeline.root.url, s3.storage_options).files()
     assert set(files["requests"].to_pylist()) == {1}

@@ -1,0 +1,118 @@
+"""Deliberate faults in the comparison of places, and in the pause of a source that meets a table."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_DIRECTORY = "state/places/directory_place.py"
+_BUCKET = "state/places/bucket_place.py"
+_TABLE = "slackwater/places/overlap_table.py"
+_WATCH = "slackwater/places/place_watch.py"
+_FOREIGN = "actors/listing/foreign_tables.py"
+_LIST = "actors/listing/list_executor.py"
+_PLACES = "tests/state/places/test_place.py"
+_OVERLAPS = "tests/slackwater/places/test_overlap_table.py"
+_PAUSES = "tests/actors/listing/test_foreign_tables.py"
+
+PLACE_MUTANTS = (
+    Mutant(
+        "symbolic links are not resolved",
+        _DIRECTORY,
+        (("_split(os.path.realpath(path))", "_split(os.path.normpath(path))"),),
+        shown_by=f"{_PLACES}::test_a_link_that_is_made_later_changes_the_place",
+    ),
+    Mutant(
+        "a mount below a directory does not belong to it",
+        _DIRECTORY,
+        (("else (((), self.region), *self.mounted)", "else (((), self.region),)"),),
+        shown_by=f"{_PLACES}::test_a_mount_below_a_place_belongs_to_it",
+    ),
+    Mutant(
+        "a mount that another one hides counts",
+        _DIRECTORY,
+        (
+            (
+                "mounts.get(_mount_of(_joined(existing)))",
+                "next((each for each in mounts.values() if each[2] == existing), None)",
+            ),
+        ),
+        shown_by=f"{_PLACES}::test_a_mount_that_is_hidden_by_another_one_does_not_count",
+    ),
+    Mutant(
+        "localhost and 127.0.0.1 are two servers",
+        _BUCKET,
+        (("    if _is_this_machine(host):\n", "    if not host:\n"),),
+        shown_by=f"{_PLACES}::test_every_spelling_of_an_endpoint_is_one_server",
+    ),
+    Mutant(
+        "a place above another one is apart from it",
+        _TABLE,
+        (("if relation is Relation.APART and not", "if relation in (Relation.APART, Relation.ABOVE) and not"),),
+        shown_by=f"{_OVERLAPS}::test_overlapping_places_are_refused_by_both_names_the_reason_and_the_next_step",
+    ),
+    Mutant(
+        "two sources with `after` share a place",
+        _TABLE,
+        (("if one.changes_files or other.changes_files:", "if one.changes_files and other.changes_files:"),),
+        shown_by=f"{_OVERLAPS}::test_two_sources_share_a_place_if_neither_changes_files_and_their_patterns_differ",
+    ),
+    Mutant(
+        "a publication writes to wherever its link leads now",
+        _WATCH,
+        (("if place.address and now != place.address:", "if not place.address:"),),
+        shown_by="tests/slackwater/places/test_published_places.py::"
+        "test_a_link_that_leads_into_a_source_during_a_run_pauses_the_publication",
+    ),
+    Mutant(
+        "the files of a page are handed on before the page is searched for tables",
+        _LIST,
+        (
+            (
+                "        self._foreign.take_page(page, batches)\n        if self._foreign.paused is not None:\n",
+                "        was_paused = self._foreign.paused is not None\n"
+                "        self._foreign.take_page(page, batches)\n        if was_paused:\n",
+            ),
+        ),
+        shown_by=f"{_PAUSES}::test_a_table_in_the_listing_pauses_the_source_before_a_file_of_the_page_is_handed_on",
+    ),
+    Mutant(
+        "a pause ends with the next listing whatever it shows",
+        _FOREIGN,
+        (("        if not self._is_met:\n            self.paused = None", "        self.paused = None"),),
+        shown_by=f"{_PAUSES}::test_a_pause_is_told_once_and_ends_with_a_listing_without_the_table",
+    ),
+    Mutant(
+        "a listing of a paused source confirms missing files",
+        _LIST,
+        (
+            (
+                "        if self._foreign.paused is not None:\n"
+                "            return (yield from self._end_paused_listing(now_s))\n",
+                "",
+            ),
+        ),
+        shown_by=f"{_PAUSES}::test_no_missing_file_leaves_the_views_while_the_source_is_paused",
+    ),
+    Mutant(
+        "a paused source lets the rows of missing files go",
+        _LIST,
+        (
+            (
+                "if self._guard.paused or self._foreign.paused is not None:\n            found",
+                "if self._guard.paused:\n            found",
+            ),
+        ),
+        shown_by=f"{_PAUSES}::test_no_missing_file_leaves_the_views_while_the_source_is_paused",
+    ),
+    Mutant(
+        "a marker is written over an object of another program",
+        "state/places/marker.py",
+        (
+            (
+                "        create(object_client(location), location, MARKER, marker.to_json())\n",
+                "        obstore.put(object_client(location), MARKER, marker.to_json())  # noqa: TID251\n",
+            ),
+        ),
+        shown_by="tests/state/places/test_marker.py::test_an_object_of_another_program_is_not_overwritten",
+    ),
+)
