@@ -39,9 +39,10 @@ from slackwater.after_commit.declaration import declared as declared_after
 from slackwater.after_commit.declaration import places_of as archives_of
 from slackwater.alerts.alert import Alert
 from slackwater.lineage.open_lineage import OpenLineage
-from slackwater.places.declared_place import DeclaredPlace
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
+from slackwater.places.place_watch import PlaceWatch
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.foreground import run_in_foreground
@@ -503,7 +504,7 @@ class Pipeline:
                 from slackwater.after_commit.file_work import FileWork
 
                 after, needs = tuple(self._after.values()), control.declared.needs
-                work = FileWork(self.root, after, ownership.check, self._clock, needs)
+                work = FileWork(self.root, after, ownership.check, self._clock, needs, places=self._watches())
                 control.files_status = lambda: work.statuses
                 control.files = beside("files", work)
             return run
@@ -584,6 +585,16 @@ class Pipeline:
         reads = sources_read(self._views, self._sources)
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
+
+    def _watches(self) -> dict[str, PlaceWatch]:
+        """Source with `after` → the watch of its place and of the target of its moves."""
+        places = self._places()
+        watches = {}
+        for name in self._after:
+            own = [each for each in places if each.owner == name and each.kind in (PlaceKind.SOURCE, PlaceKind.ARCHIVE)]
+            others = [each for each in places if each not in own]
+            watches[name] = PlaceWatch([each.checked() for each in own], others)
+        return watches
 
     def _require_free_root(self, root: LanceRoot) -> None:
         """Checks that a new root is not in another root or in a table.

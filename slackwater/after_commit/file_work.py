@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -18,9 +18,10 @@ from slackwater.after_commit.due_files import DueFile, due_files, still_due
 from slackwater.after_commit.file_access import FileAccess, FileResult
 from slackwater.after_commit.reach import Moment, Reach, reach
 from slackwater.after_commit.run_views import Needs, NeedsChangedError, PublishedView, RunViews
+from slackwater.places.place_watch import PlaceWatch
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
-from state.errors import SlackwaterError, StorageError, StoreNotFoundError
+from state.errors import SettingsError, SlackwaterError, StorageError, StoreNotFoundError
 from state.lance.handled_files import ClockChange, HandledFile, Outcome
 from state.location import Location
 from state.store.store import StateStore
@@ -101,6 +102,7 @@ class FileWork:
         clock: of the run.
         views: the views and tables that the run declares.
         access: the store, the record and the objects; None for those at the root.
+        places: source → the watch of its place and of the target of its moves; the others are not watched.
     """
 
     def __init__(
@@ -111,6 +113,7 @@ class FileWork:
         clock: Clock,
         views: RunViews,
         access: FileAccess | None = None,
+        places: Mapping[str, PlaceWatch] = {},
     ) -> None:
         self._root, self._require_owner, self._clock, self._views = root, require_owner, clock, views
         self._watch = ClockWatch(clock)
@@ -122,6 +125,7 @@ class FileWork:
         self._progress = {
             name: _Progress(AfterCommitStatus(name, str(each.action))) for name, each in self._after.items()
         }
+        self._places, self._paused = places, frozenset[str]()
         self._state: StateStore | None = None
         self._ends_s = self._rests_s = self._looked_s = float("-inf")
         self._looked = 0
@@ -160,6 +164,7 @@ class FileWork:
     def _do_for(self, status: RunStatus, seconds: float) -> None:
         now_s = self._clock.monotonic()
         self._ends_s = now_s + seconds
+        self._paused = frozenset(name for name, source in status.sources.items() if source.paused is not None)
         try:
             self._require_owner()
             needs = self._views.needs
@@ -201,6 +206,17 @@ class FileWork:
             self._log.warning("the clock of this machine was set: files wait for their time again", now=str(now))
         self._has_looked = True
 
+    def _reason_to_wait(self, name: str) -> str:
+        """The reason why no file of a source is touched, whatever its age; empty for none."""
+        if name in self._paused:
+            return "the source is paused"
+        try:
+            if name in self._places:
+                self._places[name].check()
+        except SettingsError as error:
+            return str(error)
+        return ""
+
     def _latest(self) -> StateStore:
         if self._state is None:
             self._state = self._access.open(self._root)
@@ -218,6 +234,8 @@ class FileWork:
         reached = reach(moment, name, keep_s=keep_s, is_stored=declared.source.materialize)
         if not self._watch.has_settled(keep_s):
             reached = replace(reached, epoch=0, waits_for="the clock of this machine was set")
+        if reason := self._reason_to_wait(name):
+            reached = replace(reached, epoch=0, waits_for=reason)
         readers = branch_readers(self._root, state, declared.source, self._access.open) if reached.epoch else []
         if readers and reached.epoch > progress.done:
             files = due_files(state, name, after=progress.done, until=reached.epoch)
