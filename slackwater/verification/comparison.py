@@ -1,7 +1,8 @@
 """Comparison of two tables in any row order: missing, extra and changed rows.
 
-Rows are matched by the key of the view; without a key they are compared as a multiset.  Values are compared exactly,
-with two exceptions in aggregate views: floating columns, since the last digits of a sum depend on the order of its
+Rows are matched by the key of the view; without a key they are compared as a multiset.  Values are compared by SQL
+equality, see `state.equality`: an engine may return either zero as the least value of both.  There are two
+exceptions in aggregate views: floating columns, since the last digits of a sum depend on the order of its
 terms, and arrays of collected values, since rows have no order.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from state.equality.value_texts import Equality, element_texts, has_far_times, value_texts
 from state.tables.group_key import group_keys
 
 TOLERANCE = 1e-9
@@ -64,7 +66,8 @@ def differences(
         is_aggregate: True lets floating columns outside the key differ in their last digits.
         collects: True lets arrays differ in the order of their elements.
     """
-    extra, missing = _unmatched(_comparable(view, collects), _comparable(expected, collects))
+    far = {name for name in view.column_names if has_far_times(view[name]) or has_far_times(expected[name])}
+    extra, missing = _unmatched(_comparable(view, collects, far), _comparable(expected, collects, far))
     if not is_aggregate:
         return _found(extra, missing, extra.slice(0, 0), missing.slice(0, 0))
     if not key:
@@ -98,23 +101,30 @@ def _examples(rows: pa.Table) -> list[dict[str, Any]]:
     return found
 
 
-def _comparable(table: pa.Table, collects: bool) -> pa.Table:
-    """The table with columns that can be grouped: one zero, one NaN, and nested values as text."""
+def _comparable(table: pa.Table, collects: bool, far: Collection[str]) -> pa.Table:
+    """The table with columns that can be grouped: one zero, one NaN, and texts of nested values and of far times."""
     for index, field in enumerate(table.schema):
         column = table.column(index)
-        if pa.types.is_nested(field.type):
-            in_any_order = collects and pa.types.is_list(field.type)
-            texts = [None if value is None else _text(value, in_any_order) for value in column.to_pylist()]
-            table = table.set_column(index, field.name, pa.chunked_array([pa.array(texts, pa.string())]))
+        if collects and pa.types.is_list(field.type):
+            texts: Any = _unordered_texts(column)
+        elif pa.types.is_nested(field.type) or field.name in far:
+            texts = value_texts(column, Equality.SQL)
         elif pa.types.is_floating(field.type):
             positive_zero = pc.add(column, pa.scalar(0, field.type))
             nan = pa.scalar(math.nan, field.type)
             table = table.set_column(index, field.name, pc.if_else(pc.is_nan(column), nan, positive_zero))
+            continue
+        else:
+            continue
+        texts = pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
+        table = table.set_column(index, field.name, texts)
     return table
 
 
-def _text(value: Any, in_any_order: bool) -> str:
-    return repr(sorted(map(repr, value)) if in_any_order else value)
+def _unordered_texts(column: pa.ChunkedArray) -> pa.Array:
+    """The texts of arrays, the same for arrays of equal elements in another order."""
+    elements = element_texts(column.combine_chunks(), Equality.SQL).to_pylist()
+    return pa.array(["[" + ", ".join(sorted(each)) + "]" for each in elements], pa.string())
 
 
 def _unmatched(view: pa.Table, expected: pa.Table) -> tuple[pa.Table, pa.Table]:

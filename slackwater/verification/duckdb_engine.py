@@ -18,7 +18,7 @@ from actors.schemas.path_columns import path_values
 from actors.sources.row_key import NUMBER, RowKey
 from actors.telemetry.text import first_line
 from slackwater.reading.recorded_source import RecordedSource
-from slackwater.verification.duckdb_files import DuckDbFiles, quoted
+from slackwater.verification.duckdb_files import DuckDbFiles, literal, quoted
 from slackwater.verification.engine import CannotComputeError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
@@ -60,11 +60,11 @@ class DuckDbEngine:
         self._queries, self._views, self._followed = queries, views, followed
         self._error: type[Exception] = duckdb.Error
         self._duckdb: Any = duckdb.connect(str(scratch / "tables.duckdb"))
-        place = str(scratch).replace("'", "''")
         # The query of a view comes from the root: it may read, write and load nothing but the tables.
         self._duckdb.execute(
             "SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; SET python_enable_replacements = false; "
-            f"SET allowed_directories = ['{place}']; SET enable_external_access = false; SET lock_configuration = true"
+            f"SET allowed_directories = [{literal(str(scratch))}]; "
+            "SET enable_external_access = false; SET lock_configuration = true"
         )
 
     def __enter__(self) -> DuckDbEngine:

@@ -93,7 +93,7 @@ class DuckDbFiles:
             raise self._cannot("it has columns that are not in its files")
         if ROW in wanted and file.bad:
             raise self._cannot(f"DuckDB does not see the places of the bad records of {file.file.path}")
-        path = _literal(f"{self._source.location.url}/{file.file.path}")
+        path = literal(f"{self._source.location.url}/{file.file.path}")
         values = {PATH: path, ROW: "(row_number() OVER () - 1)"}
         return {name: values[name] for name in wanted}
 
@@ -110,7 +110,7 @@ class DuckDbFiles:
         if codec != "none":
             raise self._cannot("DuckDB cannot read compressed text by lines")
         (name,) = self._content
-        line = f"SELECT unnest(string_split(content, chr(10))) AS line FROM read_text({_literal(path)})"
+        line = f"SELECT unnest(string_split(content, chr(10))) AS line FROM read_text({literal(path)})"
         return self._duckdb.sql(f"SELECT rtrim(line, chr(13)) AS {quoted(name)} FROM ({line})")
 
     def _records(self, format: Csv, path: str, codec: str) -> Any:
@@ -134,7 +134,7 @@ class DuckDbFiles:
         )
         # A value that does not fit its field, or is not an object, becomes null without an error.
         rows = self._duckdb.sql(
-            f"SELECT json, TRY_CAST(json AS STRUCT({fields})) AS {_ROW} FROM read_json_objects({_literal(path)}, "
+            f"SELECT json, TRY_CAST(json AS STRUCT({fields})) AS {_ROW} FROM read_json_objects({literal(path)}, "
             f"format = 'newline_delimited', ignore_errors = true, compression = '{codec}')"
         )
         if not all_fit:
@@ -171,7 +171,7 @@ class DuckDbFiles:
 
 def _is_json_of(name: str, kind: str) -> str:
     """SQL condition: a JSON value is of the kind of its column; a cast alone reads "1" as 1, and 1.5 as 2."""
-    value = f"json_type(json, {_literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
+    value = f"json_type(json, {literal('/' + name.replace('~', '~0').replace('/', '~1'))})"
     became = f"{_ROW}.{quoted(name)} IS NOT NULL"
     if kind == "VARCHAR":
         became += f" AND {value} = 'VARCHAR'"
@@ -187,5 +187,6 @@ def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
+def literal(text: str) -> str:
+    """A text as a value in an SQL text."""
     return "'" + text.replace("'", "''") + "'"

@@ -12,6 +12,7 @@ from spark_bridge.datasets.view_table import ViewTable
 from state.lance.fragment_stager import staged_fragments
 from state.location import Location
 from state.tables.records import ViewVersion
+from state.tables.row_selection import quoted
 from state.tables.stored_rows import PATH_COLUMN, stored_rows_name
 
 _PATHS_AT_ONCE = 500
@@ -95,7 +96,7 @@ class StoredRows:
 
 def in_condition(column: str, values: Sequence[str | bytes]) -> str:
     """The SQL condition of Lance that a column has one of these values."""
-    texts = [f"X'{each.hex()}'" if isinstance(each, bytes) else "'" + each.replace("'", "''") + "'" for each in values]
+    texts = [f"X'{each.hex()}'" if isinstance(each, bytes) else quoted(each) for each in values]
     return f"{column} IN ({', '.join(texts)})"
 
 

@@ -35,6 +35,9 @@ _TASK_ROWS = 200_000
 # Below this size a further task costs more than it saves.
 _SPAN_TASK_BYTES = 4 << 20
 
+# Arrow needs twice the time to serialize an expression for each further condition: 20 s for 18 of them.
+_MOST_CONDITIONS = 6
+
 Wanted = Mapping[str, pa.Array]
 """Column → its values, null among them, in the rows that are wanted; a column that the dataset lacks says nothing."""
 
@@ -43,8 +46,8 @@ Wanted = Mapping[str, pa.Array]
 class WantedRows:
     """Which rows of a dataset are read; all of them by default.
 
-    The condition on `values` lets more rows pass than those with values that are equal in SQL, see `state.equality`:
-    Lance compares zeros by value, and NaNs by their bits.
+    The condition on `values` lets more rows pass than those with values that are equal in SQL, see `state.equality`: it
+    has the columns with the fewest values.  Lance compares zeros by value, and NaNs by their bits.
 
     Args:
         source: the source of which they are; None for the rows of a view.
@@ -66,10 +69,11 @@ class WantedRows:
     def condition(self, schema: pa.Schema) -> Any:
         """For a scan of a dataset with this schema; None for all rows."""
         conditions = [] if self.files is None else [pc.field(PATH_COLUMN).isin(list(self.files))]
-        for name, values in self.values.items():
-            if name in schema.names and not _has_nan(values):
-                condition = pc.field(name).isin(values.drop_null().cast(schema.field(name).type))
-                conditions.append(condition | pc.field(name).is_null() if values.null_count else condition)
+        known = {name: each for name, each in self.values.items() if name in schema.names and not _has_nan(each)}
+        for name in sorted(known, key=lambda each: len(known[each]))[:_MOST_CONDITIONS]:
+            values = known[name]
+            condition = pc.field(name).isin(values.drop_null().cast(schema.field(name).type))
+            conditions.append(condition | pc.field(name).is_null() if values.null_count else condition)
         conditions += [] if self.also is None else [self.also]
         return reduce(lambda one, other: one & other, conditions) if conditions else None
 

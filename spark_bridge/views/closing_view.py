@@ -41,6 +41,7 @@ from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN, keys_of_rows
 from state.tables.records import ViewVersion
+from state.tables.row_selection import quoted_column
 
 
 class ClosingView(AggregateView):
@@ -159,7 +160,9 @@ class ClosingView(AggregateView):
         assert self._table is not None and self._state is not None
         self._closed = watermark
         kind = self._state.schema.field(self._window).type.field("end").type
-        groups = self._state.take_where(f"`{self._window}`.`end` {self._closes_at} {time_in_sql(watermark, kind)}")
+        groups = self._state.take_where(
+            f"{quoted_column(self._window)}.`end` {self._closes_at} {time_in_sql(watermark, kind)}"
+        )
         if groups.num_rows == 0:
             return
         groups = self._shut(groups)

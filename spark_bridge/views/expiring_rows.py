@@ -31,6 +31,7 @@ from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.location import Location
 from state.tables.records import ViewVersion
+from state.tables.row_selection import quoted_column
 from state.tables.stored_rows import FILE_FIELD
 
 _PATH, _ROW = PLACE
@@ -138,4 +139,4 @@ class AgingRows(AppendView):
 
 def _expire(table: ViewTable, column: str, bound: int) -> None:
     """Deletes the rows before a time, in microseconds since 1970."""
-    table.delete_where(f"`{column}` < {time_in_sql(bound, table.schema.field(column).type)}")
+    table.delete_where(f"{quoted_column(column)} < {time_in_sql(bound, table.schema.field(column).type)}")

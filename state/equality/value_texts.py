@@ -92,6 +92,13 @@ def element_texts(column: pa.ListArray, equality: Equality) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), value_texts(column.flatten(), equality))
 
 
+def has_far_times(column: Column) -> bool:
+    """Whether a column of times has one outside of the years 1 to 9999, which Python cannot hold."""
+    if pa.types.is_timestamp(column.type):
+        return not _are_usual(column.cast(pa.timestamp("us")).cast(pa.int64()), _MICROSECONDS)
+    return pa.types.is_date(column.type) and not _are_usual(column.cast(pa.date32()).cast(pa.int32()), _DAYS)
+
+
 def escaped(texts: Column) -> Any:
     """Texts in which no `|` ends a value."""
     return pc.replace_substring(pc.replace_substring(texts, "\\", "\\\\"), SEPARATOR, "\\|")
@@ -118,14 +125,19 @@ def _entries(column: Column) -> pa.ListArray:
 
 def _of_times(times: Column, numbers: Column, years: tuple[int, ...]) -> Any:
     """The texts of times, which Arrow formats in most years; `numbers` are the same times."""
-    first, end = years
-    bounds = pc.min_max(numbers).as_py()
-    if bounds["min"] is None or (first <= bounds["min"] and bounds["max"] < end):
+    if _are_usual(numbers, years):
         return times.cast(pa.string())
+    first, end = years
     is_usual = pc.and_(pc.greater_equal(numbers, first), pc.less(numbers, end))
     usual = pc.if_else(is_usual, numbers, pa.scalar(0, numbers.type)).cast(times.type)
     unusual = pc.binary_join_element_wise("@", numbers.cast(pa.string()), "")
     return pc.if_else(is_usual, usual.cast(pa.string()), unusual)
+
+
+def _are_usual(numbers: Column, years: tuple[int, ...]) -> bool:
+    first, end = years
+    bounds = pc.min_max(numbers).as_py()
+    return bounds["min"] is None or (first <= bounds["min"] and bounds["max"] < end)
 
 
 def _of_binary(column: Column) -> Any:

@@ -28,7 +28,7 @@ from state.runs.sources import (
     columns_of,
 )
 from state.tables.resolve import latest_by_key
-from state.tables.row_selection import KeyRange
+from state.tables.row_selection import KeyRange, quoted
 from state.tables.tables import PATCH, row_type
 
 SLICE_ROWS = 1 << 17
@@ -172,7 +172,7 @@ class TableReader:
             return pa.chunked_array([], pa.binary())
 
         def keys(condition: str) -> pa.ChunkedArray:
-            condition = f"`table` = '{self.table}' AND {within} AND ({condition})"
+            condition = f"`table` = {quoted(self.table)} AND {within} AND ({condition})"
             limit = at_most if len(conditions) < 2 else None
             scanner = self._dataset.scanner(columns=["key"], filter=condition, fragments=fragments, limit=limit)
             return scanner.to_table()["key"]
@@ -205,7 +205,7 @@ class TableReader:
     def _logged(self, log: Sequence[lance.LanceFragment], start: bytes | None, end: bytes | None) -> pa.Table:
         if not log:
             return self.empty()
-        condition = f"`table` = '{self.table}'"
+        condition = f"`table` = {quoted(self.table)}"
         condition += "" if start is None else f" AND key >= X'{start.hex()}'"
         condition += "" if end is None else f" AND key < X'{end.hex()}'"
         scanner = self._dataset.scanner(columns=self._columns, filter=condition, fragments=list(log))

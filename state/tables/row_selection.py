@@ -110,3 +110,12 @@ def _literal(value: str | int | bool) -> str:
 def quoted(text: str) -> str:
     """A text as a value in Lance's SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_column(name: str) -> str:
+    """A name of a column in Lance's SQL.
+
+    Args:
+        name: one that Lance can find, see `can_be_stored`; its SQL has no escape for a backtick.
+    """
+    return f"`{name}`"

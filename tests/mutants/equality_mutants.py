@@ -34,7 +34,7 @@ EQUALITY_MUTANTS = (
     Mutant(
         "a time in a far year has the text that Arrow formats",
         _TEXTS,
-        (('bounds["min"] is None or (', 'bounds["min"] is None or True or ('),),
+        (("    if _are_usual(numbers, years):\n", "    if True:\n"),),
         shown_by=_SPECIAL,
     ),
     Mutant(
@@ -83,5 +83,17 @@ EQUALITY_MUTANTS = (
         "actors/schemas/safe_types.py",
         (('in ".`\\0")', 'in ".\\0")'),),
         shown_by="tests/actors/schemas/test_merged_schema.py",
+    ),
+    Mutant(
+        "a NaN of other bits is left out of its group",
+        "spark_bridge/hand_over/dataset_frame.py",
+        ((" if name in schema.names and not _has_nan(each)}", " if name in schema.names}"),),
+        shown_by="tests/spark_bridge/hand_over/test_wanted_rows.py",
+    ),
+    Mutant(
+        "a condition has all columns of a grouping",
+        "spark_bridge/hand_over/dataset_frame.py",
+        (("[:_MOST_CONDITIONS]", ""),),
+        shown_by="tests/spark_bridge/hand_over/test_wanted_rows.py",
     ),
 )

@@ -125,3 +125,24 @@ def test_examples_hold_both_rows_and_are_few() -> None:
     many = pa.Table.from_pylist([{"id": i, "name": "", "price": 0.0} for i in range(1000)], _SCHEMA)
     found = differences(many, many.slice(0, 0), key=("id",), is_aggregate=True)
     assert found is not None and (found.extra, len(found.examples)) == (1000, 5)
+
+
+@pytest.mark.parametrize("mode", _MODES)
+def test_times_in_far_years_are_compared(mode: str) -> None:
+    """Python has no such times, and Arrow formats their years as 16-bit numbers."""
+    schema = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("ats", pa.list_(pa.date32()))])
+
+    def rows(*days: int) -> pa.Table:
+        times = pa.array([day * 86_400_000_000 for day in days], pa.int64()).cast(schema.field("at").type)
+        dates = pa.ListArray.from_arrays(range(len(days) + 1), pa.array(days, pa.int32()).cast(pa.date32()))
+        return pa.table([pa.array(range(len(days))), times, dates], schema=schema)
+
+    assert differences(rows(1, 23_956_986), rows(1, 23_956_986), **_MODES[mode]) is None
+    found = differences(rows(1, 23_956_986), rows(1, 20_454), **_MODES[mode])
+    assert found is not None
+    assert (found.missing, found.extra, found.changed) == ((0, 0, 1) if mode == "keyed" else (1, 1, 0))
+
+
+def test_zeros_within_arrays_are_equal_as_they_are_elsewhere() -> None:
+    zeros = [pa.table({"x": [zero], "xs": [[zero, None]]}) for zero in (0.0, -0.0)]
+    assert differences(*zeros, **_MODES["append"]) is None
