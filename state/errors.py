@@ -26,6 +26,7 @@
     ├── OwnedError                     another process runs on this root: wait, stop it, or take over
     ├── FencedError                    another process has taken over: this process must stop
     ├── CommitRefusedError             nothing was written: recover from what is committed
+    ├── PublishError                   a published table refuses rows: correct the view, or publish to a new table
     ├── CommitUnknownError             the outcome of a commit is not known: read the store before the next commit
     ├── RunFailedError                 a part of a run died: start the run again, it continues where it stopped
     │   ├── NodeLostError              a node of the cluster is gone: the run continues on the others
@@ -150,6 +151,10 @@ class FencedError(SlackwaterError):
 
 class CommitRefusedError(SlackwaterError):
     """A commit was refused and wrote nothing."""
+
+
+class PublishError(SlackwaterError):
+    """The library of a format refuses the rows of a view, or cannot use its published table."""
 
 
 class CommitUnknownError(SlackwaterError):

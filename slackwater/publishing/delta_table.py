@@ -15,18 +15,27 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from slackwater.publishing.leaving_rows import LeavingRows
+from slackwater.publishing.partitions import require_partition_types
 from slackwater.publishing.publication import PublishedEpoch
-from slackwater.publishing.published_table import TableHead, check_writable, refused_commit, require_same_columns
+from slackwater.publishing.published_table import (
+    InexactChangeError,
+    TableHead,
+    check_writable,
+    column_types,
+    columns_without_nulls,
+    publish_error,
+    refused_commit,
+    require_same_columns,
+)
 from slackwater.publishing.targets import Delta
 from slackwater.reading.changes.view_changes import ViewChange
+from state.equality.exact_rows import exact_rows, with_nulls
 from state.equality.row_identity import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.location import Location
-from state.objects.storage_error import storage_error
 from state.places.marker import Marker, write_marker
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
-from state.tables.exact_rows import exact_rows, with_nulls
 
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
@@ -51,6 +60,7 @@ class PublishedDeltaTable:
                 self._table: DeltaTable | None = DeltaTable(self._uri, storage_options=self._options)
             except TableNotFoundError:
                 self._table = None
+        self._opened_version = -1 if self._table is None else self._table.version()
 
     @property
     def locations(self) -> tuple[Location, ...]:
@@ -65,7 +75,19 @@ class PublishedDeltaTable:
         if operation == _CREATION:
             return None
         words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
-        return TableHead(self._version(self._table), PublishedEpoch.of(last), words)
+        return TableHead(
+            self._version(self._table), PublishedEpoch.of(last), words, (lambda _: None) if last else self._kept_epoch
+        )
+
+    def _kept_epoch(self, wanted: PublishedEpoch) -> int | None:
+        """The epoch in the transaction of the application: checkpoints keep it when the log loses its commits."""
+        assert self._table is not None
+        with self._errors():
+            return self._table.transaction_version(wanted.application)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return () if self._table is None else tuple(self._table.metadata().partition_columns)
 
     def _changes(self, limit: int | None) -> Iterator[dict[str, Any]]:
         """The commits that may have changed the rows, the last one first; not those that a later one has taken back."""
@@ -82,21 +104,10 @@ class PublishedDeltaTable:
             yield commit
 
     def require_fit(self, schema: pa.Schema) -> None:
-        wanted = {}
-        for field in schema:
-            try:
-                wanted[field.name] = Schema.from_arrow(pa.schema([field])).fields[0].type
-            except Exception as error:  # delta-rs raises Exception itself
-                reason = str(error).partition("\n")[0]
-                raise SchemaError(f"column {field.name!r} cannot be published to Delta: {reason}") from None
-        if self._table is None:
-            return
-        found = {field.name: field.type for field in self._table.schema().fields}
-        require_same_columns(
-            self._target,
-            {name: str(data_type) for name, data_type in wanted.items()},
-            {name: str(data_type) for name, data_type in found.items()},
-        )
+        wanted = _as_delta(schema)
+        if self._table is not None:
+            require_same_columns(self._target, column_types(wanted), column_types(_arrow_schema(self._table)))
+            require_partition_types(self._target, self.partition_columns, schema)
 
     def require_writable(self) -> None:
         check_writable(self._target.location)
@@ -107,7 +118,16 @@ class PublishedDeltaTable:
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             if self._table is not None:
-                write_deltalake(self._table, rows, mode="overwrite", commit_properties=_properties(epoch))
+                # A new schema is part of the same commit.
+                is_stricter = columns_without_nulls(_as_delta(rows.schema), _arrow_schema(self._table))
+                write_deltalake(
+                    self._table,
+                    rows,
+                    mode="overwrite",
+                    schema_mode="overwrite" if is_stricter else None,
+                    partition_by=list(self.partition_columns) or None,
+                    commit_properties=_properties(epoch),
+                )
                 return self._version(self._table)
             write_deltalake(
                 self._uri,
@@ -167,7 +187,13 @@ class PublishedDeltaTable:
         merger = merger.when_matched_delete(f"s.{_LEAVES}")
         if change.key:
             merger = merger.when_matched_update(values)
-        merger.when_not_matched_insert(values, f"NOT s.{_LEAVES}").execute()
+        done = merger.when_not_matched_insert(values, f"NOT s.{_LEAVES}").execute()
+        written = done["num_target_rows_inserted"] + done["num_target_rows_updated"]
+        if written != rows.num_rows or (change.key and done["num_target_rows_deleted"] != gone.num_rows):
+            raise InexactChangeError(
+                f"{self._target}: a merge wrote {written:,} rows for {rows.num_rows:,}, and removed "
+                f"{done['num_target_rows_deleted']:,} for {gone.num_rows:,}: all rows are written again"
+            )
 
     def _whole_rows(self, table: DeltaTable, change: ViewChange, leaving: LeavingRows) -> tuple[pa.Table, pa.Table]:
         """The rows to delete, each once, and those to insert.
@@ -186,14 +212,41 @@ class PublishedDeltaTable:
     def _version(self, table: DeltaTable) -> str:
         return f"version {table.version()}"
 
+    def _is_overtaken(self) -> bool:
+        """Whether another process has committed since the table was opened.  Delta-rs has one error for all reasons."""
+        now = DeltaTable(self._uri, storage_options=self._options)
+        return self._table is None or now.version() > self._opened_version
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except CommitFailedError:
-            raise refused_commit(self._target) from None
-        except (DeltaError, OSError) as error:
-            raise storage_error(error, self._target.location) from error
+        except CommitFailedError as error:
+            if self._is_overtaken():
+                raise refused_commit(self._target) from None
+            raise publish_error(error, self._target, self._target.location) from error
+        except (DeltaError, OSError, ValueError) as error:  # of Arrow, too
+            raise publish_error(error, self._target, self._target.location) from error
+
+
+def _as_delta(schema: pa.Schema) -> pa.Schema:
+    """The schema as a Delta table has it.
+
+    Raises:
+        SchemaError: Delta lacks a type.
+    """
+    fields = []
+    for field in schema:
+        try:
+            fields.append(pa.schema(Schema.from_arrow(pa.schema([field])).to_arrow()).field(0))
+        except Exception as error:  # delta-rs raises Exception itself
+            reason = str(error).partition("\n")[0]
+            raise SchemaError(f"column {field.name!r} cannot be published to Delta: {reason}") from None
+    return pa.schema(fields)
+
+
+def _arrow_schema(table: DeltaTable) -> pa.Schema:
+    return pa.schema(table.schema().to_arrow())
 
 
 def _properties(epoch: PublishedEpoch) -> CommitProperties:

@@ -35,8 +35,8 @@ from pyiceberg.types import DateType, StringType, TimestampType, TimestamptzType
 from pyiceberg.utils.properties import property_as_int
 
 from slackwater.publishing.published_table import FILE_BYTES
+from state.equality.exact_rows import exact_rows
 from state.errors import CommitRefusedError, SchemaError
-from state.tables.exact_rows import exact_rows
 
 _FIELD_ID = b"PARQUET:field_id"
 _COUNTS = MetricsMode(MetricModeTypes.COUNTS)

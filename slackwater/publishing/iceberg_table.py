@@ -13,7 +13,15 @@ from datetime import timedelta
 
 import pyarrow as pa
 from pyiceberg.catalog import Catalog, load_catalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, RESTError, ValidationException
+from pyiceberg.exceptions import (
+    CommitFailedException,
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    ResolveError,
+    RESTError,
+    TableAlreadyExistsError,
+    ValidationException,
+)
 from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.manifest import DataFile
 from pyiceberg.table import FileScanTask, Table
@@ -21,8 +29,6 @@ from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.utils.config import Config
 from sqlalchemy.exc import SQLAlchemyError
 
-from actors.telemetry.logging import redact
-from actors.telemetry.text import first_line
 from slackwater.places.iceberg_location import iceberg_location
 from slackwater.publishing.iceberg_files import read_file, written_files
 from slackwater.publishing.leaving_rows import LeavingRows
@@ -31,22 +37,34 @@ from slackwater.publishing.published_table import (
     FILE_BYTES,
     TableHead,
     check_writable,
+    column_types,
+    columns_without_nulls,
+    publish_error,
     refused_commit,
     require_same_columns,
 )
 from slackwater.publishing.targets import Iceberg
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
-from state.errors import SchemaError, SettingsError, StorageUnavailableError
+from state.errors import SchemaError, SettingsError
 from state.location import Location
 from state.objects.object_client import endpoint_of
-from state.objects.storage_error import storage_error
 from state.places.marker import MARKER, Marker
 from state.removal.tables import expire_snapshots, probe_iceberg
 
 _CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
+_OF_THE_LIBRARY = (
+    RESTError,
+    SQLAlchemyError,
+    OSError,
+    ValueError,  # also of Arrow
+    NotImplementedError,
+    NoSuchTableError,
+    NoSuchNamespaceError,
+    ResolveError,
+)
 _OF_NEW_TABLES = {
     _RETRIES: "0",
     "write.metadata.delete-after-commit.enabled": "true",
@@ -75,6 +93,7 @@ class PublishedIcebergTable:
                 self._table: Table | None = self._catalog.load_table(target.identifier)
             except NoSuchTableError:
                 self._table = None
+        self._opened = None if self._table is None else self._table.metadata_location
 
     @property
     def locations(self) -> tuple[Location, ...]:
@@ -97,20 +116,23 @@ class PublishedIcebergTable:
             snapshot = parent
         summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
         words = f"{_operation(snapshot) or 'a change'} in {_version(snapshot)}"
-        return TableHead(version, PublishedEpoch.of(summary), words)
+        is_lost = _operation(snapshot) == Operation.REPLACE
+        return TableHead(version, PublishedEpoch.of(summary), words, self._kept_epoch if is_lost else (lambda _: None))
+
+    def _kept_epoch(self, wanted: PublishedEpoch) -> int | None:
+        """The epoch in the properties of the table, which stay when the snapshots before a compaction expire."""
+        kept = None if self._table is None else PublishedEpoch.of(self._table.properties)
+        return kept.epoch if kept is not None and kept.application == wanted.application else None
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return ()  # a data file has all columns
 
     def require_fit(self, schema: pa.Schema) -> None:
-        wanted = {}
-        for field in schema:
-            try:
-                fitting = _pyarrow_to_schema_without_ids(pa.schema([field])).as_arrow()
-                wanted[field.name] = str(fitting.field(0).type)
-            except Exception as error:  # PyIceberg has several classes for it
-                raise SchemaError(f"column {field.name!r} cannot be published to Iceberg: {error}") from None
-        if self._table is None:
-            return
-        found = {field.name: str(field.type) for field in self._table.schema().as_arrow()}
-        require_same_columns(self._target, wanted, found)
+        wanted = _as_iceberg(schema)
+        if self._table is not None:
+            found = self._table.schema().as_arrow()
+            require_same_columns(self._target, column_types(wanted), column_types(found))
 
     def require_writable(self) -> None:
         if self._table is None:
@@ -140,7 +162,8 @@ class PublishedIcebergTable:
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             table = self._written_once(self._table or self._created(rows.schema))
-            return self._commit(table, epoch, _tables(rows), [task.file for task in table.scan().plan_files()])
+            gone = [task.file for task in table.scan().plan_files()]
+            return self._commit(table, epoch, rows.schema, _tables(rows), gone)
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
         if self._table is None:
@@ -151,7 +174,8 @@ class PublishedIcebergTable:
             touched = list(_touched(table, leaving)) if leaving else []
             leaving.require_found(self._target)
             kept = (_read(table, task, change.rows.column_names).filter(stays) for task, stays in touched)
-            return self._commit(table, epoch, itertools.chain(kept, [change.rows]), [task.file for task, _ in touched])
+            gone = [task.file for task, _ in touched]
+            return self._commit(table, epoch, change.rows.schema, itertools.chain(kept, [change.rows]), gone)
 
     def maintain(self) -> None:
         if self._table is None:
@@ -177,11 +201,25 @@ class PublishedIcebergTable:
         if table.properties.get(_RETRIES) != "0":
             with table.transaction() as transaction:
                 transaction.set_properties({_RETRIES: "0"})
+        self._opened = table.metadata_location
         return table
 
-    def _commit(self, table: Table, epoch: PublishedEpoch, rows: Iterable[pa.Table], gone: Iterable[DataFile]) -> str:
+    def _commit(
+        self,
+        table: Table,
+        epoch: PublishedEpoch,
+        schema: pa.Schema,
+        rows: Iterable[pa.Table],
+        gone: Iterable[DataFile],
+    ) -> str:
         numbers = itertools.count()  # of the files: their names differ by it
+        stricter = columns_without_nulls(_as_iceberg(schema), table.schema().as_arrow())
         with table.transaction() as transaction:
+            if stricter:
+                with transaction.update_schema() as columns:
+                    for path in stricter:
+                        columns.make_column_optional(path)
+            transaction.set_properties(epoch.properties)
             update = transaction.update_snapshot(snapshot_properties=epoch.properties)
             metadata = transaction.table_metadata  # a copy, which takes longer than a small file
             gone = list(gone)
@@ -197,19 +235,22 @@ class PublishedIcebergTable:
         current = table.current_snapshot()
         return "" if current is None else _version(current)
 
+    def _is_overtaken(self) -> bool:
+        """Whether another process has committed since the table was opened."""
+        if self._opened is None:
+            return True
+        return self._catalog.load_table(self._target.identifier).metadata_location != self._opened
+
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (CommitFailedException, ValidationException):
-            raise refused_commit(self._target) from None
-        except (RESTError, SQLAlchemyError, OSError) as error:
-            if self._location is not None:
-                raise storage_error(error, self._location) from error
-            reason = redact(first_line(error))
-            raise StorageUnavailableError(
-                f"{self._target} cannot be read or written now ({reason}): try again later"
-            ) from error
+        except (CommitFailedException, ValidationException, TableAlreadyExistsError) as error:
+            if self._is_overtaken():
+                raise refused_commit(self._target) from None
+            raise publish_error(error, self._target, self._location) from error
+        except _OF_THE_LIBRARY as error:
+            raise publish_error(error, self._target, self._location) from error
 
 
 def _catalog(target: Iceberg) -> Catalog:
@@ -238,6 +279,21 @@ def _access(location: Location | None) -> dict[str, str]:
     """The endpoint of the environment, as PyIceberg names it; it finds keys and region there by itself."""
     endpoint = endpoint_of(location) if location is not None and location.scheme == "s3" else ""
     return {"s3.endpoint": endpoint} if endpoint else {}
+
+
+def _as_iceberg(schema: pa.Schema) -> pa.Schema:
+    """The schema as an Iceberg table has it.
+
+    Raises:
+        SchemaError: Iceberg lacks a type.
+    """
+    fields = []
+    for field in schema:
+        try:
+            fields.append(_pyarrow_to_schema_without_ids(pa.schema([field])).as_arrow().field(0))
+        except Exception as error:  # PyIceberg has several classes for it
+            raise SchemaError(f"column {field.name!r} cannot be published to Iceberg: {error}") from None
+    return pa.schema(fields)
 
 
 def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask, pa.Array]]:

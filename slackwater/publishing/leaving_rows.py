@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.changes.view_changes import ViewChange
+from state.equality.exact_rows import exact_rows, with_nulls
 from state.equality.row_identity import exact, row_texts
 from state.errors import CommitRefusedError
-from state.tables.exact_rows import exact_rows, with_nulls
 from state.tables.group_key import group_keys
 
 

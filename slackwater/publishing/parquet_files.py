@@ -33,12 +33,14 @@ from slackwater.publishing.published_table import (
     FILE_BYTES,
     TableHead,
     check_writable,
+    column_types,
     refused_commit,
     require_same_columns,
 )
 from slackwater.publishing.targets import ParquetFiles
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
+from state.equality.exact_rows import exact_rows, with_nulls
 from state.errors import CommitRefusedError, SchemaError
 from state.location import Location
 from state.objects.object_client import object_client
@@ -47,7 +49,6 @@ from state.ownership.conditional_file import ConditionalFile, FileChangedError
 from state.places.marker import Marker, write_marker
 from state.removal.evidence import ListedFiles
 from state.removal.objects import create_same, delete
-from state.tables.exact_rows import exact_rows, with_nulls
 
 MANIFEST = "_manifest.json"
 _OURS = re.compile(r"(?:[^/]+=[^/]*/)*epoch-\d+-\d+-\d+\.parquet")
@@ -145,6 +146,10 @@ class PublishedParquetFiles:
             return None if foreign is None else TableHead("", None, f"it has {foreign} without a manifest")
         return TableHead(_version(self._manifest), self._manifest.published, _version(self._manifest))
 
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        return self._partition_by
+
     def require_fit(self, schema: pa.Schema) -> None:
         Partitions(self._partition_by, schema)
         for field in schema:
@@ -158,7 +163,8 @@ class PublishedParquetFiles:
                 f"{self._target} is partitioned by {', '.join(manifest.partition_by) or 'no column'}, and not by "
                 f"{', '.join(self._partition_by) or 'none'}: publish to a new directory"
             )
-        require_same_columns(self._target, _columns(schema), manifest.columns)
+        found = {name: kind.replace(" not null", "") for name, kind in manifest.columns.items()}
+        require_same_columns(self._target, column_types(schema), found)
 
     def require_writable(self) -> None:
         check_writable(self._location)
@@ -203,7 +209,7 @@ class PublishedParquetFiles:
         """
         before = self._manifest
         if before is None:
-            before = _Manifest(replace(epoch, epoch=0), _columns(schema), self._partition_by)
+            before = _Manifest(replace(epoch, epoch=0), column_types(schema), self._partition_by)
         now = self._clock.now()
         self._dead = before.planned
         replaced = (*self._without_expired(before).replaced, *((path, now) for path in before.planned))
@@ -222,7 +228,7 @@ class PublishedParquetFiles:
         manifest = replace(
             noted,
             published=epoch,
-            columns=_columns(schema),
+            columns=column_types(schema),
             partition_by=self._partition_by,
             files=tuple(files),
             replaced=(*noted.replaced, *((path, now) for path in gone)),
@@ -345,10 +351,6 @@ class PublishedParquetFiles:
             yield
         except (BaseError, OSError) as error:
             raise storage_error(error, self._location) from error
-
-
-def _columns(schema: pa.Schema) -> dict[str, str]:
-    return {field.name: str(field.type) for field in schema}
 
 
 def _version(manifest: _Manifest) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from urllib.parse import unquote
+from collections.abc import Iterable, Iterator
+from urllib.parse import quote, unquote
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +12,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as kinds
 
+from state.equality.exact_rows import exact_rows
 from state.errors import SchemaError
-from state.tables.exact_rows import exact_rows
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
+_MOST_BYTES = 255
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # The characters that Hive and Spark escape.
 _ESCAPED = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 
@@ -39,12 +41,12 @@ class Partitions:
                 raise SchemaError(
                     f"partition_by={name!r}: the view has no such column; it has: {', '.join(schema.names)}"
                 )
-            kind = schema.field(name).type
-            if not (kinds.is_string(kind) or kinds.is_integer(kind) or kinds.is_date32(kind) or kinds.is_boolean(kind)):
+            if name.startswith(("_", ".")):
                 raise SchemaError(
-                    f"partition_by={name!r}: the column is {kind}; partitions are of text, whole numbers, dates or "
-                    "booleans"
+                    f"partition_by={name!r}: Spark and pyarrow skip directories whose names begin with {name[0]!r}; "
+                    "rename the column in the view"
                 )
+            _require_type(f"partition_by={name!r}", schema.field(name).type)
         if len(names) == len(schema.names):
             raise SchemaError(f"partition_by={', '.join(names)!r}: these are all columns; leave one out")
 
@@ -96,6 +98,56 @@ class Partitions:
             text = _escaped(pc.cast(value, pa.string()).as_py()) if value.is_valid else _NULL
             parts.append(f"{_escaped(name)}={text}/")
         return "".join(parts)
+
+
+def require_partition_types(place: object, names: Iterable[str], schema: pa.Schema) -> None:
+    """Checks the columns of the partitions of a table.
+
+    Raises:
+        SchemaError: the values of a type do not come back from their texts.
+    """
+    for name in names:
+        _require_type(f"{place} is partitioned by {name!r}", schema.field(name).type)
+
+
+def require_partition_values(place: object, rows: pa.Table, names: Iterable[str], *, is_delta: bool) -> None:
+    """Checks that every reader gets the values of the partitions back from their texts.
+
+    Delta and Hive have no empty text: readers return null for it, and Spark refuses the directory.
+
+    Args:
+        place: the table, for the message.
+        rows: with at least these columns.
+        names: the columns of the partitions.
+        is_delta: the table is of Delta, which has other names of directories.
+
+    Raises:
+        SchemaError: a value would be read as another one, or is too long for the name of a directory.
+    """
+    for name in names:
+        for value in pc.unique(rows[name]).cast(pa.string()).to_pylist():
+            if value is None:
+                continue
+            # Delta writes each byte beyond ASCII as three characters.
+            escaped = quote if is_delta else _escaped
+            directory = f"{escaped(name)}={escaped(value)}"
+            if value in ("", _NULL):
+                reason = "which readers take for null"
+            elif len(directory.encode()) > _MOST_BYTES:
+                reason = f"which is too long for the name of a directory ({_MOST_BYTES} bytes)"
+            elif kinds.is_date32(rows.schema.field(name).type) and not _DATE.fullmatch(value):
+                reason = "which is not between the years 1 and 9999"
+            else:
+                continue
+            raise SchemaError(
+                f"{place}: column {name!r} of the partitions has {value[:40]!r}, {reason}: nothing was published; "
+                "replace the value in the view, or publish to a table without partitions"
+            )
+
+
+def _require_type(what: str, kind: pa.DataType) -> None:
+    if not (kinds.is_string(kind) or kinds.is_integer(kind) or kinds.is_date32(kind) or kinds.is_boolean(kind)):
+        raise SchemaError(f"{what}: the column is {kind}; partitions are of text, whole numbers, dates or booleans")
 
 
 def _escaped(text: str) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
 from obstore.exceptions import BaseError
 
+from actors.telemetry.logging import redact
+from actors.telemetry.text import first_line
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.reading.changes.view_changes import ViewChange
-from state.errors import CommitRefusedError, SchemaError
+from state.equality.exact_rows import nullable_type
+from state.errors import CommitRefusedError, PublishError, SchemaError, SlackwaterError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -21,6 +25,13 @@ from state.removal.objects import probe, remove_empty_directories
 FILE_BYTES = 128 << 20
 """The size of a data file, as Arrow counts its rows."""
 
+# What obstore, delta-rs and the drivers of catalogs write about a place that does not answer.
+_OF_A_STORE = re.compile(
+    r"generic (s3|local|gcs|microsoft|http)|object ?store|object at location|error sending request|timed? ?out"
+    r"|os error|errno|connection|i/o error|io error|\b5\d\d\b|database is locked",
+    re.IGNORECASE,
+)
+
 
 @dataclass(frozen=True)
 class TableHead:
@@ -28,13 +39,16 @@ class TableHead:
 
     Args:
         version: the version of the table, in the words of its format.
-        published: the epoch that the commit names; None if it is not ours.
+        published: the epoch that the commit names; None if it is not ours, or no longer in the log of the table.
         commit: the commit in words, for messages.
+        kept_epoch: returns the epoch of the last publication of an application, if the log has lost all commits that
+            changed rows, and the table keeps the record elsewhere; else None.
     """
 
     version: str
     published: PublishedEpoch | None
     commit: str
+    kept_epoch: Callable[[PublishedEpoch], int | None] = field(default=lambda _: None, compare=False)
 
 
 class PublishedTable(Protocol):
@@ -51,6 +65,11 @@ class PublishedTable(Protocol):
 
     def head(self) -> TableHead | None:
         """Its last commit; None if there is no table, or one that nothing was written to."""
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns whose values readers get from texts: names of directories, or partition values in the log."""
+        ...
 
     def require_fit(self, schema: pa.Schema) -> None:
         """Checks that rows with these columns can be written.
@@ -69,7 +88,11 @@ class PublishedTable(Protocol):
         """Writes these rows in place of all others, as one commit; returns the version."""
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
-        """Removes and writes the rows of a change, as one commit; returns the version."""
+        """Removes and writes the rows of a change, as one commit; returns the version.
+
+        Raises:
+            InexactChangeError: the commit is wrong: replace all rows.
+        """
 
     def maintain(self) -> None:
         """Compacts and expires what is old, by the means of the format.  No row changes."""
@@ -112,8 +135,70 @@ def require_same_columns(place: object, wanted: Mapping[str, str], found: Mappin
     raise SchemaError(f"{place} has other columns than the view: {'; '.join(texts)}: publish to a new table")
 
 
-def refused_commit(place: object) -> CommitRefusedError:
+class InexactChangeError(PublishError):
+    """A change was committed, and the table has other rows than the view: its rows must be replaced at once."""
+
+
+class OvertakenError(CommitRefusedError):
+    """Another process has committed to the table between reading and writing: the next try reads its commit."""
+
+
+def refused_commit(place: object) -> OvertakenError:
     """The error of a commit that came second."""
-    return CommitRefusedError(
+    return OvertakenError(
         f"{place}: another process has written to the table meanwhile; nothing was published; publish again"
+    )
+
+
+def column_types(schema: pa.Schema) -> dict[str, str]:
+    """Name → type of each column, for `require_same_columns`.  What may be null does not matter there."""
+    return {field.name: str(nullable_type(field.type)) for field in schema}
+
+
+def columns_without_nulls(view: pa.Schema, table: pa.Schema) -> list[tuple[str, ...]]:
+    """The paths of columns, fields and elements that may be null in a view, and not in its table.
+
+    The parts of lists and maps are called `element`, `key` and `value`.
+
+    Args:
+        view: the schema of the view.
+        table: the schema of the table, with the same columns.
+    """
+    return [path for field in view for path in _without_nulls((field.name,), field, table.field(field.name))]
+
+
+def _without_nulls(path: tuple[str, ...], view: pa.Field, table: pa.Field) -> Iterator[tuple[str, ...]]:
+    if view.nullable and not table.nullable:
+        yield path
+    kind, other = view.type, table.type
+    if pa.types.is_struct(kind):
+        for part in kind:
+            yield from _without_nulls((*path, part.name), part, other.field(part.name))
+    elif pa.types.is_map(kind):
+        yield from _without_nulls((*path, "key"), kind.key_field, other.key_field)
+        yield from _without_nulls((*path, "value"), kind.item_field, other.item_field)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _without_nulls((*path, "element"), kind.value_field, other.value_field)
+
+
+def publish_error(error: Exception, place: object, location: Location | None) -> SlackwaterError:
+    """The error of our tree for an error of the library of a format.
+
+    Args:
+        error: the error.
+        place: the table, for the message.
+        location: the place of the table; None if its catalog chooses it.
+
+    Returns:
+        An error of storage if the store or the catalog failed, which may pass by itself; else PublishError.
+    """
+    is_of_store = isinstance(error, OSError) or _OF_A_STORE.search(str(error)) is not None
+    if is_of_store and location is not None:
+        return storage_error(error, location)
+    reason = redact(first_line(error))
+    if is_of_store:
+        return StorageUnavailableError(f"{place} cannot be read or written now ({reason}): try again later")
+    return PublishError(
+        f"{place} refuses the rows or the commit ({type(error).__name__}: {reason}): correct the view or the table, or "
+        "publish to a new table"
     )

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import structlog
 
 from actors.objects.object_store import ObjectStore
 from slackwater import __version__
 from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
 from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.partitions import require_partition_values
 from slackwater.publishing.publication import Publication, PublishedEpoch
-from slackwater.publishing.published_table import PublishedTable, TableHead
+from slackwater.publishing.published_table import InexactChangeError, PublishedTable, TableHead
 from slackwater.publishing.target_store import require_target_store
 from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
@@ -30,6 +32,9 @@ from state.tables.records import CatalogSource
 
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
+
+
+_log = structlog.get_logger(actor="run")
 
 
 @dataclass(frozen=True)
@@ -69,7 +74,12 @@ class Publisher:
         change = None if since is None else self._change(since, snapshot)
         if change is None:
             return self._whole(table, reader, since, wanted)
-        version = table.change(change, wanted)
+        self._require_partition_values(table, change.rows)
+        try:
+            version = table.change(change, wanted)
+        except InexactChangeError as error:
+            _log.warning("a change of a published table was not exact", view=self.view, error=str(error))
+            return self._whole(opened_table(self.target, self.clock), reader, since, wanted)
         rows, removed = change.rows.num_rows, change.removed.num_rows
         return Publication(self.view, str(self.target), wanted.epoch, since, False, rows, removed, version)
 
@@ -89,11 +99,17 @@ class Publisher:
             return None
         return ViewChange(self.view, snapshot.epoch, key, rows, removed)
 
+    def _require_partition_values(self, table: PublishedTable, rows: pa.Table) -> None:
+        is_delta = isinstance(self.target, Delta)
+        require_partition_values(self.target, rows, table.partition_columns, is_delta=is_delta)
+
     def _whole(
         self, table: PublishedTable, reader: ViewReader, since: int | None, wanted: PublishedEpoch
     ) -> Publication:
         with reader.errors():
-            schema = reader.schema
+            schema, names = reader.schema, [*table.partition_columns]
+            for batch in reader.dataset.scanner(columns=names).to_batches() if names else ():
+                self._require_partition_values(table, pa.Table.from_batches([batch]))
             rows = int(reader.dataset.count_rows())
             batches = reader.dataset.scanner(columns=schema.names).to_batches()
         version = table.replace(pa.RecordBatchReader.from_batches(schema, batches), wanted)
@@ -113,6 +129,10 @@ def epoch_of(target: Target, head: TableHead, wanted: PublishedEpoch) -> int | N
         UsageError: it is of another view, or of a later epoch.
     """
     published = head.published
+    kept = None if published is not None else head.kept_epoch(wanted)
+    if kept is not None:
+        # The commits after it are not known any more: no change can be written, but all rows can.
+        published = PublishedEpoch(wanted.root, wanted.view, kept if kept > wanted.epoch else 0)
     if published is None:
         raise CommitRefusedError(
             f"{target} was written by another program ({head.commit}): nothing was published; take its commit "

@@ -20,10 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.view_reader import ViewReader
+from state.equality.exact_rows import with_nulls
 from state.equality.row_identity import differ, first_rows, kinds_of
 from state.lance.deletion_vector import Offsets, deleted_offsets
 from state.lance.row_address import FRAGMENT_BITS, at_addresses
-from state.tables.exact_rows import with_nulls
 from state.tables.group_key import KEY_COLUMN
 
 _FILES_AT_ONCE = 16

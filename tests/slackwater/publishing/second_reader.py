@@ -6,6 +6,7 @@ import json
 import sqlite3
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import fastavro
@@ -37,7 +38,8 @@ def _delta(directory: Path) -> tuple[int, pa.Table]:
             elif "commitInfo" in action:
                 epoch = int(action["commitInfo"].get("slackwater.epoch", epoch))
     names = [field["name"] for field in schema["fields"]]
-    return epoch, _read([(str(directory / "v" / path), add["partitionValues"]) for path, add in files.items()], names)
+    found = [(str(directory / "v" / unquote(path)), add["partitionValues"]) for path, add in files.items()]
+    return epoch, _read(found, names)
 
 
 def _iceberg(directory: Path) -> tuple[int, pa.Table]:

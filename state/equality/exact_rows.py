@@ -43,6 +43,17 @@ def with_nulls(schema: pa.Schema) -> pa.Schema:
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
+def nullable_type(kind: pa.DataType) -> pa.DataType:
+    """The type with parts that may all be null, but for the keys of a map."""
+    if kinds.is_struct(kind):
+        return pa.struct([(field.name, nullable_type(field.type)) for field in kind])
+    if kinds.is_map(kind):
+        return pa.map_(nullable_type(kind.key_type), nullable_type(kind.item_type))
+    if kinds.is_list(kind):
+        return pa.list_(nullable_type(kind.value_type))
+    return pa.large_list(nullable_type(kind.value_type)) if kinds.is_large_list(kind) else kind
+
+
 class _NullFoundError(ValueError):
     """A null where the type has none."""
 
@@ -60,7 +71,7 @@ def _exact(array: pa.Array, field: pa.Field) -> pa.Array:
         children = [_child(array, at, kind.field(at), valid) for at in range(kind.num_fields)]
         return pa.StructArray.from_arrays(children, fields=list(kind), mask=mask)
     offsets = _offsets(array, valid, pa.int64() if kinds.is_large_list(kind) else pa.int32())
-    if kinds.is_map(array.type):
+    if kinds.is_map(kind):
         entries = _entries(array, mask)
         keys, items = (pc.struct_field(entries, [at]) for at in (0, 1))
         return pa.MapArray.from_arrays(

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from state.equality.exact_rows import exact_rows, with_nulls
 from state.errors import SchemaError
-from state.tables.exact_rows import exact_rows, with_nulls
 
 _POINT = pa.struct([pa.field("x", pa.int64(), nullable=False), ("y", pa.string())])
 _TAGGED = pa.struct(

@@ -1,0 +1,294 @@
+"""Tables that must change with their view, or that another engine has maintained: written exactly, or refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+import slackwater as sw
+from slackwater.publishing.publisher import opened_table
+from slackwater.publishing.targets import Target
+from state.clock import SystemClock
+from state.location import Location
+from state.tables.group_key import KEY_COLUMN, group_keys
+from tests.slackwater.publishing.growing_view import GrowingView, events
+from tests.slackwater.publishing.published import contents, iceberg_table, target_in
+from tests.slackwater.publishing.second_reader import second_contents
+from tests.slackwater.publishing.test_contract import FORMATS, require_equal_twice
+
+PARTITIONED = pytest.mark.parametrize("format", ["parquet", "delta"])
+KEPT = pa.schema([("k", pa.string()), ("n", pa.int64())])
+PRINTABLE = [chr(code) for code in range(1, 128)]
+TEXTS = [
+    *PRINTABLE,
+    *(f"{each}{each}" for each in "./\\%+ ~"),
+    "\x00",
+    "a\x00b",
+    "NULL",
+    "null",
+    "NaN",
+    "a/b=c%d",
+    "%2F",
+    "é",
+    "e\u0301",
+    "\U0001f600",
+    "\uffff\U00010000",
+    "01",
+    "1",
+    "1.0",
+    "2026-01-01",
+    "true",
+    "x" * 200,
+    None,
+]
+
+
+def partitioned(directory: Path, format: str, schema: pa.Schema = KEPT) -> Target:
+    """A table with partitions by `k`; that of Delta was made by another program."""
+    if format == "parquet":
+        return target_in(directory, format, partition_by="k")
+    DeltaTable.create(str(directory / "v"), schema, partition_by=["k"])
+    return target_in(directory, format)
+
+
+def counted(**groups: int | None) -> pa.Table:
+    keys = pa.array([*groups], pa.string())
+    field = pa.field("n", pa.int64(), nullable=None in groups.values())
+    rows = pa.table(
+        {"k": keys, "n": pa.array([*groups.values()], pa.int64())}, schema=pa.schema([("k", pa.string()), field])
+    )
+    return rows.append_column(KEY_COLUMN, group_keys([keys]))
+
+
+@FORMATS
+def test_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format: str) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root")), "k"), target_in(tmp_path, format)
+    view.create(counted(a=1, b=2))
+    view.store.publish("v", target)
+    view.create(counted(a=7, b=None))
+    schema = view.store.snapshot().reader("v").schema
+    opened_table(target, SystemClock()).require_fit(schema)
+    assert view.store.publish("v", target).is_whole
+    require_equal_twice(view, tmp_path, format, schema)
+    view.table.upsert(counted(a=None))
+    view.commit()
+    assert not view.store.publish("v", target).is_whole
+    require_equal_twice(view, tmp_path, format, schema)
+
+
+@FORMATS
+def test_a_part_of_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format: str) -> None:
+    def rows(size: int | None) -> pa.Table:
+        inner = pa.field("x", pa.int64(), nullable=size is None)
+        kind = pa.list_(pa.field("element", pa.struct([inner]), nullable=size is None))
+        tags = pa.map_(pa.string(), pa.field("value", pa.int64(), nullable=size is None))
+        values = {"i": [1], "places": [[{"x": size}]], "tags": [[("a", size)]]}
+        return pa.table(values, schema=pa.schema([("i", pa.int64()), ("places", kind), ("tags", tags)]))
+
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
+    for size in (1, None, 2):
+        view.create(rows(size))
+        view.store.publish("v", target)
+        epoch, found = second_contents(tmp_path, format)
+        assert epoch == view.writer.records[-1].epoch
+        assert found.to_pylist() == [{"i": 1, "places": [{"x": size}], "tags": [("a", size)]}]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pa.table({"k": ["a"]}),
+        pa.table({"k": ["a"], "n": [1], "m": [1]}),
+        pa.table({"k": ["a"], "renamed": [1]}),
+        pa.table({"k": ["a"], "n": [1.5]}),
+    ],
+    ids=["removed", "added", "renamed", "of another type"],
+)
+@FORMATS
+def test_a_view_with_other_columns_is_refused_at_the_start_and_by_each_publication(
+    tmp_path: Path, format: str, changed: pa.Table
+) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
+    first = view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
+    view.store.publish("v", target)
+    view.create(changed)
+    with pytest.raises(sw.SchemaError, match="other columns than the view"):
+        opened_table(target, SystemClock()).require_fit(view.store.snapshot().reader("v").schema)
+    with pytest.raises(sw.SchemaError, match="other columns than the view"):
+        view.store.publish("v", target)
+    assert require_equal_twice(view, tmp_path, format, KEPT) == first
+
+
+@PARTITIONED
+def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, format: str) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
+    view.create(pa.table({"k": TEXTS, "n": range(len(TEXTS))}, schema=KEPT))
+    view.store.publish("v", target)
+    require_equal_twice(view, tmp_path, format, KEPT)
+    view.correct("n % 2 = 0", pa.table({"k": TEXTS[:3], "n": [1_000, 1_001, 1_002]}, schema=KEPT))
+    assert not view.store.publish("v", target).is_whole
+    require_equal_twice(view, tmp_path, format, KEPT)
+
+
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__", "é" * 130], ids=["empty", "Hive's null", "long"])
+@PARTITIONED
+def test_a_text_that_would_come_back_as_another_one_is_refused_before_it_is_seen(
+    tmp_path: Path, format: str, text: str
+) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
+    view.create(pa.table({"k": ["a", text], "n": [1, 2]}, schema=KEPT))
+    with pytest.raises(sw.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
+        view.store.publish("v", target)
+    assert not list(tmp_path.glob("v/**/*.parquet"))
+    view.correct("n = 2", pa.table({"k": ["b"], "n": [2]}, schema=KEPT))
+    last = view.store.publish("v", target).epoch
+    view.table.append(pa.table({"k": [text], "n": [3]}, schema=KEPT))
+    view.commit()
+    with pytest.raises(sw.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
+        view.store.publish("v", target)
+    assert require_equal_twice(view, tmp_path, format, KEPT) == last
+
+
+def test_dates_whole_numbers_and_booleans_are_partitions_and_far_years_are_refused(tmp_path: Path) -> None:
+    for name, kind, values in (
+        ("days", pa.date32(), [0, -719_162, 2_932_896, None]),
+        ("numbers", pa.int64(), [0, -(2**63), 2**63 - 1, None]),
+        ("flags", pa.bool_(), [True, False, None, True]),
+    ):
+        for format in ("parquet", "delta"):
+            schema = pa.schema([("k", kind), ("n", pa.int64())])
+            directory = tmp_path / name / format
+            directory.mkdir(parents=True)
+            view, target = GrowingView(Location(str(directory / "root"))), partitioned(directory, format, schema)
+            view.create(pa.table({"k": pa.array(values, kind), "n": range(len(values))}, schema=schema))
+            view.store.publish("v", target)
+            require_equal_twice(view, directory, format, schema)
+            if kind == pa.date32():
+                view.table.append(pa.table({"k": pa.array([2_932_897], kind), "n": [9]}, schema=schema))
+                view.commit()
+                with pytest.raises(sw.SchemaError, match="not between the years 1 and 9999"):
+                    view.store.publish("v", target)
+
+
+def test_partitions_of_a_type_that_has_no_text_are_refused_at_the_start(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.float64()), ("n", pa.int64())])
+    target = partitioned(tmp_path, "delta", schema)
+    with pytest.raises(sw.SchemaError, match="is partitioned by 'k': the column is double; partitions are of text"):
+        opened_table(target, SystemClock()).require_fit(schema)
+    named = sw.ParquetFiles(str(tmp_path / "other"), partition_by="_k")
+    with pytest.raises(sw.SchemaError, match="skip directories whose names begin with '_'; rename the column"):
+        opened_table(named, SystemClock()).require_fit(pa.schema([("_k", pa.string()), ("n", pa.int64())]))
+
+
+def test_an_iceberg_table_with_partitions_has_every_value_in_its_files(tmp_path: Path) -> None:
+    schema = pa.schema([("k", pa.string()), ("x", pa.float64()), ("n", pa.int64())])
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "iceberg")
+    table = opened_table(target, SystemClock())._created(schema)  # type: ignore[attr-defined]
+    with table.update_spec() as spec:
+        spec.add_identity("k")
+    texts = ["", "a", None, "a/b=c%d", "__HIVE_DEFAULT_PARTITION__", "\x00"]
+    rows = {"k": texts, "x": [math.nan, 0.0, -0.0, None, 1.0, 2.0], "n": range(6)}
+    view.create(pa.table(rows, schema=schema))
+    view.store.publish("v", target)
+    require_equal_twice(view, tmp_path, "iceberg", schema)
+    view.correct("n = 0", pa.table({"k": [""], "x": [-0.0], "n": [7]}, schema=schema))
+    view.store.publish("v", target)
+    last = require_equal_twice(view, tmp_path, "iceberg", schema)
+    with iceberg_table(tmp_path).update_spec() as spec:
+        spec.add_identity("x")
+    view.table.append(pa.table({"k": ["b"], "x": [math.nan], "n": [8]}, schema=schema))
+    view.commit()
+    with pytest.raises(sw.SchemaError, match="such as NaN, has no partition"):
+        view.store.publish("v", target)
+    assert require_equal_twice(view, tmp_path, "iceberg", schema) == last
+
+
+def expire_delta_log(table: Path) -> None:
+    """The log as it is after a month of maintenance alone: without the commit that names the epoch."""
+    log = table / "_delta_log"
+    for number in range(DeltaTable(str(table)).version() + 1, 26):
+        info = {"timestamp": 1, "operation": "VACUUM END", "operationParameters": {"status": "COMPLETED"}}
+        (log / f"{number:020}.json").write_text(json.dumps({"commitInfo": info}))
+    DeltaTable(str(table)).create_checkpoint()
+    for file in log.iterdir():
+        os.utime(file, (1, 1))
+    DeltaTable(str(table)).cleanup_metadata()
+    assert len(list(log.glob("*.json"))) == 1
+
+
+def expire_iceberg_snapshots(directory: Path) -> None:
+    """The table after `rewrite_data_files` and `expire_snapshots` of another engine: PyIceberg has no such commit."""
+    place = Path(iceberg_table(directory).metadata_location.removeprefix("file://"))
+    metadata = json.loads(place.read_text())
+    [snapshot] = metadata["snapshots"]
+    snapshot["summary"] = {"operation": "replace"}
+    place.write_text(json.dumps(metadata))
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_table_whose_log_has_lost_the_epoch_is_written_as_a_whole(tmp_path: Path, format: str) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
+    view.create(events(1, 2))
+    view.store.publish("v", target)
+    if format == "delta":
+        expire_delta_log(tmp_path / "v")
+    else:
+        expire_iceberg_snapshots(tmp_path)
+    view.table.append(events(3))
+    last = view.commit()
+    published = view.store.publish("v", target)
+    assert (published.epoch, published.is_whole, published.rows) == (last, True, 3)
+    epoch, rows = contents(tmp_path, format)
+    assert epoch == last and sorted(rows["n"].to_pylist()) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_table_whose_log_has_lost_the_epoch_of_another_view_is_left_alone(tmp_path: Path, format: str) -> None:
+    target = target_in(tmp_path, format)
+    for name in ("one", "other"):
+        view = GrowingView(Location(str(tmp_path / name)))
+        view.create(events(1))
+        if name == "one":
+            view.store.publish("v", target)
+    if format == "delta":
+        expire_delta_log(tmp_path / "v")
+    else:
+        expire_iceberg_snapshots(tmp_path)
+    with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
+        view.store.publish("v", target)
+
+
+def test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole(tmp_path: Path) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root")), "k"), target_in(tmp_path, "delta")
+    view.create(counted(a=1, b=2))
+    view.store.publish("v", target)
+    log = tmp_path / "v" / "_delta_log"
+    [add] = [
+        action["add"] for action in map(json.loads, (log / f"{0:020}.json").read_text().splitlines()) if "add" in action
+    ]
+    actions: list[dict[str, Any]] = [
+        {"commitInfo": {"timestamp": 1, "operation": "OPTIMIZE", "operationParameters": {}}},
+        {"remove": {"path": add["path"], "deletionTimestamp": 1, "dataChange": False}},
+    ]
+    (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    view.table.delete(counted(a=1)[KEY_COLUMN].combine_chunks())
+    view.commit()
+    published = view.store.publish("v", target)
+    assert published.is_whole
+    require_equal_twice(view, tmp_path, "delta", view.store.snapshot().reader("v").schema)
+
+
+def test_a_table_that_refuses_a_commit_is_no_failure_of_the_store(tmp_path: Path) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
+    DeltaTable.create(str(tmp_path / "v"), KEPT, configuration={"delta.appendOnly": "true"})
+    view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
+    with pytest.raises(sw.PublishError, match=r"delta:.* refuses the rows or the commit .*publish to a new table"):
+        view.store.publish("v", target)
+    assert DeltaTable(str(tmp_path / "v")).version() == 0
