@@ -16,7 +16,6 @@ from datetime import datetime
 from actors.files import ChangedFile, FileVersion, ReadingOrder
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
-from actors.listing.foreign_tables import ForeignTables
 from actors.listing.instructions import ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
 from actors.listing.known_names import KnownNames
 from actors.listing.listing_digests import ListingDigests
@@ -43,6 +42,7 @@ from actors.protocol.barrier import AllowRemovals, Barrier, Pause, Reread, Resum
 from actors.protocol.instructions import End, Fail, Send, WakeAt, pass_on
 from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
+from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
 from state.errors import ProtocolError, RunFailedError
 

@@ -23,8 +23,11 @@ _LOGS = ("_delta_log", "metadata", "_versions", "state.lance/_versions", ".hoodi
 
 _MOST_NAMES = 1_000
 
-REQUESTS_PER_DIRECTORY = 1 + len(_LOGS)
-"""The most requests for one directory of a bucket."""
+
+def requests_above(location: Location) -> tuple[int, int]:
+    """The LIST and GET requests of `enclosing_table`, if it finds nothing."""
+    levels = 0 if location.is_local or location.is_web else location.below_host.count("/")
+    return levels * len(_LOGS), levels
 
 
 def enclosing_table(

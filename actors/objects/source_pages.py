@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from actors.objects.enclosing_table import REQUESTS_PER_DIRECTORY
+from actors.objects.enclosing_table import requests_above
 from actors.objects.listing_page import ListingPage
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
@@ -23,9 +23,6 @@ class SourcePages:
     def __init__(self, store: ObjectStore) -> None:
         self._store, self._pages = store, PageReader(store)
         self._above: str | None = None
-        location = store.location
-        levels = 0 if location.is_local or location.is_web else location.below_host.count("/")
-        self._requests_above = levels * REQUESTS_PER_DIRECTORY
         self._must_look = True
 
     def begin(self) -> None:
@@ -43,5 +40,5 @@ class SourcePages:
             self._must_look = False
             found = self._store.enclosing_table()
             self._above = None if found is None else f"the source is in {found}"
-            requests += self._requests_above
+            requests += sum(requests_above(self._store.location))
         return replace(page, above=self._above, requests=requests)

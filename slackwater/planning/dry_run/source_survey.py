@@ -17,10 +17,12 @@ from actors.files import FileVersion, microseconds_of, time_of
 from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
 from actors.names.seen_index import SeenIndex, Sight
+from actors.objects.enclosing_table import requests_above
 from actors.objects.object_store import ObjectStore
 from actors.recovery.committed_files import CommittedFiles
 from actors.settings import FetchSettings, RequestSettings
 from actors.sources.discovery import Notifications
+from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
@@ -182,6 +184,7 @@ class SourceSurvey:
         self._first: list[FileVersion] = []
         self._lists = 0
         self._changed: str | None = None
+        self._foreign = ForeignTables(source.location.url)
 
     def plan(self) -> SourcePlan:
         """The plan of the source; an error of the source is in `refused`."""
@@ -194,14 +197,20 @@ class SourceSurvey:
         if self._source.table == "frame":
             return replace(self._costed(plan), notes=(_STATIC,))
         try:
+            above = self._store.enclosing_table()
+            above = None if above is None else f"the source is in {above}"
             for page in self._store.list_pages():
                 self._lists += page.requests
-                for batch in page.table.to_batches():
-                    self._add(self._filter.taken(batch))
-            plan = replace(plan, asked=Requests(lists=self._lists))
+                batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
+                self._foreign.take_page(replace(page, above=above), batches)
+                for batch in batches:
+                    self._add(batch)
+            lists, gets = requests_above(self._source.location)
+            asked = Requests(self._lists + lists, gets)
+            plan = replace(plan, asked=asked)
             schema, gets = self._schema()
             gets += self._measure()
-            return self._costed(replace(plan, schema=schema, asked=Requests(self._lists, gets)))
+            return self._costed(replace(plan, schema=schema, asked=asked + Requests(gets=gets)))
         except (StorageError, UsageError) as error:
             return self._costed(replace(plan, refused=str(error)))
 
@@ -305,7 +314,7 @@ class SourceSurvey:
         )
 
     def _notes(self, period_s: float) -> list[str]:
-        notes = []
+        notes = [] if self._foreign.paused is None else [f"a run would pause the source: {self._foreign.paused}"]
         discovery = self._source.discovery
         if period_s > discovery.relist_s:
             notes.append(

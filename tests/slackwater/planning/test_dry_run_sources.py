@@ -149,7 +149,8 @@ def test_requests_to_a_bucket_are_counted_and_priced(s3: S3Server, bucket: str) 
     assert source.first_pass == Requests(lists=2, gets=1_002)
     assert source.first_pass_dollars == pytest.approx(0.01 + 1.002)
     assert source.idle_day == Requests(lists=2 * 86_400 / 30)
-    below = [each for each in requests if each.key.startswith("raw") or each.query.get("prefix", "").startswith("raw")]
+    # The root is looked at, too; the directories above the source are searched for tables.
+    below = [each for each in requests if "root" not in each.key and "root" not in each.query.get("prefix", "")]
     assert source.asked == Requests(
         lists=sum(each.is_list for each in below), gets=sum(each.method == "GET" and not each.is_list for each in below)
     )
@@ -208,3 +209,12 @@ def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
 def test_an_impossible_price_is_refused(price: object) -> None:
     with pytest.raises(sw.SettingsError, match="lists"):
         Prices(lists=price)  # type: ignore[arg-type]
+
+
+def test_a_source_that_a_run_would_pause_has_a_note(tmp_path: Path) -> None:
+    raw = _raw(tmp_path / "lake" / "raw", "a.csv", "t/part.csv", "t/_delta_log/00000000000000000000.json")
+    plan = _sources(_pipeline(tmp_path / "root", raw)).sources[0]
+    assert any(note.startswith(f"a run would pause the source: file://{raw}/t is a Delta table") for note in plan.notes)
+    _raw(tmp_path / "lake", "_delta_log/00000000000000000000.json")
+    plan = _sources(_pipeline(tmp_path / "root", raw)).sources[0]
+    assert any("the source is in a Delta table" in note for note in plan.notes)

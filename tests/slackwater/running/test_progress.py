@@ -98,6 +98,19 @@ def test_paused_removals_stay_paused_until_a_new_attempt_has_listed_twice() -> N
         assert made.sources(now)[source].paused_removals == made.discovery(now)[source].paused_removals == paused
 
 
+def test_a_source_stays_paused_until_a_new_attempt_has_listed_it() -> None:
+    made = progress()
+    made.begin(recovered(), state())
+    made.begin(recovered(), state(listed(listings=9, paused="a table")))
+    (source,) = (lister.source for lister in state(listed()).lists)
+    for lister, paused in (
+        (listed(listings=0), "a table"),
+        (listed(listings=0, paused="another table"), "another table"),
+        (listed(listings=1), None),
+    ):
+        assert made.sources(state(lister))[source].paused == made.discovery(state(lister))[source].paused == paused
+
+
 def test_the_counts_are_those_of_the_ledger_and_of_what_the_attempt_adds() -> None:
     made = RunProgress(["told", "listed"], ManualClock(START), {})
     found = SourceProgress(done=40, quarantined=1, rows=400, rows_bad=3)

@@ -161,6 +161,11 @@ def test_paused_removals_have_a_line() -> None:
     assert lines[-1] == "s: removals are paused: 1,204 missing files; see `slackwater allow-removals`"
 
 
+def test_a_paused_source_has_a_line() -> None:
+    lines = shown(replace(running(), sources={"s": source(paused="s3://raw is a Delta table; move it")}), 200)
+    assert lines[-1] == "s: paused: s3://raw is a Delta table; move it"
+
+
 def test_a_failed_view_says_where_it_stands_why_and_what_to_do() -> None:
     status = replace(running(1, 2), views={"wet": failed(), "dry": ViewStatus("append", 7)})
     lines = shown(status, 80)
