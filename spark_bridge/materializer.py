@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
+from random import Random, SystemRandom  # noqa: TID251 - chance begins here
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -33,6 +34,7 @@ from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.computed.timed_rows import TimedRows
 from spark_bridge.conditions.row_conditions import RowConditions
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
 from spark_bridge.hand_over.epoch_rows import EpochViews
@@ -94,6 +96,7 @@ class Materializer:
         keys: the sources of which views see the last row of each key.
         event_times: source → the column with its event time.
         backfill_weight: the share of the time that backfills take at most while epochs have rows.
+        random: chooses the keys by which indexes are checked; None for the system's randomness.
     """
 
     def __init__(
@@ -110,10 +113,12 @@ class Materializer:
         keys: RowKeys = MappingProxyType({}),
         event_times: Mapping[str, str] = MappingProxyType({}),
         backfill_weight: float = DEFAULT_BACKFILL_WEIGHT,
+        random: Random | None = None,
     ) -> None:
         self._spark, self._root = spark, root
         self._materialized, self._replacing, self._keys = materialized, replacing, keys
         self._clock = clock or SystemClock()
+        self._audit = IndexAudit(random or SystemRandom(), self._clock)
         self._jobs = SparkJobs(spark)
         self._planner = ViewPlanner(spark, self._jobs, materialized, keys, event_times)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
@@ -363,7 +368,12 @@ class Materializer:
             pass
 
     def _tidy_one(self) -> bool:
-        return any(each.tidy() for each in (self._incremental, self._stored, self._backfills, self._derived))
+        return any(each.tidy(self._audit) for each in (self._incremental, self._stored, self._backfills, self._derived))
+
+    @property
+    def rebuilt_indexes(self) -> Mapping[str, int]:
+        """View → the number of its indexes that differed from the rows, see `IndexAudit`."""
+        return self._audit.rebuilt
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""

@@ -109,6 +109,9 @@ class Metric(Enum):
         "view_violations", "rows", "Rows of the view that violate the expectation.", "view", "expectation"
     )
     VIEW_HELD = _gauge("view_held", "0 or 1", "1 for a view that is held back by its expectations.", "view")
+    INDEXES_REBUILT = _counter(
+        "indexes_rebuilt", "indexes", "Indexes that differed from their rows, and were rebuilt or dropped.", "view"
+    )
     JOIN_MEMORY = _gauge("join_memory_bytes", "bytes", "Size of the rows of hidden views in the memory of the run.")
     VIEW_FAILED = _gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
     VIEW_CAUGHT_UP = _gauge(

@@ -86,6 +86,8 @@ class RunMetrics:
             if view.violations:
                 self._exporter.set_to(Metric.VIEW_HELD, view.held_since is not None, view=name)
         self._exporter.set_to(Metric.JOIN_MEMORY, sum(each.bytes for each in status.in_memory.values()))
+        for name, indexes in status.rebuilt_indexes.items():
+            self._count_from_0(Metric.INDEXES_REBUILT, indexes, view=name)
         for name in self._views:  # also those that are gone, whose failure is over
             known = status.views.get(name)
             self._exporter.set_to(Metric.VIEW_FAILED, known is not None and known.error is not None, view=name)

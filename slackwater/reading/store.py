@@ -412,13 +412,16 @@ class Store:
         return tell(os.fspath(path), self._root, state, self._catalog_of(state), self.owner(), self._clock.now())
 
     def warnings(self) -> list[str]:
-        """Warnings about the root, one line each: capabilities that its store lacks.
+        """Warnings about the root, one line each: capabilities that its store lacks, and wrong indexes of views.
 
         Raises:
             StorageError: the root cannot be read.
         """
+        from slackwater.reading.wrong_indexes import wrong_indexes
+
         record = read_record(self._root)
-        return [warning] if record is not None and (warning := record.warning(self._root)) else []
+        warnings = [record.warning(self._root)] if record is not None else []
+        return [*filter(None, warnings), *wrong_indexes(self.owner())]
 
     def owner(self) -> Owner | None:
         """The process that runs on this root or ran last; None before the first run.

@@ -91,6 +91,11 @@ class Attempt:
         """The rows of hidden views in memory."""
         return {} if self._loop is None else self._loop.in_memory
 
+    @property
+    def rebuilt_indexes(self) -> Mapping[str, int]:
+        """View → the number of its indexes that differed from the rows."""
+        return {} if self._loop is None else self._loop.rebuilt_indexes
+
     def add_view(self, definition: ViewDefinition) -> Future[None]:
         """See `MaterializerLoop.add_view`; the attempt runs."""
         assert self._loop is not None

@@ -109,6 +109,9 @@ class ViewMaterializer(Protocol):
     @property
     def in_memory(self) -> Mapping[str, KeptSize]: ...
 
+    @property
+    def rebuilt_indexes(self) -> Mapping[str, int]: ...
+
 
 @dataclass(frozen=True)
 class _Taken:
@@ -199,6 +202,7 @@ class MaterializerLoop:
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
         self.in_memory: Mapping[str, RowsInMemory] = {}
+        self.rebuilt_indexes: Mapping[str, int] = {}
 
     def turn(self) -> Turn:
         """Takes one epoch to the views, or a piece of history to a backfill."""
@@ -464,6 +468,7 @@ class MaterializerLoop:
         }
         kept = {} if self._materializer is None else self._materializer.in_memory
         self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
+        self.rebuilt_indexes = {} if self._materializer is None else self._materializer.rebuilt_indexes
 
     @property
     def _is_catching_up(self) -> bool:

@@ -60,6 +60,7 @@ class Run:
             views=self._control.views,
             backfills=self._control.backfills,
             in_memory=self._control.in_memory,
+            rebuilt_indexes=self._control.rebuilt_indexes,
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,

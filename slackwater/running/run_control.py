@@ -203,6 +203,12 @@ class RunControl:
         with self.news:
             return {} if self._attempt is None else self._attempt.in_memory
 
+    @property
+    def rebuilt_indexes(self) -> Mapping[str, int]:
+        """View → the number of its indexes that differed from the rows; none between two attempts."""
+        with self.news:
+            return {} if self._attempt is None else self._attempt.rebuilt_indexes
+
     def abandon(self) -> bool:
         """Gives the root back if Spark is not ready and no epoch is committed.  Returns whether it did.
 

@@ -257,6 +257,8 @@ class RunStatus:
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
         in_memory: the rows of hidden views in memory, by the path of the dataset below the root.
+        rebuilt_indexes: view, or rows of a source, → the number of its indexes that differed from the rows in this
+            attempt, and were rebuilt or dropped.
         spark: the state of the Spark application; empty if no run reports it.
         message: the present waiting or recovery, in words; empty without one.
         caught_up: every object of a listing that began after the start is finished and committed.
@@ -279,6 +281,7 @@ class RunStatus:
     views: Mapping[str, ViewStatus] = field(default_factory=dict)
     backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
     in_memory: Mapping[str, RowsInMemory] = field(default_factory=dict)
+    rebuilt_indexes: Mapping[str, int] = field(default_factory=dict)
     spark: Literal["starting", "ready", ""] = "starting"
     message: str = ""
     caught_up: bool = False

@@ -66,13 +66,38 @@ class ViewCheck:
 
 
 @dataclass(frozen=True)
+class WrongIndex:
+    """An index of a view's dataset that returns other rows than the dataset has.
+
+    Args:
+        dataset: the path of the dataset, below the root.
+        column: the column of the index.
+        missing: rows that the index does not return, of random keys.
+        wrong: rows that it returns for keys that they do not have.
+    """
+
+    dataset: str
+    column: str
+    missing: int
+    wrong: int
+
+
+@dataclass(frozen=True)
 class Verification:
-    """The checks of all views at one epoch."""
+    """The checks of all views at one epoch.
+
+    Args:
+        epoch: the epoch.
+        views: one check for each view.
+        wrong_indexes: the indexes that differ from the rows.
+    """
 
     epoch: int
     views: tuple[ViewCheck, ...]
+    wrong_indexes: tuple[WrongIndex, ...] = ()
 
     @property
     def all_equal(self) -> bool:
-        """True if every view was computed again and is equal."""
-        return all(view.outcome is Outcome.EQUAL and view.by_parents is not Outcome.DIFFERENT for view in self.views)
+        """True if every view was computed again and is equal, and no index is wrong."""
+        views = (view.outcome is Outcome.EQUAL and view.by_parents is not Outcome.DIFFERENT for view in self.views)
+        return not self.wrong_indexes and all(views)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random, SystemRandom  # noqa: TID251 - chance begins here
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, get_args
 
@@ -29,13 +30,16 @@ from slackwater.verification.recorded_watermarks import RecordedWatermarks
 from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
-from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck
+from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck, WrongIndex
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time
 from spark_bridge.views.derived_views import filter_time_us
 from spark_bridge.views.recomputation import Followed
 from state.errors import StorageError, UsageError
+from state.lance.index_check import index_difference, indexed_columns
+from state.lance.lance_access import open_dataset
 from state.location import Location
+from state.objects.storage_error import storage_error
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, EpochRecord
@@ -49,6 +53,8 @@ if TYPE_CHECKING:
 ENGINES: tuple[EngineChoice, ...] = get_args(EngineChoice)
 # The identity of a view is its plan, as text.
 _ESTIMATES = re.compile(r"\b(approx_count_distinct|hll_sketch_agg|hll_union_agg|percentile_approx|approx_percentile)\(")
+# More than after a tidying: a verification reads all rows anyway.
+_INDEX_KEYS, _INDEX_FRAGMENTS = 256, 8
 _COLLECTS = re.compile(r"\bcollect_(list|set)\(")
 
 
@@ -66,6 +72,7 @@ class Verifier:
         spark: a session to use instead of a local one.
         follow_sources: whether a source is read at the URL that the root names, even if the pipeline does not.
         on_step: called at each step.
+        random: chooses the keys by which indexes are checked; None for the system's randomness.
 
     Raises:
         UsageError: the engine is unknown or not installed.
@@ -83,6 +90,7 @@ class Verifier:
         spark: SparkSession | None = None,
         follow_sources: bool = False,
         on_step: OnStep = lambda step: None,
+        random: Random | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise UsageError(f"{engine!r} is not a valid engine; give one of {', '.join(ENGINES)}")
@@ -94,6 +102,7 @@ class Verifier:
         self._has_pipeline, self._follows = pipeline is not None, follow_sources
         self._settings = FetchSettings() if pipeline is None else pipeline.settings.fetch
         self._queries = duckdb_queries or {}
+        self._random = random or SystemRandom()
         self._engine, self._spark, self._on_step = engine, spark, on_step
         self._catalog = Catalog.of(store.scan("catalog", state_version=record.state_version))
 
@@ -115,7 +124,25 @@ class Verifier:
             else:
                 checks.update({view.name: self._without_ledger(view, epoch) for view in views})
         checks.update({name: self._check_rows(name) for name in self._record.views if is_stored_rows(name)})
-        return Verification(self._record.epoch, tuple(checks[name] for name in self._record.views if name in checks))
+        in_order = tuple(checks[name] for name in self._record.views if name in checks)
+        return Verification(self._record.epoch, in_order, tuple(self._wrong_indexes()))
+
+    def _wrong_indexes(self) -> Iterator[WrongIndex]:
+        """Looks up random keys by each index of the views' datasets and by a scan, at the versions of the epoch."""
+        datasets = {path: version for view in self._record.views.values() for path, version in view.datasets.items()}
+        for path, version in datasets.items():
+            location = self._root.child(path)
+            try:
+                dataset = open_dataset(location, version)
+                for column in indexed_columns(dataset):
+                    self._on_step(Step(f"{path}: comparing the index of {column} with the rows"))
+                    found = index_difference(
+                        location, dataset, column, self._random, keys=_INDEX_KEYS, fragments=_INDEX_FRAGMENTS
+                    )
+                    if found is not None:
+                        yield WrongIndex(path, column, found.missing, found.wrong)
+            except (OSError, ValueError, RuntimeError) as error:
+                raise storage_error(error, location) from None
 
     def _require_leave(self) -> None:
         """Refuses to read what only the root names, if there is no pipeline that could name it too."""

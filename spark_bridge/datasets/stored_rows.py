@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from actors.protocol.blocks import StoredBlock
 from actors.schemas.metadata_columns import EPOCH
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.view_table import ViewTable
 from state.lance.fragment_stager import staged_fragments
 from state.location import Location
@@ -89,9 +90,9 @@ class StoredRows:
         # A correction may keep the number of rows: `progress` is the epoch of the last one.
         return ViewVersion(self._name, self._path, table.version, progress=self._corrected)
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None = None) -> bool:
         """Does one bounded task that keeps the dataset fast.  Returns whether one was due."""
-        return self._table is not None and self._table.tidy()
+        return self._table is not None and self._table.tidy(audit)
 
 
 def in_condition(column: str, values: Sequence[str | bytes]) -> str:

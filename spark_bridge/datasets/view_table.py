@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import Commit, begin_commit
 from spark_bridge.datasets.row_deletions import RowDeletions
 from spark_bridge.datasets.small_rows import SmallRows
@@ -115,6 +116,8 @@ class ViewTable:
         self._files = DatasetFiles(location)
         self._small = SmallRows()
         self._found: _Found | None = None
+        # Columns whose index was wrong, and wrong again when it was rebuilt.
+        self._scanned = set[str]()
         self._keys = [name for name in _KEYS if name in dataset.schema.names]
         self._indexed = bool(self._keys) and self._indices().keys() >= {*self._keys}
         self._unindexed = 0 if self._indexed else int(dataset.count_rows())
@@ -367,12 +370,15 @@ class ViewTable:
         new = rows if isinstance(rows, pa.Table) else None if rows else self._dataset.schema.empty_table()
         self._small.follow(self._dataset, addresses, new)
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None = None) -> bool:
         """Does one bounded task that keeps look-ups and commits fast, due after 16 commits or after many new rows.
 
         It merges pieces of the index first and then the fragments that they cover: Lance does not merge fragments of
         different pieces.  Both merge in tiers, and large ones stay as they are, so that each task is small.  After a
         take-over has restored the view, Lance refuses these commits like all others.
+
+        Args:
+            audit: checks the indexes afterwards; None for no check.
 
         Returns:
             Whether a task was due.
@@ -394,6 +400,8 @@ class ViewTable:
                 if has_pieces:
                     self._commits = 0
                     self._compact()
+                if audit is not None:
+                    self._scanned |= audit.check(self._location, self._dataset, self._keys)
         except (OSError, RuntimeError) as error:
             raise _commit_error(self._location, error) from error
         return True
@@ -411,7 +419,7 @@ class ViewTable:
                 self._dataset.optimize.optimize_indices(num_indices_to_merge=merged, index_names=[name])
         elif self._dataset.count_rows() >= _INDEX_FROM_ROWS:
             for key in self._keys:
-                if key not in names:
+                if key not in names and key not in self._scanned:
                     self._dataset.create_scalar_index(key, "BTREE")
             self._indexed = True
 

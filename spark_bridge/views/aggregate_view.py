@@ -15,6 +15,7 @@ from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, Merged
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.view import Computed
@@ -274,9 +275,9 @@ class AggregateView:
         """Number of rows of the view."""
         return 0 if self._table is None else self._table.num_rows
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return any(table.tidy() for table in (self._table, self._state, self._distinct) if table is not None)
+        return any(table.tidy(audit) for table in (self._table, self._state, self._distinct) if table is not None)
 
     def _partials(self, rows: EpochRows, plan: AggregatePlan | None = None) -> EpochPartials:
         self._view.timestamps.set_time(rows.time_us)

@@ -13,6 +13,7 @@ from actors.protocol.blocks import Block
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, lacking_measures
@@ -286,9 +287,9 @@ class Backfills:
         """Whether no rows have come for a while."""
         return self._clock.monotonic() >= self._rows_came_s + _ALONE_AFTER_S
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None = None) -> bool:
         """See `View.tidy`."""
-        return any(each.view.tidy() for each in self._backfills.values() if each.version is not None)
+        return any(each.view.tidy(audit) for each in self._backfills.values() if each.version is not None)
 
     def close(self) -> None:
         """Stops reading histories, when the piece that is computed is over."""

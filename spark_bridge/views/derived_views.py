@@ -18,6 +18,7 @@ from typing import Any, Protocol
 from spark_bridge.analysis.computed_leaves import BEFORE_ALL_US, watermark_time
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from spark_bridge.views.backfill import lacking_measures, noted_lacks
 from spark_bridge.views.shared_views import SharedViews
@@ -46,7 +47,7 @@ class DerivedView(Protocol):
     @property
     def num_rows(self) -> int: ...
 
-    def tidy(self) -> bool: ...
+    def tidy(self, audit: IndexAudit | None) -> bool: ...
 
 
 class RowsOfParents(Protocol):
@@ -353,9 +354,9 @@ class DerivedViews:
         ended, self._ended = self._ended, set()
         return ended
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return any(view.tidy() for view in self._shown.values())
+        return any(view.tidy(audit) for view in self._shown.values())
 
     def close(self) -> None:
         """Waits for the running computation."""

@@ -12,6 +12,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
 from spark_bridge.views.aggregate_view import AggregateView
@@ -195,9 +196,9 @@ class IncrementalViews:
         """The changes of a view, of which this is the version."""
         return self._opened(version).changes
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return any(view.tidy() for view in self._open.values())
+        return any(view.tidy(audit) for view in self._open.values())
 
     def _apply(self, epoch: int, plan: ViewPlan, rows: EpochRows, version: ViewVersion | None) -> ViewVersion:
         count(WorkCost(given=sum(rows.counts.get(source, 0) for source in plan.columns)))

@@ -11,6 +11,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.datasets.added_rows import AddedRows
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.result_rows import append_result, create_of_result
 from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
@@ -70,9 +71,9 @@ class RowView:
         """Number of rows of the view."""
         return 0 if self._opened is None else self._opened.num_rows
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return self._opened is not None and self._opened.tidy()
+        return self._opened is not None and self._opened.tidy(audit)
 
     def _snapshot(self) -> lance.LanceDataset:
         """A handle on the view's rows as they are now."""

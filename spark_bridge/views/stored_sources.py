@@ -7,6 +7,7 @@ from functools import partial
 
 from actors.protocol.blocks import Block
 from spark_bridge.changes.corrections import CorrectedSource
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.stored_rows import StoredRows
 from state.location import Location
 from state.tables.records import ViewVersion
@@ -63,9 +64,9 @@ class StoredSources:
                 corrected[version.name] = version
         return corrected
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: IndexAudit | None) -> bool:
         """See `View.tidy`."""
-        return any(rows.tidy() for rows in self._open.values())
+        return any(rows.tidy(audit) for rows in self._open.values())
 
     def _opened(self, source: str, versions: Mapping[str, ViewVersion]) -> StoredRows:
         if source not in self._open:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.hand_over.epoch_rows import EpochRows
 from state.epoch import epoch_time
 from state.tables.records import ViewClass, ViewVersion
@@ -72,8 +73,12 @@ class View(Protocol):
     def num_rows(self) -> int:
         """Number of rows of the view."""
 
-    def tidy(self) -> bool:
-        """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due."""
+    def tidy(self, audit: IndexAudit | None) -> bool:
+        """Does one bounded task that keeps the view's datasets fast.  Returns whether one was due.
+
+        Args:
+            audit: checks the indexes of a dataset that was tidied; None for no check.
+        """
 
 
 class Computed(NamedTuple):

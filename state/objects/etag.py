@@ -7,8 +7,10 @@ this form, versions are made of it, and the store keeps it.
 
 from __future__ import annotations
 
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _QUOTE = '"'
 _WEAK = "W/"
@@ -26,6 +28,9 @@ def normal_etag(etag: str | None) -> str:
 
 def normal_etags(etags: pa.StringArray) -> pa.StringArray:
     """`normal_etag` of many; a null becomes an empty text."""
+    import pyarrow as pa  # commands without rows start faster
+    import pyarrow.compute as pc
+
     etags = pc.fill_null(etags, "")
     # Nearly all stores list quoted ETags: one comparison for a page.
     is_quoted = pc.and_(pc.starts_with(etags, _QUOTE), pc.greater(pc.utf8_length(etags), 2))

@@ -114,6 +114,15 @@ def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:
         dataset.tags.delete(tag)
 
 
+def drop_index(dataset: Any, name: str) -> None:
+    """Drops an index of a Lance dataset.  Its rows stay; the files go with the version that names them.
+
+    Raises:
+        OSError, ValueError, RuntimeError: as Lance.
+    """
+    dataset.drop_index(name)
+
+
 def delete_listed(evidence: UnnamedDataset | DroppedBranch) -> Deleted:
     """Deletes the objects of a dataset or a branch whose names have the form of its layout.
 

@@ -41,6 +41,11 @@ def print_verification(
     for view in found.views:
         if view.differences is not None:
             _print_differences(view, view.differences, output)
+    for index in found.wrong_indexes:
+        output.text(
+            f"{index.dataset}: the index of {index.column} differs from the rows ({index.missing} missing, "
+            f"{index.wrong} wrong): the next run rebuilds it; rebuild each view that is different"
+        )
     return found
 
 

@@ -87,6 +87,8 @@ class RunDisplay:
             parts.append(_counted(status.epochs, "epoch"))
         if status.fetchers:
             parts.append(_counted(status.fetchers, "fetch actor"))
+        if wrong := sum(status.rebuilt_indexes.values()):
+            parts.append(f"{wrong:,} wrong {'index' if wrong == 1 else 'indexes'} rebuilt: verify the views")
         if status.recoveries:
             parts.append(f"recovered {_counted(status.recoveries, 'time')}")
         for part in parts:

@@ -44,6 +44,7 @@ STATUS = RunStatus(
         PublicationStatus("by_carrier", "parquet:/pub/files", 1, behind_epochs=3, behind_s=12.5, error="no room"),
     ),
     after_commit=(AfterCommitStatus("flights", "delete", handled=4, failed=1),),
+    rebuilt_indexes={"top": 1},
 )
 TRACE = EpochTrace.of(SPANS)
 

@@ -123,6 +123,11 @@ def test_the_rows_of_all_hidden_views_in_memory_count() -> None:
     assert published(replace(STATUS, in_memory=kept)).values[Metric.JOIN_MEMORY] == {(): 1_200}
 
 
+def test_indexes_that_were_wrong_are_counted_over_all_attempts() -> None:
+    attempts = [replace(STATUS, rebuilt_indexes={"top": count}) for count in (1, 2, 1)]
+    assert published(*attempts, STATUS).values[Metric.INDEXES_REBUILT] == {("top",): 3}
+
+
 def test_watermarks_and_windows_of_event_time_are_shown() -> None:
     closing = replace(STATUS.views["by_carrier"], open_groups=12, late_rows=3)
     seen = replace(STATUS, sources={"flights": replace(SOURCE, watermark=START)}, views={"by_carrier": closing})

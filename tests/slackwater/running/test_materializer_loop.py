@@ -53,6 +53,7 @@ class ScriptedMaterializer:
         self.backfilling: dict[str, float] = {}
         self.blocked: dict[str, tuple[str, ...]] = {}
         self.in_memory: dict[str, KeptSize] = {}
+        self.rebuilt_indexes: dict[str, int] = {}
         self.known: Mapping[str, CatalogView] = {}
         self.error: ViewError | None = None
         self.broken: dict[str, str] = {}
@@ -337,6 +338,17 @@ def test_the_rows_in_memory_are_told_with_the_views() -> None:
     looped.epochs = [epoch(3, stops=True)]
     assert looped.loop.turn() is Turn.OVER
     assert looped.loop.in_memory == {"views/v.1-2.lance": RowsInMemory(7, 300)}
+
+
+def test_wrong_indexes_are_reported_with_the_views() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS), epoch(3, stops=True)]
+    looped.turns()
+    assert looped.loop.rebuilt_indexes == {}
+    looped.materializer.rebuilt_indexes = {"v": 1}
+    looped.epochs = [epoch(4, stops=True)]
+    looped.turns()
+    assert looped.loop.rebuilt_indexes == {"v": 1}
 
 
 def test_a_turn_waits_for_an_epoch_only_without_history() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import lance
 import pytest
 
 import slackwater as sw
 from slackwater.verification.verification import Outcome, ViewCheck
 from state.location import Location
+from state.tables.stored_rows import PATH_COLUMN
 from tests.slackwater.reading.stored_root import StoredRoot
+from tests.state.lance.wrong_index import make_wrong
 
 
 @pytest.fixture
@@ -72,3 +75,22 @@ def test_bad_records_that_were_cleared_still_count(written: StoredRoot) -> None:
     written.ingest("a.csv", [0, 2], rows_read=3, bad=[1])
     written.forget_bad("a.csv", 1)
     assert check(written).outcome is Outcome.EQUAL
+
+
+def test_a_wrong_index_is_named_and_the_result_is_not_equal(written: StoredRoot, tmp_path: Path) -> None:
+    for number in range(30):
+        written.ingest(f"{number}.csv", range(number), rows_read=number)
+    view = written.views["flights.rows"]
+    location = written.root.child(view.path)
+    dataset = lance.dataset(location.lance_uri)
+    dataset.create_scalar_index(PATH_COLUMN, "BTREE")
+    written.views["flights.rows"] = view.at({view.path: dataset.version})
+    written.commit()
+    assert sw.open(written.root.url).verify().all_equal
+    make_wrong(location, PATH_COLUMN, tmp_path / "other.lance")
+    written.views["flights.rows"] = view.at({view.path: lance.dataset(location.lance_uri).version})
+    written.commit()
+    found = sw.open(written.root.url).verify()
+    [index] = found.wrong_indexes
+    assert (index.dataset, index.column) == (view.path, PATH_COLUMN) and index.missing > 0
+    assert all(each.outcome is Outcome.EQUAL for each in found.views) and not found.all_equal

@@ -124,7 +124,7 @@ class ModelDatasets:
         """The late rows since the last call."""
         return []
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: object = None) -> bool:
         """Makes a version with the same rows, which no epoch records; the next rows are written after it."""
         for path, version in sorted(self._last.items()):
             self._last[path] = self._root.commit_view(path, version, self._root.view_rows(path, version))

@@ -220,7 +220,7 @@ class ModelSide(ModelRows):
         files = frozenset(file for file in corrected.files if file[0] in self._model.sources)
         return self._follow(self._computed(corrected.new(self._model.sources)), files)
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: object = None) -> bool:
         """Makes a version with the same rows, which no epoch records."""
         self._commit(self._rows)
         return True

@@ -197,6 +197,10 @@ class ModelMaterializer:
     def columns(self) -> dict[str, tuple[str, ...]]:
         return {}
 
+    @property
+    def rebuilt_indexes(self) -> Mapping[str, int]:
+        return {}
+
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
         if self._recorded.has_news or any(self._is_behind(name, watermarks) for name in self._declared):
             return True

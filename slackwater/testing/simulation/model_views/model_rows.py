@@ -27,7 +27,7 @@ class ModelRows:
     def open(self, version: ViewVersion) -> None:
         self._path, self._last = version.path, version.version
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: object = None) -> bool:
         return False
 
     def take_late(self) -> list[LateRows]:

@@ -43,7 +43,7 @@ class ModelStoredRows:
         self.version = replace(corrected, progress=str(epoch))
         return self.version
 
-    def tidy(self) -> bool:
+    def tidy(self, audit: object = None) -> bool:
         """Makes a version with the same rows, which no epoch records."""
         if self.version is not None:
             self._last = self._root.commit_view(self.version.path, self._last, self.rows())
