@@ -77,7 +77,10 @@ def reach(moment: Moment, source: str, *, keep_s: float, is_stored: bool) -> Rea
     lacking = lacking_view(moment.catalog, moment.state.head, moment.needs, source)
     if lacking and not is_stored:
         return Reach(0, lacking)
-    kept = _committed_before(moment, moment.now - timedelta(seconds=keep_s))
+    kept_since = moment.now - timedelta(seconds=keep_s)
+    if moment.clock_change is not None and moment.clock_change.at > kept_since:
+        return Reach(0, "the clock of this machine was set", lacking)
+    kept = _committed_before(moment, kept_since)
     limits = {"": kept, "an expectation holds the last epochs back": published_epoch(moment.state, moment.catalog)}
     for each in _tables(moment, source):
         epoch = moment.published.get(each)
@@ -159,12 +162,10 @@ def _tables(moment: Moment, source: str) -> list[PublishedView]:
 def _committed_before(moment: Moment, time: datetime) -> int:
     """The last epoch before which, and in which, everything was committed until a time.
 
-    Commit times may go back from epoch to epoch, when the clock is set.  Of expired epochs only the time of their
-    barrier is known.
+    Everything from before a change of the clock is as old as the change, which is before the time.  Commit times may go
+    back from epoch to epoch, when the clock is set.  Of expired epochs only the time of their barrier is known.
     """
     change = moment.clock_change
-    if change is not None and change.at > time:
-        return 0
     times = moment.state.epoch_times()
     is_late = pc.greater(times["committed_at"], time)
     if change is not None:

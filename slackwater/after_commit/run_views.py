@@ -132,18 +132,19 @@ class RunViews:
         """
         with self._changed:
             self._number += 1
-            number, before = self._number, self._published
+            number = self._number
+            new_tables = {*published}.difference(self._published)
             definitions = {**self._definitions, **{each.name: each for each in views}}
             reads = sources_read(definitions, self._sources)
             self._changes |= {number + at: (each.name, reads[each.name]) for at, each in enumerate(views)}
             self._number += len(views)
-            self._published = (*before, *published)
+            self._published = (*self._published, *new_tables)
             self._changed.wait_for(lambda: self._acting == 0)
         try:
             yield
         except BaseException:
             with self._changed:
-                self._published = tuple(each for each in self._published if each in before)
+                self._published = tuple(each for each in self._published if each not in new_tables)
             raise
         finally:
             with self._changed:

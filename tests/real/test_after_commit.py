@@ -72,6 +72,27 @@ def test_files_go_to_the_archive_when_their_rows_are_committed_and_published(
     assert f"move to s3://{bucket}/archive" in said.out
 
 
+@pytest.mark.ray
+@pytest.mark.usefixtures("session")
+def test_a_view_that_the_next_run_declares_gets_the_rows_before_the_files_are_deleted(tmp_path: Path) -> None:
+    def pipeline(views: dict[str, str], after: sw.Delete | None) -> sw.Pipeline:
+        made = sw.Pipeline("p", tmp_path / "root")
+        made.source("s", tmp_path / "in", format="csv", schema="k string, n int", discovery=FAST, after=after)
+        for name, query in views.items():
+            made.view(name, query)
+        return made
+
+    (tmp_path / "in").mkdir()
+    for number in range(3):
+        (tmp_path / "in" / f"{number}.csv").write_text(f"k,n\na,{number}\n", encoding="utf-8")
+    grouped = {"a": "SELECT k, count(*) AS n FROM s GROUP BY k"}
+    pipeline(grouped, None).run(until="caught_up")
+    pipeline({**grouped, "b": "SELECT k, n FROM s"}, sw.Delete(keep_s=0)).run(until="caught_up")
+    snapshot = sw.open(tmp_path / "root").snapshot()
+    assert {name: snapshot.view(name).to_arrow().num_rows for name in snapshot.views} == {"a": 1, "b": 3}
+    assert list((tmp_path / "in").iterdir()) == []
+
+
 _JOB = """
 import sys
 import slackwater as sw

@@ -13,6 +13,7 @@ import pytest
 
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan
+from slackwater.after_commit.run_views import NeedsChangedError, PublishedView
 from slackwater.running.attempt import Attempt
 from slackwater.running.declared_views import DeclaredViews
 from spark_bridge.analysis.view_definition import ViewDefinition
@@ -100,6 +101,43 @@ def test_the_next_attempt_has_the_views_of_the_last_one(run: Declaring) -> None:
     attempt.changes[1].set_result(None)
     eventually(lambda: run.views.dropped == {"v": 7})
     assert (set(run.views.definitions), set(run.views.reads)) == ({"w"}, {"w"})
+
+
+def test_the_files_of_a_view_are_protected_before_its_change_is_accepted(run: Declaring) -> None:
+    attempt = run.begin()
+    before = run.views.needs.needs
+    run.beside(lambda: run.views.add(W, [PublishedView("w", "delta:/t")]))
+    eventually(lambda: attempt.asked == ["add w"])
+    meanwhile = run.views.needs.needs
+    assert (meanwhile.changing, meanwhile.published) == ({"w": READS}, (PublishedView("w", "delta:/t"),))
+    with pytest.raises(NeedsChangedError), run.views.needs.acting(before):
+        raise AssertionError
+    run.views.needs.analysed({"v": V, "w": W}, {"v": "1", "w": "2"})  # as the loop does, before it accepts the view
+    attempt.changes[0].set_result(None)
+    eventually(lambda: not run.views.needs.needs.changing)
+    assert set(run.views.needs.needs.reads) == {"v", "w"}
+    run.beside(lambda: run.views.retry("v"))
+    eventually(lambda: len(attempt.changes) == 2)
+    assert run.views.needs.needs.changing == {"v": READS}
+    attempt.changes[1].set_result(None)
+
+
+def test_a_refused_view_protects_no_files_and_its_tables_do_not_count(run: Declaring) -> None:
+    attempt = run.begin()
+    refused = list[ViewNotFoundError]()
+
+    def add() -> None:
+        try:
+            run.views.add(W, [PublishedView("w", "delta:/t")])
+        except ViewNotFoundError as error:
+            refused.append(error)
+
+    run.beside(add)
+    eventually(lambda: attempt.asked == ["add w"])
+    attempt.changes[0].set_exception(ViewNotFoundError("w cannot be built"))
+    eventually(lambda: bool(refused))
+    needs = run.views.needs.needs
+    assert (needs.changing, needs.published, set(needs.reads)) == ({}, (), {"v"})
 
 
 def test_a_view_that_is_added_again_is_declared(run: Declaring) -> None:

@@ -16,6 +16,7 @@ from actors.protocol.barrier import Barrier, BarrierKind, Stop
 from actors.protocol.blocks import Block, Correction
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
+from slackwater.after_commit.run_views import version_name
 from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
 from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
@@ -146,6 +147,7 @@ class Looped:
         )
         self.clock = ManualClock()
         self.calls: list[str] = []
+        self.analysed: list[tuple[list[str], Mapping[str, str], Sequence[str]]] = []
         self.epochs: list[EpochBlocks] = []
         self.reports: list[CollectReport] = []
         self.told: list[tuple[bool, bool]] = []
@@ -164,6 +166,7 @@ class Looped:
             spark_is_up=lambda: self.spark_is_up,
             make_materializer=lambda: self.materializer,
             clock=self.clock,
+            on_analysed=lambda *analysed: self.analysed.append(([*analysed[0]], *analysed[1:])),
             expectations=counts,
         )
 
@@ -403,6 +406,20 @@ def test_views_change_between_two_turns() -> None:
     ]  # fmt: skip
 
 
+def test_the_loop_reports_the_identities_of_the_views_that_it_has_analysed() -> None:
+    looped = Looped(spark_is_up=False)
+    looped.loop.turn()
+    assert looped.analysed == [], "not before Spark has started"
+    looped.spark_is_up = True
+    looped.loop.turn()
+    assert looped.analysed == [(["v"], {"v": "i"}, [])]
+    looped.done(looped.loop.add_view(ViewDefinition("w", query="SELECT x FROM s")))
+    assert looped.analysed[1:] == [(["v", "w"], {"v": "i", "w": "i"}, [])]
+    looped.materializer.error = ViewError("no")
+    looped.done(looped.loop.add_view(ViewDefinition("x", query="SELECT x FROM s")))
+    assert len(looped.analysed) == 2, "a refused view changes nothing"
+
+
 def test_a_view_whose_drop_no_epoch_has_committed_is_dropped_again() -> None:
     looped = Looped(known=(CREATED, replace(CREATED, name="w")), dropped={"w": 1, "gone already": 1})
     looped.loop.turn()
@@ -483,6 +500,7 @@ def test_a_view_that_closes_windows_is_built_anew_to_let_late_rows_in() -> None:
     looped.turns()
     assert looped.done(looped.loop.retry_view("v")) is None
     assert looped.materializer.known["v"] == replace(closing, frozen_epoch=0), "it is declared as one that stands"
+    assert looped.analysed[-1][2] == [version_name(closing)], "its files are needed again"
     looped.epochs = [epoch(4, ROWS)]
     looped.materializer.created, looped.materializer.stopped = (), {"v": Stopped(3)}
     looped.turns()
