@@ -407,9 +407,12 @@ class Materializer:
         )
 
     def _correct(self, epoch: int, corrections: Sequence[Correction], times: WorkTimes) -> frozenset[str]:
-        """Replaces the rows of corrected files in all views.  Returns the sources of the files."""
+        """Replaces the rows of corrected files in all views.  Returns the sources of the files.
+
+        If new rows could not be applied to a view, its groups are computed again here from the rows of the epoch.
+        """
         sources = corrected_sources(corrections)
-        if not sources:
+        if not sources and not self._incremental.has_failed:
             return frozenset()
         versions = self._recorded.versions
         before = stored_versions(versions)

@@ -64,6 +64,11 @@ class Touched:
     groups: pa.Table
     distinct: pa.Array
 
+    def __add__(self, others: Touched) -> Touched:
+        """Those of both."""
+        groups = _once(pa.concat_tables([self.groups, others.groups]))
+        return Touched(groups, pa.concat_arrays([self.distinct, others.distinct]).unique())
+
 
 @dataclass(frozen=True)
 class ChangedPartials:

@@ -8,6 +8,8 @@ from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.aggregation.distinct_set import COUNT_FIELD
@@ -18,6 +20,7 @@ from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
 from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.session.spark_errors import ends_run
 from spark_bridge.views.view import Computed
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
@@ -209,10 +212,38 @@ class AggregateView:
             CommitRefusedError: another process has written to the view.
         """
         assert self._table is not None, "create or open comes first"
-        if self._plan.subtracts:
-            self._exchange(rows)
-        else:
+        if not self._plan.subtracts:
             self._compute_again(rows)
+            return self._version(self._table)
+        try:
+            self._exchange(rows)
+        except (PySparkException, Py4JError) as error:
+            # The sum of the deletes or of the inserts alone may overflow where the sum of all rows does not.
+            if self._view.timestamps.are_used or ends_run(error):
+                raise
+            self._compute_again(rows)
+        return self._version(self._table)
+
+    @property
+    def computes_again(self) -> bool:
+        """Whether `apply_again` can follow an `apply` that has failed: all rows can be read, and none uses the time."""
+        return self._view.is_changing and not self._view.timestamps.are_used
+
+    def apply_again(self, new: EpochRows, rows: Changes) -> ViewVersion:
+        """Computes the groups of new and of changed rows from all of their rows, as Spark's batch does.
+
+        Groups are merged before the rows of corrected files are subtracted.  In between a sum may overflow, or an
+        expression over it fail, where the rows of the epoch have a result.
+
+        Args:
+            new: the new rows, over which `apply` has failed.
+            rows: the changed rows, and all rows.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        self._compute_again(rows, new)
         return self._version(self._table)
 
     def _exchange(self, rows: Changes) -> None:
@@ -238,14 +269,19 @@ class AggregateView:
         every = rows.all(self._view, self._plan.values_of(groups))
         return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
 
-    def _compute_again(self, rows: Changes) -> None:
+    def _compute_again(self, rows: Changes, new: EpochRows | None = None) -> None:
         assert self._table is not None
         both = rows.both(self._view, weighted=False)
         touched = self._plan.touched_by(both.frames, both.tasks)
+        if new is not None:
+            touched += self._plan.touched_by(new.frames, new.tasks)
         if touched.groups.num_rows == 0:
             return
         partials = self._anew(rows, touched.groups)
-        if self._distinct is not None:
+        if self._distinct is not None and self._plan.counts:
+            values = partials.distinct.column(KEY_COLUMN).combine_chunks()
+            self._distinct.exchange(pa.concat_arrays([touched.distinct, values]).unique(), partials.distinct)
+        elif self._distinct is not None:
             _replace_keys(self._distinct, touched.distinct, partials.distinct.column(KEY_COLUMN).combine_chunks())
         keys = touched.groups.column(KEY_COLUMN)
         self._replace_groups(keys, self._plan.merge(partials, None), self._shown(keys))

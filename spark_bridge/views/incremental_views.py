@@ -7,6 +7,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
@@ -15,6 +18,7 @@ from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
 from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
+from spark_bridge.session.spark_errors import ends_run
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns
@@ -42,6 +46,7 @@ class IncrementalViews:
         self._catalyst, self._root = catalyst, root
         self._open: dict[str, View] = {}
         self._backfilled: set[str] = set()
+        self._failed: dict[str, EpochRows] = {}
         self._read: frozenset[str] = frozenset()
         self.plans: dict[str, ViewPlan] = {}
 
@@ -96,8 +101,8 @@ class IncrementalViews:
 
     def drop(self, name: str) -> None:
         """Forgets a view, if it is one of these."""
-        self.plans.pop(name, None)
-        self._open.pop(name, None)
+        for each in (self.plans, self._open, self._failed):
+            each.pop(name, None)
 
     def require_columns(self, blocks: Mapping[str, Sequence[Block]]) -> None:
         """Refuses rows that were read before a view needed further columns of them.
@@ -180,12 +185,18 @@ class IncrementalViews:
     def correction_work(
         self, rows: CorrectedRows, versions: Mapping[str, ViewVersion]
     ) -> dict[str, Callable[[], ViewVersion]]:
-        """Name → the work on each view that reads a corrected source."""
+        """Name → the work on each view that reads a corrected source, or to which new rows could not be applied."""
+        failed, self._failed = self._failed, {}
         return {
-            name: partial(self._correct, rows, versions[name])
+            name: partial(self._correct, rows, versions[name], failed.get(name))
             for name, plan in self.plans.items()
-            if not rows.sources.isdisjoint(plan.sources)
+            if name in failed or not rows.sources.isdisjoint(plan.sources)
         }
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the new rows of an epoch could not be applied to a view, which `correction_work` computes again."""
+        return bool(self._failed)
 
     def take_changes(self) -> dict[str, ChangeSet]:
         """Name → changes of each view since the last call, of those whose changes others follow."""
@@ -203,15 +214,33 @@ class IncrementalViews:
     def _apply(self, epoch: int, plan: ViewPlan, rows: EpochRows, version: ViewVersion | None) -> ViewVersion:
         count(WorkCost(given=sum(rows.counts.get(source, 0) for source in plan.columns)))
         if version is not None:
-            return replace(self._opened(version).apply(rows), name=plan.name)
+            view = self._opened(version)
+            applied = self._tried(plan.name, view, rows, lambda: view.apply(rows))
+            return version if applied is None else replace(applied, name=plan.name)
         view = self.make(plan)
-        created = view.create(epoch, rows)
+        created = self._tried(plan.name, view, rows, lambda: view.create(epoch, rows))
+        if created is None:
+            created = view.create(epoch, EpochRows({}, 0, rows.parallelism, rows.time_us))
         self._open[plan.name] = view
         self._keep_changes(plan.name, view)
         return created
 
-    def _correct(self, rows: CorrectedRows, version: ViewVersion) -> ViewVersion:
-        return replace(self._opened(version).correct(rows), name=version.name)
+    def _tried(self, name: str, view: View, rows: EpochRows, work: Callable[[], ViewVersion]) -> ViewVersion | None:
+        """The result of the work; None if it has failed and the end of the epoch computes its groups again."""
+        try:
+            return work()
+        except (PySparkException, Py4JError) as error:
+            if not (type(view) is AggregateView and view.computes_again) or ends_run(error):
+                raise
+            self._failed[name] = rows
+            return None
+
+    def _correct(self, rows: CorrectedRows, version: ViewVersion, failed: EpochRows | None) -> ViewVersion:
+        view = self._opened(version)
+        if failed is None:
+            return replace(view.correct(rows), name=version.name)
+        assert isinstance(view, AggregateView), "others are not computed again"
+        return replace(view.apply_again(failed, rows), name=version.name)
 
     def _opened(self, version: ViewVersion) -> View:
         name = version.name
