@@ -23,14 +23,20 @@ _CONSTANTS = (bool, int, float, complex, str, bytes, decimal.Decimal, datetime.d
 _LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], "<frozen ")
 _OF_THIS_PROCESS = ("pyspark.", "py4j.")
 _LONGEST = 1_000
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def definition_text(function: Callable[..., Any]) -> str:
-    """The source text of a function as written, for people."""
+    """The source text of a function as written, for people; without one, the version and digest of its byte code."""
     try:
         return textwrap.dedent(inspect.getsource(function)).strip()
     except (OSError, TypeError):
-        return f"<function {getattr(function, '__qualname__', function)!s}>"
+        name = getattr(function, "__qualname__", function)
+        code = getattr(function, "__code__", None)
+        if code is None:
+            return f"<function {name!s}>"
+        digest = hashlib.sha256(_code_text(code).encode(errors="surrogatepass")).hexdigest()[:16]
+        return f"<function {name!s} without source text: byte code of Python {_PYTHON}, {digest}>"
 
 
 def constant_texts(function: Callable[..., Any]) -> list[str]:
@@ -45,7 +51,8 @@ def identity_texts(function: Callable[..., Any]) -> list[str]:
     A Spark plan holds a Python UDF as pickled bytes, which differ from run to run; its source text does not.  Comments
     and formatting do not count.  Values are globals, enclosing variables, defaults, arguments of a `partial`, and the
     state of objects, all that can be pickled.  Functions and classes of installed libraries are not followed: their
-    names stand for them.
+    names stand for them.  A function without source text is identified by its byte code, which other versions of Python
+    compile differently.
     """
     reached = _Reached()
     reached.follow_view(function)
@@ -225,8 +232,28 @@ def _canonical(code: FunctionType | type) -> str:
         return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
     except (OSError, TypeError, SyntaxError):
         # Typed into a prompt, or a lambda within an expression: its byte code stands for its source.
-        functions = [code] if isinstance(code, FunctionType) else [*filter(_is_function, vars(code).values())]
-        return "; ".join(f"{each.__code__.co_code.hex()} {_constants(each.__code__)!r}" for each in functions)
+        functions = (
+            [code] if isinstance(code, FunctionType) else [*map(_plain, filter(_is_function, vars(code).values()))]
+        )
+        return f"Python {_PYTHON}: {'; '.join(_code_text(each.__code__) for each in functions)}"
+
+
+def _code_text(code: CodeType) -> str:
+    """A code object as a text: equal in every process of one version of Python, and other for other code."""
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags)
+    handlers = getattr(code, "co_exceptiontable", b"").hex()
+    return f"code({code.co_code.hex()}, {handlers}, {names!r}, {counts!r}, {_constant_text(code.co_consts)})"
+
+
+def _constant_text(value: Any) -> str:
+    if isinstance(value, CodeType):
+        return _code_text(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_constant_text, value))})"
+    if isinstance(value, frozenset):  # each process has an order of its own
+        return f"{{{', '.join(sorted(map(_constant_text, value)))}}}"
+    return repr(value)
 
 
 def _is_function(value: Any) -> bool:

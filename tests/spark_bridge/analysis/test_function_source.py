@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import linecache
+import os
 import subprocess
 import sys
 import textwrap
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from spark_bridge.identity.function_source import identity_texts
+from spark_bridge.identity.function_source import definition_text, identity_texts
 
 APP = """
     import functools
@@ -119,3 +121,82 @@ def test_the_texts_are_the_same_in_another_process() -> None:
         for _ in range(2)
     ]
     assert answers[0] == answers[1] == f"{texts_of(code)}\n"
+
+
+TYPED = """
+from pyspark.sql import functions as F
+KNOWN = {"a", "b", "c", "d"}
+def v(t):
+    def look(k):
+        try:
+            return k.upper() if k in {"p", "q", "r", "s"} else min(KNOWN)
+        except ValueError:
+            return k
+    return t.select(F.udf("string")(look)("k").alias("x"))
+"""
+PRINTED = """
+from spark_bridge.identity.function_source import definition_text, identity_texts
+print(definition_text(v), identity_texts(v))
+"""
+WAYS = {
+    "a text that is executed": (f"exec({TYPED!r})\n{PRINTED}", None),
+    "standard input": (None, f"{TYPED}\n{PRINTED}"),
+    "an argument of the interpreter": (f"{TYPED}\n{PRINTED}", None),
+}
+
+
+@pytest.mark.parametrize("program", WAYS.values(), ids=WAYS)
+def test_a_function_without_source_text_is_the_same_view_in_the_next_process(
+    program: tuple[str | None, str | None],
+) -> None:
+    argument, typed = program
+    answers = [
+        subprocess.run(
+            [sys.executable, *(["-"] if argument is None else ["-c", argument])],
+            input=typed,
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONWARNINGS": "ignore"},
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0].startswith("<function v without source text: byte code of Python ")
+
+
+def _typed(text: str) -> tuple[str, list[str]]:
+    """A view of a text that is executed; its code has no source."""
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(text, space)
+    return definition_text(space["v"]), identity_texts(space["v"])
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("k.upper()", "k.lower()"),
+        ('"s"}', '"t"}'),
+        ('"d"}', '"e"}'),
+        ("ValueError", "TypeError"),
+        ("min(KNOWN)", "max(KNOWN)"),
+        ("return k\n", "return None\n"),
+    ],
+)
+def test_another_function_without_source_text_is_another_view(old: str, new: str) -> None:
+    assert old in TYPED
+    known, changed = _typed(TYPED), _typed(TYPED.replace(old, new))
+    assert changed[1] != known[1] and _typed(TYPED) == known
+
+
+def test_a_cell_of_a_notebook_has_its_source_text() -> None:
+    """IPython keeps the text of each cell where Python looks for the lines of a file."""
+    cell = "<ipython-input-7-0123456789ab>"
+    linecache.cache[cell] = (len(TYPED), None, TYPED.splitlines(keepends=True), cell)
+    space: dict[str, Any] = {"__name__": "__main__"}
+    try:
+        exec(compile(TYPED, cell, "exec"), space)
+        assert definition_text(space["v"]).startswith("def v(t):\n    def look(k):")
+        assert "byte code" not in str(identity_texts(space["v"]))
+    finally:
+        del linecache.cache[cell]
