@@ -17,6 +17,7 @@ from actors.telemetry.logging import redact
 from spark_bridge.application.driver_jvm import begin_call, end_driver, has_ended, is_out_of_memory
 from spark_bridge.session.session import is_alive, is_users
 from spark_bridge.session.spark_errors import OWNER_DIED, ends_run, one_line, reason_of, rows_lost
+from state.clock import SystemClock
 from state.errors import (
     DamagedStoreError,
     NotFoundError,
@@ -31,6 +32,8 @@ from state.errors import (
 _Result = TypeVar("_Result")
 
 _AT_ONCE = 4
+_LONG_S = 60.0
+"""Work that takes longer is reported with the names of the views; again after twice the time."""
 # Most epochs end before the first liveness check; a check takes some milliseconds.
 _LOOK_S = 5.0
 _CUT_OFF = (Py4JNetworkError, ConnectionError)
@@ -123,13 +126,21 @@ class SparkJobs:
     def _done(self, kind: JobKind, doing: str, work: Mapping[str, Callable[[], _Result]]) -> dict[str, Future[_Result]]:
         """Does all of the work.  Returns the futures, which are done."""
         futures = {name: self._threads.submit(self._classified, kind, name, doing, call) for name, call in work.items()}
-        self._wait(set(futures.values()))
+        self._wait(kind, doing, {future: name for name, future in futures.items()})
         return futures
 
-    def _wait(self, running: set[Future[Any]]) -> None:
+    def _wait(self, kind: JobKind, doing: str, names: Mapping[Future[Any], str]) -> None:
+        """Returns when all are done.  Logs work that takes long: a Python function may never return."""
+        clock, running = SystemClock(), {*names}
+        begun_s, report_s = clock.monotonic(), _LONG_S
         while running := wait(running, _LOOK_S).not_done:
             if not is_alive(self._spark):
                 self._release()
+            seconds = clock.monotonic() - begun_s
+            if seconds >= report_s:
+                report_s *= 2
+                slow = sorted(names[each] for each in running if each.running())
+                _log.warning(f"work on {kind}s takes long", names=slow, doing=doing, seconds=round(seconds))
 
     def _release(self) -> None:
         """Makes the calls return that wait for an application that cannot compute any longer."""

@@ -9,6 +9,7 @@ from tests.mutants.equality_mutants import EQUALITY_MUTANTS
 from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
+from tests.mutants.isolation_mutants import ISOLATION_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
@@ -844,6 +845,7 @@ MUTANTS = (
     *AFTER_COMMIT_MUTANTS,
     *FILE_MUTANTS,
     *GATE_MUTANTS,
+    *ISOLATION_MUTANTS,
     *OUTER_MUTANTS,
     *PLACE_MUTANTS,
     *STORE_MUTANTS,

@@ -563,7 +563,7 @@ VIEW_MUTANTS = (
     Mutant(
         "the time to which a view is right is that of the epoch",
         "spark_bridge/views/derived_views.py",
-        (("since = rows.since(times[name])", "since = rows.since(None)"),),
+        (("parents, rows.since(times[name])))", "parents, rows.since(None)))"),),
         among="scenario.time_filter",
     ),
     Mutant(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from structlog.testing import capture_logs
 
+from spark_bridge.session import spark_jobs
 from spark_bridge.session.session import is_alive
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import CommitRefusedError, SparkLostError, StorageFullError, ViewFailedError
+from tests.waiting import eventually
 
 _PROGRAM = """if True:
     import os, signal, sys, time
@@ -126,4 +130,22 @@ def test_error_of_the_work_itself_is_raised_when_the_rest_has_finished(local_spa
         jobs.run("view", "over rows", {"refused": refused, "counted": counted})
     assert finished == [5]
     assert jobs.run("view", "over rows", {"counted": counted}) == {"counted": 5}
+    jobs.close()
+
+
+def test_work_that_takes_long_is_reported_with_the_name_of_its_view(
+    local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spark_jobs, "_LOOK_S", 0.05)
+    monkeypatch.setattr(spark_jobs, "_LONG_S", 0.1)
+    jobs, go_on = SparkJobs(local_spark), threading.Event()
+    with capture_logs() as logs:
+        work = threading.Thread(target=jobs.run, args=("view", "over rows", {"slow": go_on.wait, "quick": lambda: 1}))
+        work.start()
+        eventually(lambda: len(logs) >= 2)
+        go_on.set()
+        work.join()
+    assert {(each["event"], *each["names"], each["doing"]) for each in logs} == {
+        ("work on views takes long", "slow", "over rows")
+    }
     jobs.close()

@@ -1,0 +1,88 @@
+"""Deliberate faults in the isolation of views: an error of one view that stops others, or the reverse."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_ISOLATED = "tests/spark_bridge/test_isolated_views.py"
+_JOBS, _ERRORS = "spark_bridge/session/spark_jobs.py", "spark_bridge/session/spark_errors.py"
+_ANSI = "tests/spark_bridge/views/test_ansi_corrections.py"
+_SOURCES, _SOURCE_TESTS = (
+    "spark_bridge/identity/function_source.py",
+    "tests/spark_bridge/analysis/test_function_source.py",
+)
+
+ISOLATION_MUTANTS = (
+    Mutant(
+        "a Python worker that dies ends the epoch",
+        _JOBS,
+        (('is_of_run = kind == "source" or', 'is_of_run = kind == "source" or "worker" in str(error) or'),),
+        shown_by=f"{_ISOLATED}::test_a_function_that_ends_its_process_stops_only_its_view[exits]",
+    ),
+    Mutant(
+        "an error of Python ends the run",
+        _JOBS,
+        (('if kind == "source" and not isinstance', "if not isinstance"),),
+        shown_by=f"{_ISOLATED}::test_every_error_in_the_work_on_a_view_is_one_of_the_view[overflow]",
+    ),
+    Mutant(
+        "the end of an attempt fails the views whose jobs it cancels",
+        _ERRORS,
+        ((r"Job \d+ cancelled|", ""),),
+        shown_by=f"{_ISOLATED}::test_cancelled_jobs_are_no_failure_of_a_view",
+    ),
+    Mutant(
+        "rows that cannot be written end the epoch",
+        "spark_bridge/datasets/view_table.py",
+        (("if _is_of_rows(error, self._location):", "if _is_of_rows(error, self._location) and not rows:"),),
+        shown_by=f"{_ISOLATED}::test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch",
+    ),
+    Mutant(
+        "a store that fails stops a view",
+        "spark_bridge/datasets/view_table.py",
+        (("return not isinstance(error, OSError) and type", "return type"),),
+        shown_by=f"{_ISOLATED}::test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch",
+    ),
+    Mutant(
+        "an accepted view that cannot be analysed any more refuses the run",
+        "spark_bridge/analysis/view_planner.py",
+        (("if not _is_recorded(definition, known.get(name)):", "if definition.name == name:"),),
+        shown_by=f"{_ISOLATED}::test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers",
+    ),
+    Mutant(
+        "a view whose groups cannot be merged before rows are subtracted fails",
+        "spark_bridge/views/incremental_views.py",
+        (("if not (type(view) is AggregateView and view.computes_again) or", "if view.changes is not None or"),),
+        shown_by=f"{_ANSI}::test_new_rows_beside_a_replaced_file_overflow_only_in_between",
+    ),
+    Mutant(
+        "new rows are not among those whose groups are computed again",
+        "spark_bridge/views/aggregate_view.py",
+        (("        if new is not None:\n", "        if new is None:\n            new = EpochRows({}, 0, 1, 0)\n"),),
+        shown_by=f"{_ANSI}::test_a_view_whose_first_epoch_fails_only_in_between_is_created",
+    ),
+    Mutant(
+        "the names that byte code uses are not in the identity of a function",
+        _SOURCES,
+        (("names = (code.co_names, code.co_varnames,", "names = (code.co_varnames,"),),
+        shown_by=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "a set in byte code has the order of the process",
+        _SOURCES,
+        (("', '.join(sorted(map(_constant_text, value)))", "', '.join(map(_constant_text, value))"),),
+        shown_by=_SOURCE_TESTS,
+    ),
+    Mutant(
+        "an expectation that cannot be computed ends the run",
+        "slackwater/expectations/expectation_counts.py",
+        (("        except _OF_ONE_VIEW as error:", "        except EpochExpiredError as error:"),),
+        shown_by="tests/slackwater/expectations/test_expectation_counts.py",
+    ),
+    Mutant(
+        "the retry of a view that cannot be analysed says yes",
+        "slackwater/running/materializer_loop.py",
+        (("            if name in self._broken:\n", "            if name in self._anew:\n"),),
+        shown_by="tests/slackwater/running/test_materializer_loop.py",
+    ),
+)
