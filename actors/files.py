@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
+from state.tables.fingerprint import is_strong
+
 PathKey = tuple[str, str]
 """An object: its source, and its path relative to that."""
 FileKey = tuple[str, str, bytes]
@@ -37,6 +39,18 @@ class FileVersion:
     etag: str
     size: int
     last_modified: datetime
+
+
+def is_same_object(found: FileVersion, known: FileVersion) -> bool:
+    """Whether an object is still the one that was listed: the same content, written at the same time.
+
+    A version by content does not tell, since it has no time.  Beside a strong etag the times are compared in whole
+    seconds: stores round them in the answer to a HEAD.
+    """
+    if (found.etag, found.size) != (known.etag, known.size):
+        return False
+    unit_us = 1_000_000 if is_strong(known.etag) else 1
+    return microseconds_of(found.last_modified) // unit_us == microseconds_of(known.last_modified) // unit_us
 
 
 class FileBatch(tuple[FileVersion, ...]):

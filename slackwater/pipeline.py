@@ -33,7 +33,7 @@ from actors.sources.row_key import RowKey
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater import __version__
-from slackwater.after_commit.actions import After
+from slackwater.after_commit.actions import After, Delete, Move
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.declaration import declared as declared_after
 from slackwater.after_commit.declaration import places_of as archives_of
@@ -252,6 +252,7 @@ class Pipeline:
             event_time=_event_time(name, event_time, lateness, max_ahead, idle),
         )
         if after is not None:
+            source = replace(source, deletes=isinstance(after, (Delete, Move)))
             self._after[name] = declared_after(source, after)
         self._sources[name] = source
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from actors.hosting.event_source import EventSource
 from actors.hosting.lazy_root import lazy_root
 from actors.hosting.ray_runtime import RayRuntime
+from actors.hosting.recorded_deletions import RecordedDeletions
 from actors.objects.object_store import ObjectStore
 from actors.objects.page_reader import PageReader
 from actors.objects.source_pages import SourcePages
@@ -39,4 +40,5 @@ class ListActor(ListShell):
             pages=PageReader(store) if source.table == "frame" else SourcePages(store),
             events=events,
             must_settle=source.location.is_local,
+            deletions=RecordedDeletions(root, source.name, is_growing=source.deletes),
         )

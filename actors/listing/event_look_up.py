@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -11,7 +12,7 @@ from actors.listing.epoch_writer import EpochWriter
 from actors.listing.known_names import KnownNames
 from actors.names.questions import Asking, FindNames, KnownName
 from actors.notifications.event_watch import EventWatch
-from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.fingerprint import next_version, path_fingerprint, path_fingerprints
 
 
 class EventLookUp:
@@ -105,7 +106,7 @@ class EventLookUp:
     def _take_missing(self, path: str, key: bytes, known: KnownName) -> None:
         """Takes the absence of an object."""
         if known.version is not None:
-            self._names.seen.set_missing(key)
+            self._names.seen.set_missing([key])
             self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_gone=known.is_gone)
         elif path not in self._names.unsent:
             # Another process may have taken the root over and know the path; only the commit of this epoch tells.
@@ -117,7 +118,6 @@ class EventLookUp:
         unsent, before = self._names.unsent, known.version
         self._names.missing.discard([key])
         self._names.seen.take_back(key)
-        is_back = known.is_gone and self._removes
         if before is None:
             limit = self._not_before_us
             if path in unsent or limit is None or microseconds_of(file.last_modified) >= limit:
@@ -125,9 +125,17 @@ class EventLookUp:
             else:
                 self.settle(path, 0)
             return None
-        if before == file.version and not is_back:
+        is_back = known.is_gone and self._removes
+        version: bytes | None = file.version
+        if not is_back:
+            version = next_version(
+                before, file.version, file.last_modified, is_deleted=known.is_gone, deleted=known.deleted
+            )
+        if known.deleted is not None:
+            self._names.seen.set_deleted([key], [before], [known.deleted])
+        if version is None:
             self.settle(path, self._writer.last_epoch)
             return None
         # A later listing may show the earlier version again, which the digests of the last listing would skip.
         self._names.digests.forget()
-        return ChangedFile(before, file)
+        return ChangedFile(before, replace(file, version=version))

@@ -13,7 +13,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
+import pyarrow as pa
+
 from actors.files import ChangedFile, FileVersion, ReadingOrder
+from actors.listing.deleted_files import DeletedFile
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
 from actors.listing.instructions import ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
@@ -45,6 +48,7 @@ from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
 from state.errors import ProtocolError, RunFailedError
+from state.tables.fingerprint import delivery_fingerprint, path_fingerprints
 
 _SETTLE_S = 1.0
 _CONFIRM_S = 10.0
@@ -99,6 +103,7 @@ class ListExecutor:
         self._is_listing = self._awaits_page = self._has_last_page = False
         self._steps = StepQueue(seen)
         self._shards = seen.owners if isinstance(seen, NameShards) else ()
+        self._removes = removes
         self._unsent = UnsentFiles(order, schema_known=schema_known, sampled=sampled)
         self._names = KnownNames(seen, self._unsent, MissingNames(source), ListingDigests())
         self._guard, self._told_paused, self._has_hurried = guard or RemovalGuard(), 0, False
@@ -282,6 +287,17 @@ class ListExecutor:
             self._marks.end_listing(set(), set())
         return [*told, *(yield from self._continue(now_s))]
 
+    def on_deleted(self, files: Sequence[DeletedFile]) -> list[ListInstruction]:
+        """The run has deleted or moved these files: what comes under their names is another version."""
+        if not files:
+            return []
+        keys = path_fingerprints(self._source, pa.array([each.path for each in files], pa.string()))
+        deliveries = [delivery_fingerprint(each.version, each.last_modified) for each in files]
+        self._names.seen.set_deleted(keys, [each.version for each in files], deliveries)
+        # The next listing may show another object with the same etag, and so the same digest.
+        self._names.digests.forget()
+        return []
+
     def on_gone(self, found: GoneFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
         return self._steps.run(self._take_gone(found))
@@ -295,7 +311,10 @@ class ListExecutor:
         self._guard.on_removed(len({file.path for file in files}), self._now_s)
         for path in paths:
             self._looks.settle(path, self._writer.open_epoch if files else 0)
-        self._names.seen.set_gone(keys)
+        if self._removes:
+            self._names.seen.set_gone(keys)
+        else:
+            self._names.seen.set_missing(keys)
         if paths:
             # The next listing may show these names as the last one did.
             self._names.digests.forget()

@@ -17,10 +17,10 @@ from actors.listing.listing_digests import ListingDigest
 from actors.listing.listing_state import ListingTally
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.settling_files import SettlingFiles
-from actors.names.questions import Asking, CountPresent, CountUnshown, ShowNames, TakeMissing
+from actors.names.questions import Asking, CountPresent, CountUnshown, KnownName, ShowNames, TakeMissing
 from actors.names.seen_index import Sight
 from state.errors import RunFailedError
-from state.tables.fingerprint import path_fingerprints, version_fingerprints
+from state.tables.fingerprint import next_version, path_fingerprints, version_fingerprints
 
 _MISSING_AT_ONCE = 100_000
 
@@ -112,8 +112,8 @@ class PageLookUp:
         sights = shown.sights
         for path in self._names.missing.discard(keys):
             self._looks.look_again(path)
-        if not self._removes:
-            sights[sights == Sight.BACK] = Sight.SAME
+        for at, name in shown.before.items():
+            sights[at], versions[at] = self._resolved(rows, at, keys[at], versions[at], Sight(sights[at]), name)
         is_seen = is_known = sights == Sight.SAME
         if self._not_before_us is not None:
             is_known = is_seen | ((sights == Sight.NEW) & (rows["modified_us"].to_numpy() < self._not_before_us))
@@ -124,11 +124,27 @@ class PageLookUp:
         changed = []
         files = self._files(rows.take(pa.array(unknown, pa.int64())), [versions[at] for at in unknown])
         for at, sight, file in zip(unknown, sights[unknown].tolist(), files, strict=True):
-            change = self._take(file, keys[at], sight, shown.before.get(at))
+            known = shown.before.get(at)
+            change = self._take(file, keys[at], sight, None if known is None else known.version)
             if change is not None:
                 changed.append(change)
         self._writer.mark_seen([each.now for each in changed])
         return changed
+
+    def _resolved(
+        self, rows: pa.RecordBatch, at: int, key: bytes, by_content: bytes, sight: Sight, name: KnownName
+    ) -> tuple[Sight, bytes]:
+        """The sight of an object under a known name, and the version in which it is handed on."""
+        assert name.version is not None, "its sight was not NEW"
+        if name.is_gone and self._removes:
+            is_same = name.version == by_content
+            return (Sight.BACK, name.version) if is_same else (sight, by_content)
+        if name.deleted is not None:
+            # Being shown has ended the mark, which stays until another version is handed on.
+            self._names.seen.set_deleted([key], [name.version], [name.deleted])
+        modified = time_of(rows["modified_us"][at].as_py())
+        version = next_version(name.version, by_content, modified, is_deleted=name.is_gone, deleted=name.deleted)
+        return (Sight.SAME, name.version) if version is None else (sight, version)
 
     def _files(self, rows: pa.RecordBatch, versions: Sequence[bytes]) -> Iterator[FileVersion]:
         """Yields the objects of some rows, see `LISTED`, in their versions."""

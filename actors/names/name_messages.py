@@ -55,10 +55,10 @@ class TakeBack:
 class SetMissing:
     """See `SeenIndex.set_missing`."""
 
-    key: bytes
+    keys: Sequence[bytes]
 
     def apply(self, index: SeenIndex) -> None:
-        index.set_missing(self.key)
+        index.set_missing(self.keys)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,19 @@ class SetGone:
         index.set_gone(self.keys)
 
 
-NameChange: TypeAlias = BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetGone
+@dataclass(frozen=True)
+class SetDeleted:
+    """See `SeenIndex.set_deleted`."""
+
+    keys: Sequence[bytes]
+    versions: Sequence[bytes]
+    deliveries: Sequence[bytes]
+
+    def apply(self, index: SeenIndex) -> None:
+        index.set_deleted(self.keys, self.versions, self.deliveries)
+
+
+NameChange: TypeAlias = BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetGone | SetDeleted
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from actors.names.name_messages import (
     NameChange,
     NameMessage,
     PutName,
+    SetDeleted,
     SetGone,
     SetMissing,
     TakeBack,
@@ -74,14 +75,21 @@ class NameShards:
         """See `SeenIndex.take_back`."""
         self._change(key, TakeBack(key))
 
-    def set_missing(self, key: bytes) -> None:
+    def set_missing(self, keys: Sequence[bytes]) -> None:
         """See `SeenIndex.set_missing`."""
-        self._change(key, SetMissing(key))
+        for owner, rows in self._mapping.shares(keys).items() if keys else ():
+            self._changes[owner].append(SetMissing([keys[row] for row in rows]))
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
         """See `SeenIndex.set_gone`."""
         for owner, rows in self._mapping.shares(keys).items():
             self._changes[owner].append(SetGone([keys[row] for row in rows]))
+
+    def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
+        """See `SeenIndex.set_deleted`."""
+        for owner, rows in self._mapping.shares(keys).items() if keys else ():
+            parts = [[column[row] for row in rows] for column in (keys, versions, deliveries)]
+            self._changes[owner].append(SetDeleted(*parts))
 
     # -- questions --------------------------------------------------------------------------------------------------
 

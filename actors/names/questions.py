@@ -54,16 +54,31 @@ class Question(Generic[_Answer]):
 
 
 @dataclass(frozen=True)
+class KnownName:
+    """A name, as the index knows it.
+
+    Args:
+        version: the version that was handed on; None if none was.
+        is_gone: whether that version is read again when it is back.
+        deleted: the delivery that the run has deleted; None if it has deleted none.
+    """
+
+    version: bytes | None
+    is_gone: bool = False
+    deleted: bytes | None = None
+
+
+@dataclass(frozen=True)
 class Shown:
     """The names of a page, as the index knows them.
 
     Args:
         sights: the `Sight` of each.
-        before: row → the version that was handed on, of those that changed or are back.
+        before: row → the name as it was before, of those with another version, and of those that are back.
     """
 
     sights: npt.NDArray[np.uint8]
-    before: dict[int, bytes] = field(default_factory=dict)
+    before: dict[int, KnownName] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,10 +98,14 @@ class ShowNames(Question[Shown]):
         return self.keys
 
     def answer(self, index: SeenIndex) -> Shown:
+        gone = index.gone(self.keys)
         sights = index.show(self.keys, self.versions)
-        rows = np.flatnonzero((sights == Sight.CHANGED) | (sights == Sight.BACK)).tolist()
+        rows = np.flatnonzero((sights != Sight.NEW) & (sights != Sight.SAME)).tolist()
         known = index.lookup([self.keys[row] for row in rows])
-        return Shown(sights, {row: before for row, before in zip(rows, known, strict=True) if before is not None})
+        return Shown(
+            sights,
+            {row: KnownName(before, row in gone, gone.get(row)) for row, before in zip(rows, known, strict=True)},
+        )
 
     def part(self, rows: Rows, shards: int) -> ShowNames:
         return ShowNames([self.keys[row] for row in rows], [self.versions[row] for row in rows])
@@ -97,19 +116,6 @@ class ShowNames(Question[Shown]):
             whole.sights[rows] = shown.sights
             whole.before.update((int(rows[row]), before) for row, before in shown.before.items())
         return whole
-
-
-@dataclass(frozen=True)
-class KnownName:
-    """A name, as the index knows it.
-
-    Args:
-        version: the version that was handed on; None if none was.
-        is_gone: whether that version is there no more, as the ledger says.
-    """
-
-    version: bytes | None
-    is_gone: bool
 
 
 @dataclass(frozen=True)
@@ -127,10 +133,10 @@ class FindNames(Question[list[KnownName]]):
         return self.keys
 
     def answer(self, index: SeenIndex) -> list[KnownName]:
-        versions = index.lookup(self.keys)
+        versions, gone = index.lookup(self.keys), index.gone(self.keys)
         return [
-            KnownName(version, version is not None and bool(index.is_gone(key)))
-            for key, version in zip(self.keys, versions, strict=True)
+            KnownName(version, version is not None and row in gone, gone.get(row))
+            for row, version in enumerate(versions)
         ]
 
     def part(self, rows: Rows, shards: int) -> FindNames:

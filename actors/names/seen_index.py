@@ -28,7 +28,7 @@ class Sight(IntEnum):
     TWICE = 3
     """This listing has shown it before in another version: two names have one fingerprint."""
     BACK = 4
-    """It was handed on in this version, and was gone since."""
+    """It was handed on in this version, which was deleted since: its rows have left the views, or the run did it."""
 
 
 class SeenIndex:
@@ -43,6 +43,9 @@ class SeenIndex:
 
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
         self._recent: dict[bytes, bytes] = {}
+        # Of the names whose object the run has deleted, the delivery that it has deleted.
+        self._deleted: SeenIndex | None = None
+        self._has_gone = False
         pairs = words_of(b"".join(keys)).reshape(-1, 2)
         order = np.argsort(pairs[:, 0])
         self._high: Words = pairs[:, 0][order]
@@ -142,7 +145,7 @@ class SeenIndex:
         Args:
             skipped: number of names that the listing has shown, and that were not looked up.
         """
-        shown = int(np.count_nonzero(self._flags == _SHOWN))
+        shown = int(np.count_nonzero(self._flags & (_SHOWN | _MISSING | _FORGOTTEN) == _SHOWN))
         present = len(self._flags) - int(np.count_nonzero(self._flags & (_MISSING | _FORGOTTEN)))
         return present - shown - skipped
 
@@ -152,8 +155,8 @@ class SeenIndex:
         Returns:
             Path fingerprint → version, of the names that were not marked before.
         """
-        at = np.flatnonzero(self._flags == 0)[:limit]
-        self._flags[at] = _MISSING
+        at = np.flatnonzero(self._flags & (_SHOWN | _MISSING | _FORGOTTEN) == 0)[:limit]
+        self._flags[at] |= _MISSING
         keys = np.stack([self._high[at], self._low[at]], axis=1).astype(">u8").tobytes()
         versions = self._versions[at].astype(">u8").tobytes()
         return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
@@ -167,24 +170,56 @@ class SeenIndex:
         self._flags[at] = _SHOWN
         return was_gone
 
-    def set_missing(self, key: bytes) -> None:
-        """Marks a name as missing that a look did not find."""
-        (at,) = self._find([key])
-        if key not in self._recent and at >= 0:
-            self._flags[at] |= _MISSING
+    def set_missing(self, keys: Sequence[bytes]) -> None:
+        """Marks names as missing: a look did not find them, or the ledger has noted it."""
+        rest = [key for key in keys if key not in self._recent]
+        at = self._find(rest)
+        self._flags[at[at >= 0]] |= _MISSING
 
     def is_gone(self, key: bytes) -> bool:
-        """Whether a name is marked as gone in the ledger."""
+        """Whether the version of a name is read again when it is back."""
         (at,) = self._find([key])
         return key not in self._recent and at >= 0 and bool(self._flags[at] & _GONE)
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
-        """Marks names as missing, and as gone in the ledger."""
+        """Marks names as missing, and their versions as to be read again when they are back."""
         if keys:
+            self._has_gone = True
             if any(key in self._recent for key in keys):
                 self._merge()
             at = self._find(keys)
             self._flags[at[at >= 0]] |= _MISSING | _GONE
+
+    def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
+        """The run has deleted these versions: other deliveries under these names are read.
+
+        Args:
+            keys: the fingerprints of the paths.
+            versions: the deleted versions; a name that was handed on in another one stays as it is.
+            deliveries: the deleted deliveries, see `state.tables.fingerprint`.
+        """
+        if any(key in self._recent for key in keys):
+            self._merge()
+        known = self.lookup(keys)
+        own = [row for row, version in enumerate(versions) if known[row] == version]
+        if not own:
+            return
+        self._has_gone = True
+        self._flags[self._find([keys[row] for row in own])] |= _GONE
+        deleted = self._deleted = self._deleted or SeenIndex()
+        for row in own:
+            deleted.put(keys[row], deliveries[row])
+
+    def gone(self, keys: Sequence[bytes]) -> dict[int, bytes | None]:
+        """Row → the deleted delivery, or None if it is not known, of the names for which `is_gone` holds."""
+        if not self._has_gone or not keys or not len(self._high):
+            return {}
+        at = self._find(keys)
+        is_gone = (at >= 0) & (self._flags[at] & _GONE == _GONE)
+        rows = [row for row in np.flatnonzero(is_gone).tolist() if keys[row] not in self._recent]
+        unknown: list[bytes | None] = [None] * len(rows)
+        deleted = unknown if self._deleted is None else self._deleted.lookup([keys[row] for row in rows])
+        return dict(zip(rows, deleted, strict=True))
 
     # -- inside ---------------------------------------------------------------------------------------------------
 

@@ -24,13 +24,14 @@ class SeenPiece:
         versions: the version fingerprints, one word each.
         now: `there` for rows of `seen`, in the order of their keys.  Behind all of them come the versions that had
             `vanished` before a row of them was read, which are new if they are back, and those that are known to be
-            `gone`, which are not reported again.
+            `gone`, which are not reported again.  `gone` versions are read again when they are back, `missing` ones
+            are not.
     """
 
     source: str
     keys: Words
     versions: Words
-    now: Literal["there", "vanished", "gone"] = "there"
+    now: Literal["there", "vanished", "gone", "missing"] = "there"
 
     @classmethod
     def of_columns(cls, source: str, keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenPiece:
@@ -45,7 +46,7 @@ class SeenPiece:
 
     @classmethod
     def of_lists(
-        cls, source: str, keys: Sequence[bytes], versions: Sequence[bytes], now: Literal["vanished", "gone"]
+        cls, source: str, keys: Sequence[bytes], versions: Sequence[bytes], now: Literal["vanished", "gone", "missing"]
     ) -> SeenPiece:
         """Versions that are not there; see the class."""
         return cls(source, words_of(b"".join(keys)).reshape(-1, 2), words_of(b"".join(versions)), now)
@@ -75,7 +76,11 @@ class SeenLoader:
                 index.forget(key, version)
         else:
             seen = zip(keys, index.lookup(keys), versions, strict=True)
-            index.set_gone([key for key, known, version in seen if known == version])
+            own = [key for key, known, version in seen if known == version]
+            if piece.now == "gone":
+                index.set_gone(own)
+            else:
+                index.set_missing(own)
 
     def index(self) -> SeenIndex:
         """The index of all pieces; the loader is empty afterwards."""

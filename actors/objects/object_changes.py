@@ -16,7 +16,7 @@ from typing import Any
 from obstore.exceptions import AlreadyExistsError
 
 from actors.file_errors import ObjectChanged, ObjectVanished
-from actors.files import FileVersion
+from actors.files import FileVersion, is_same_object
 from actors.objects.archive_bucket import ArchiveBucket, NameTakenError
 from actors.objects.archive_directory import ArchiveDirectory, Original
 from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
@@ -61,7 +61,7 @@ class ObjectChanges:
         location, path = self._location, file.path
         if location.is_local or not is_strong(file.etag):
             self._require(file)
-        evidence = FinishedFile(location, path, file.etag, _COMMITTED)
+        evidence = FinishedFile(location, path, file.etag, _COMMITTED, file.last_modified)
         request = partial(self._delete_in_s3, path) if location.scheme == "s3" else None
         client = None if location.is_local else self._client
         outcome = ask_store(partial(delete_version, evidence, client, request), location, path)
@@ -132,7 +132,7 @@ class ObjectChanges:
         found = self._objects.find(file.source, file.path, exact_time=not is_strong(file.etag))
         if found is None:
             raise self._vanished(file.path)
-        if found.version != file.version:
+        if not is_same_object(found, file):
             raise self._changed(file.path)
 
     def _vanished(self, path: str) -> ObjectVanished:

@@ -74,7 +74,13 @@ class CommittedFiles:
         ingested |= {*queue["source"].filter(pc.greater(queue["row_offset"], 0)).unique().to_pylist()}
         ignored = num_ignored(store)
         return cls(
-            seen=SeenNames(store, declared, vanished, queued),
+            seen=SeenNames(
+                store,
+                declared,
+                vanished,
+                queued,
+                frozenset(source.name for source in definition.sources if source.policy.removes),
+            ),
             unfinished=sorted(
                 map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
                 key=partial(_reading_order, ordered),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,12 +28,14 @@ class SeenNames:
         sources: the names of the sources.
         vanished: versions that had vanished before a row of them was read, and that are not in the queue.
         queued: the keys of the queue: what is in it is not gone.
+        removing: the sources whose deleted files leave the views, and are read again when they are back.
     """
 
     store: StateStore | None
     sources: Sequence[str]
     vanished: Sequence[FileKey] = ()
     queued: pa.Array | None = None
+    removing: frozenset[str] = frozenset()
 
     def pieces(self) -> Iterator[SeenPiece]:
         """The pieces of all sources, each read when it is needed.
@@ -68,4 +71,5 @@ class SeenNames:
             for source in self.sources:
                 for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
                     keys = path_fingerprints(source, batch["path"])
-                    yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), "gone")
+                    now: Literal["gone", "missing"] = "gone" if source in self.removing else "missing"
+                    yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), now)

@@ -10,6 +10,7 @@ from typing import Protocol, assert_never
 
 from actors.exchange.edge import Outlet
 from actors.files import FileVersion, microseconds_of
+from actors.listing.deleted_files import Deletions
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
@@ -123,6 +124,7 @@ class ListShell(ActorShell[ListInstruction]):
         pages: its listing.
         events: its queue; None if the source has none.
         must_settle: see `ListExecutor`.
+        deletions: what the run has deleted in the source; None if nothing can be deleted.
     """
 
     reports_progress = True
@@ -139,10 +141,11 @@ class ListShell(ActorShell[ListInstruction]):
         pages: Pages,
         events: Events | None,
         must_settle: bool,
+        deletions: Deletions | None = None,
     ) -> None:
         super().__init__(name=name, edges=edges, coordinator=coordinator, runtime=runtime, open_root=open_root)
         self._start, self._root, self._pages, self._events = start, open_root, pages, events
-        self._must_settle = must_settle
+        self._must_settle, self._deletions = must_settle, deletions
         self._seen = SeenLoader()
         self._name_actors: dict[str, tuple[Actor[Receiver], Outlet]] = {}
         self._claimed: Event | None = None
@@ -297,11 +300,14 @@ class ListShell(ActorShell[ListInstruction]):
             self._log.warning("the queue cannot say who reads it", error=warning)
 
     async def _look_at(self, events: Events, instruction: LookAt) -> None:
+        await self._learn_deletions()
         found = await events.look_at(instruction.paths)
         self.do(self._executor.on_looked(found, self.now_s()))
 
     async def _read_page(self, instruction: ReadPage) -> None:
         if instruction.first:
+            # Before the first request: a page that is older than a deletion would show the deleted object.
+            await self._learn_deletions()
             self._pages.begin()
             if self._events is not None:
                 self._claimed = self.beside(self._claim, self._events)
@@ -310,6 +316,10 @@ class ListShell(ActorShell[ListInstruction]):
             self.do(self._executor.on_listing_end(self.now_s(), self._runtime.clock.now()))
             return
         self.do(self._executor.on_page(page, self.now_s()))
+
+    async def _learn_deletions(self) -> None:
+        if self._deletions is not None:
+            self.do(self._executor.on_deleted(await self._runtime.in_thread(self._deletions.news)))
 
     async def _find_gone(self, instruction: FindGone) -> None:
         found = await self._runtime.in_thread(partial(self._look_for, instruction))

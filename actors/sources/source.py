@@ -90,6 +90,7 @@ class SourceDefinition:
         table: for a static table, `files`, or `frame` if its rows come with the pipeline and the start stores them.
         key: the key of its rows, of which views see the last one each; None if they see all rows.
         event_time: the event time of its rows; None for a source without a watermark.
+        deletes: whether the run deletes or moves its files after the commit.
     """
 
     name: str
@@ -107,6 +108,7 @@ class SourceDefinition:
     table: TableKind | None = None
     key: RowKey | None = None
     event_time: EventTime | None = None
+    deletes: bool = False
 
     def __post_init__(self) -> None:
         if self.order is not None:

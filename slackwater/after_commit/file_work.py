@@ -381,7 +381,17 @@ class FileWork:
         results = [(each, done) for each, done in zip(batch, outcomes, strict=True) if done is not None]
         self._record.append(
             [
-                HandledFile(name, action, each.file.path, each.file.version, each.epoch, done.outcome, now, done.error)
+                HandledFile(
+                    source=name,
+                    action=action,
+                    path=each.file.path,
+                    version=each.file.version,
+                    epoch=each.epoch,
+                    outcome=done.outcome,
+                    at=now,
+                    error=done.error,
+                    last_modified=each.file.last_modified,
+                )
                 for each, done in results
             ]
         )

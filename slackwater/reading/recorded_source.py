@@ -11,10 +11,9 @@ import pyarrow.compute as pc
 
 from actors.files import FileVersion
 from actors.sources.source import SourceDefinition
-from slackwater.reading.tables.file_table import read_files
+from slackwater.reading.tables.file_table import VERSION_COLUMNS, read_files
 from state.location import Location
 from state.store.store import StateStore
-from state.tables.fingerprint import version_fingerprint
 from state.tables.records import CatalogSource
 from state.tables.tables import REMOVED_STATUSES
 from state.upkeep.quarantine import bad_records, has_no_row
@@ -89,7 +88,7 @@ def recorded_sources(
     definitions: Iterable[SourceDefinition], store: StateStore, state_version: int
 ) -> dict[str, RecordedSource]:
     """The sources with their ingested files, by ledger and queue of one version of the store."""
-    files = read_files(store, state_version)
+    files = read_files(store, state_version, columns=VERSION_COLUMNS)
     is_removed = pc.is_in(files["status"], value_set=pa.array(REMOVED_STATUSES))
     was_read = pc.greater(pc.fill_null(files["rows_read"], 0), 0)
     files = files.filter(pc.and_(was_read, pc.invert(is_removed))).sort_by("path")
@@ -113,7 +112,7 @@ def _positions(records: pa.Table) -> Mapping[tuple[str, bytes], tuple[int, ...]]
 
 def _ingested(row: Mapping[str, Any], bad: Mapping[tuple[str, bytes], tuple[int, ...]]) -> IngestedFile:
     fields = {name: row[name] for name in ("source", "path", "etag", "size", "last_modified")}
-    version = version_fingerprint(row["etag"], row["size"], row["last_modified"])
+    version = row["version"]
     return IngestedFile(
         FileVersion(version=version, **fields),
         row["rows_read"],

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from actors.objects.object_store import ObjectStore
 from actors.sources.path_filter import PathFilter
 from slackwater.reading.tables.expectation_table import violation_lines
-from slackwater.reading.tables.file_table import FileStatus, read_files, source_url
+from slackwater.reading.tables.file_table import VERSION_COLUMNS, FileStatus, read_files, source_url
 from slackwater.reading.tables.handled_table import handled_lines, waiting_lines
 from slackwater.reading.tables.source_table import SourceDiscovery
 from slackwater.reading.tables.view_table import reflected_epoch
@@ -24,7 +24,6 @@ from state.location import Location
 from state.ownership.owner import Owner
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
-from state.tables.fingerprint import version_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import CatalogSource
 from state.tables.tables import REMOVED_STATUSES
@@ -104,7 +103,11 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
         )
     for candidate in candidates:
         start = encode_key(candidate.source.name, candidate.relative)
-        versions = read_files(store, None, start=start, end=start + b"\xff").sort_by("listed_epoch").to_pylist()
+        versions = (
+            read_files(store, None, columns=VERSION_COLUMNS, start=start, end=start + b"\xff")
+            .sort_by("listed_epoch")
+            .to_pylist()
+        )
         if versions:
             story = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
             violations = violation_lines(catalog, candidate.source.name, candidate.relative)
@@ -217,8 +220,7 @@ def _first_bad(candidate: _Candidate, version: Mapping[str, Any], store: StateSt
     if not version["rows_bad"]:
         return ""
     records = bad_records(store, candidate.source.name, candidate.relative)
-    fingerprint = version_fingerprint(version["etag"], version["size"], version["last_modified"])
-    mine = pc.and_(pc.equal(records["version"], fingerprint), pc.is_valid(records["reason"]))
+    mine = pc.and_(pc.equal(records["version"], version["version"]), pc.is_valid(records["reason"]))
     for first in records.filter(mine).sort_by("row").slice(0, 1).to_pylist():
         return f"row {first['row']}: {first['reason']}"
     return ""

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 import lance
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from state.errors import CommitRefusedError, NotFoundError
 from state.lance.lance_access import create_dataset, lance_options, open_dataset
@@ -36,8 +37,11 @@ SCHEMA = pa.schema(
         ("outcome", pa.string()),
         ("at", pa.timestamp("us", tz="UTC")),
         ("error", pa.string()),
+        ("last_modified", pa.timestamp("us", tz="UTC")),
     ]
 )
+_DELETING = ("delete", "move to ")
+"""The beginnings of the actions after which the object is no longer in its source."""
 _CLOCK = "clock"
 _MOST_FRAGMENTS = 64
 _KEPT = timedelta(hours=1)
@@ -56,6 +60,7 @@ class HandledFile:
         outcome: see `Outcome`.
         at: when.
         error: why it failed; None if it did not.
+        last_modified: the time of the object, as it was listed.
     """
 
     source: str
@@ -66,6 +71,7 @@ class HandledFile:
     outcome: Outcome
     at: datetime
     error: str | None = None
+    last_modified: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -171,6 +177,38 @@ class HandledFiles:
         paths = ", ".join(quoted(path) for path, _ in names)
         rows = self._read(f"{_of(source, action)} AND path IN ({paths})", ["path", "version", "outcome"])
         return {key: outcome for key, outcome in _last_outcomes(rows).items() if outcome in ("failed", "waits")}
+
+    def deletions(self, source: str, start: int) -> tuple[list[HandledFile], int]:
+        """The versions that are no longer in a source because the run has deleted or moved them.
+
+        A version that did not exist any more when the run was to delete it counts as well: the run before may have
+        been killed between the deletion and its record.
+
+        Args:
+            source: the name of the source.
+            start: the number of rows of the record that an earlier call has read; 0 for all.
+
+        Returns:
+            The files, and the number of rows that are read now.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        dataset = self._opened()
+        if dataset is None:
+            return [], 0
+        try:
+            count = dataset.count_rows()
+            if count == start:
+                return [], start
+            rows = dataset.scanner(offset=start if start < count else 0, scan_in_order=True).to_table()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise storage_error(error, self._location) from None
+        is_deleting = pc.or_(*(pc.starts_with(rows["action"], each) for each in _DELETING))
+        is_over = pc.is_in(rows["outcome"], pa.array(["done", "gone"]))
+        wanted = pc.and_(pc.and_(is_deleting, is_over), pc.equal(rows["source"], source))
+        wanted = pc.and_(wanted, pc.and_(pc.is_valid(rows["path"]), pc.is_valid(rows["last_modified"])))
+        return [HandledFile(**row) for row in rows.filter(wanted).to_pylist()], count
 
     def table(self, source: str | None = None, path: str | None = None) -> pa.Table:
         """The files, see `SCHEMA`, in the order in which they were handled.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from state.errors import RemovalRefusedError
@@ -133,12 +134,15 @@ class FinishedFile:
         name: its path, relative to the place.
         etag: of the version whose rows are committed; never empty.
         record: the record, for example `orders.csv is committed in epoch 12, and in every view`.
+        modified: the time of the version.  An object with the same bytes that was written at another time is another
+            file of the user, which may not have been read.  None if the time is not known.
     """
 
     place: Location
     name: str
     etag: str
     record: str
+    modified: datetime | None = None
 
     def covers(self, name: str) -> bool:
         return bool(self.etag) and name == self.name

@@ -6,6 +6,7 @@ import itertools
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from stat import S_ISDIR
 from typing import Any, Literal, TypeAlias
 
@@ -187,8 +188,9 @@ def delete_version(
     request: Callable[[str], None] | None = None,
 ) -> Removal:
     """Deletes an object if it still has the version that its evidence names.  Arguments and errors as `delete_if`."""
-    etag = evidence.etag if isinstance(evidence, FinishedFile) else evidence.version.get("e_tag")
-    return delete_if(evidence, evidence.name, etag, client, request)
+    if isinstance(evidence, FinishedFile):
+        return delete_if(evidence, evidence.name, evidence.etag, client, request, modified=evidence.modified)
+    return delete_if(evidence, evidence.name, evidence.version.get("e_tag"), client, request)
 
 
 def delete_if(
@@ -197,6 +199,8 @@ def delete_if(
     etag: str | None,
     client: ObjectStore | None = None,
     request: Callable[[str], None] | None = None,
+    *,
+    modified: datetime | None = None,
 ) -> Removal:
     """Deletes an object if it still has a version.
 
@@ -210,6 +214,8 @@ def delete_if(
         client: reaches the objects of the place; None for one of its own.
         request: sends a conditional deletion of the version with this etag, for example S3's `DeleteObject` with
             `IfMatch`, and raises PreconditionError where the store refuses it.
+        modified: the time of the version, compared in whole seconds, as a HEAD rounds it; None for any time.  A disk
+            has the times in the etag.
 
     Raises:
         RemovalRefusedError: the evidence does not cover the name, or a directory of its path is a link.
@@ -220,7 +226,9 @@ def delete_if(
         return _delete_local_version(evidence.place, name, etag)
     client = object_client(evidence.place) if client is None else client
     try:
-        if not same_etag(obstore.head(client, name)["e_tag"], etag):
+        found = obstore.head(client, name)
+        is_later = modified is not None and int(found["last_modified"].timestamp()) != int(modified.timestamp())
+        if is_later or not same_etag(found["e_tag"], etag):
             return "changed"
         if request is None:
             obstore.delete(client, name)

@@ -41,6 +41,8 @@ FILE_COLUMNS = (
     "attempts",
     "error",
 )
+VERSION_COLUMNS = (*FILE_COLUMNS, "version")
+"""The columns of the public table, with the fingerprint of the version."""
 FILE_SCHEMA = pa.schema([TABLES["ledger"].field(name) for name in FILE_COLUMNS])
 _UNFINISHED = ("waiting", "reading")
 

@@ -101,7 +101,8 @@ def change(names: Any, kind: int, one: bytes, other: bytes, keys: list[bytes]) -
             names.set_gone(keys)
         case _:
             names.take_back(one)
-            names.set_missing(keys[0])
+            names.set_missing(keys[:1])
+            names.set_deleted([one, *keys[1:]], [other] * len(keys), [version(1)] * len(keys))
             if other == version(0):
                 names.begin_listing()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def file(
 def test_a_root_without_a_record_has_handled_nothing(tmp_path: Path) -> None:
     record = HandledFiles(Location(str(tmp_path)))
     assert (record.done_until("s", "delete"), record.since("s", "delete", 0)) == (0, {})
-    assert (record.failed("s", "delete"), record.table().num_rows) == ([], 0)
+    assert (record.unfinished("s", "delete"), record.table().num_rows) == ({}, 0)
     record.append([])
     assert not (tmp_path / NAME).exists()
 
@@ -43,9 +44,9 @@ def test_files_and_the_epoch_are_kept_for_each_source_and_action(tmp_path: Path)
 def test_the_last_outcome_of_a_file_counts(tmp_path: Path) -> None:
     record = HandledFiles(Location(str(tmp_path)))
     record.append([file("a'b.csv", outcome="failed"), file("c.csv", outcome="failed")])
-    assert sorted(path for path, _ in record.failed("s", "delete")) == ["a'b.csv", "c.csv"]
+    assert sorted(path for path, _ in record.unfinished("s", "delete")) == ["a'b.csv", "c.csv"]
     record.append([file("a'b.csv")])
-    assert record.failed("s", "delete") == [("c.csv", b"version1")]
+    assert record.unfinished("s", "delete") == {("c.csv", b"version1"): "failed"}
 
 
 def test_a_long_record_has_few_files(tmp_path: Path) -> None:
@@ -55,3 +56,21 @@ def test_a_long_record_has_few_files(tmp_path: Path) -> None:
     dataset = lance.dataset(str(tmp_path / NAME))
     assert len(dataset.get_fragments()) <= 65
     assert record.table()["epoch"].to_pylist() == list(range(140))
+
+
+def test_deletions_are_read_once_also_after_a_compaction(tmp_path: Path) -> None:
+    record = HandledFiles(Location(str(tmp_path)))
+    assert record.deletions("s", 0) == ([], 0)
+    other = [file("tagged", action='tag {"a": "b"}'), file("other", source="t"), file("left", outcome="changed")]
+    record.append([replace(each, last_modified=AT) for each in (*other, file("failed", outcome="failed"))])
+    position, paths = 0, []
+    for number in range(80):
+        action = "move to s3://archive" if number % 2 else "delete"
+        outcome: Outcome = "gone" if number % 3 else "done"
+        record.append([replace(file(f"{number}", outcome=outcome, action=action), last_modified=AT)])
+        files, position = record.deletions("s", position)
+        paths += [each.path for each in files]
+        assert all((each.version, each.last_modified) == (b"version1", AT) for each in files)
+    assert paths == [f"{number}" for number in range(80)]
+    assert record.deletions("s", position) == ([], position)
+    assert [each.path for each in record.deletions("s", 0)[0]] == paths
