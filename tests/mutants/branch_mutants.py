@@ -141,7 +141,7 @@ BRANCH_MUTANTS = (
     Mutant(
         "a row that is there twice counts once",
         _DIFFERENCE,
-        (("np.maximum(side * surplus, 0)", "np.clip(side * surplus, 0, 1)"),),
+        (("np.maximum(sign * more, 0)", "np.clip(sign * more, 0, 1)"),),
         shown_by=f"{_OF_DIFFERENCES}::test_rows_are_compared_as_bags",
     ),
     Mutant(

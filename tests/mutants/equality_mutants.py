@@ -96,4 +96,16 @@ EQUALITY_MUTANTS = (
         (("[:_MOST_CONDITIONS]", ""),),
         shown_by="tests/spark_bridge/hand_over/test_wanted_rows.py",
     ),
+    Mutant(
+        "of rows that differ in the sign of a zero any is the first",
+        "spark_bridge/analysis/total_order.py",
+        (("for each in columns if has_floats(each)]", "for each in columns if not each]"),),
+        shown_by="tests/spark_bridge/test_special_values.py",
+    ),
+    Mutant(
+        "tasks compare rows by SQL equality",
+        "spark_bridge/computed/whole_rows.py",
+        (("enumerate([*values, *texts])", "enumerate(values)"),),
+        shown_by="tests/spark_bridge/test_special_values.py",
+    ),
 )
