@@ -33,7 +33,7 @@ PLACE_MUTANTS = (
         (
             (
                 "mounts.get(_mount_of(_joined(existing)))",
-                "next((each for each in mounts.values() if each[2] == existing), None)",
+                "max(mounts.values(), key=lambda each: len(each[2]) if existing[: len(each[2])] == each[2] else -1)",
             ),
         ),
         shown_by=f"{_PLACES}::test_a_mount_that_is_hidden_by_another_one_does_not_count",
@@ -102,7 +102,7 @@ PLACE_MUTANTS = (
                 "if self._guard.paused:\n            found",
             ),
         ),
-        shown_by=f"{_PAUSES}::test_no_missing_file_leaves_the_views_while_the_source_is_paused",
+        shown_by=f"{_PAUSES}::test_an_answer_about_missing_files_that_comes_late_removes_nothing",
     ),
     Mutant(
         "a marker is written over an object of another program",

@@ -125,9 +125,19 @@ def test_no_missing_file_leaves_the_views_while_the_source_is_paused() -> None:
     executor.on_barrier(barrier(1), 0.0)
     listed(executor, ("b",), now_s=10.0)
     assert of(FindGone, listed(executor, (LOG,), now_s=20.0)) == [], "a listing that counts would confirm the loss"
-    key = path_fingerprint("s", "a")
-    late = GoneFound(1, {key: (GoneFile("s", "a", file("a").version),)})
-    assert [each for each in sent(executor.on_gone(late)) if isinstance(each, GoneFiles)] == []
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_an_answer_about_missing_files_that_comes_late_removes_nothing(is_paused: bool) -> None:
+    executor = began(removes=True)
+    listed(executor, ("a", "b"))
+    executor.on_barrier(barrier(1), 0.0)
+    listed(executor, ("b",), now_s=10.0)
+    assert of(FindGone, listed(executor, ("b",), now_s=20.0)), "two listings lack it"
+    listed(executor, (LOG if is_paused else "b",), now_s=30.0)
+    late = GoneFound(5, {path_fingerprint("s", "a"): (GoneFile("s", "a", file("a").version),)})
+    removed = [each for each in sent(executor.on_gone(late)) if isinstance(each, GoneFiles)]
+    assert bool(removed) != is_paused
 
 
 def test_a_run_that_ends_when_all_is_read_does_not_wait_for_a_paused_source() -> None:
