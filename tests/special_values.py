@@ -129,6 +129,24 @@ def _decimals(precision: int, scale: int) -> SpecialValues:
 _DOUBLE = _with_null(*_floats(pa.float64(), np.uint64, _NAN_64))
 _FLOAT = _with_null(*_floats(pa.float32(), np.uint32, _NAN_32))
 _STRING = _distinct(pa.array(_STRINGS))
+_TEXTS_IN_ARRAYS = _distinct(
+    pa.array(
+        [
+            [],
+            [[]],
+            [[], []],
+            [[""]],
+            [["", ""]],
+            [[""], []],
+            [["a", ""]],
+            [["a"], []],
+            [["a"], [""]],
+            [["a|"]],
+            [["|"]],
+        ],
+        pa.list_(pa.list_(pa.string())),
+    )
+)
 _TIME = _distinct(pa.array(_TIMES, pa.int64()).cast(pa.timestamp("us", "UTC")))
 
 SPECIAL: Mapping[str, SpecialValues] = {
@@ -152,6 +170,7 @@ SPECIAL: Mapping[str, SpecialValues] = {
     "array<string>": _lists(_STRING),
     "array<timestamp>": _lists(_TIME),
     "array<array<double>>": _lists(_lists(_DOUBLE)),
+    "array<array<string>>": _TEXTS_IN_ARRAYS,
     "struct<double>": _structs(_DOUBLE),
     "struct<array<float>>": _structs(_lists(_FLOAT)),
     "array<struct<string>>": _lists(_structs(_STRING)),

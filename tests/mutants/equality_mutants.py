@@ -34,7 +34,10 @@ EQUALITY_MUTANTS = (
     Mutant(
         "a time in a far year has the text that Arrow formats",
         _TEXTS,
-        (("    if _are_usual(numbers, years):\n", "    if True:\n"),),
+        (
+            ("    if _are_usual(numbers, years):\n", "    if True:\n"),
+            ('times = column.cast(pa.timestamp("us"))\n', 'times = column.cast(pa.timestamp("us", data_type.tz))\n'),
+        ),
         shown_by=_SPECIAL,
     ),
     Mutant(
@@ -47,13 +50,13 @@ EQUALITY_MUTANTS = (
         "rows stay as Arrow columns on their way through the driver",
         "spark_bridge/catalyst/row_chain.java",
         (("return copied == null ? row : copied.apply(row);", "return row;"),),
-        shown_by="tests/spark_bridge/test_null_elements.py",
+        shown_by="tests/spark_bridge/test_null_elements.py::test_a_view_over_null_elements_equals_spark",
     ),
     Mutant(
         "many rows stay as Arrow columns",
         "spark_bridge/catalyst/arrow_frames.py",
         (("    if not is_nested or ", "    if is_nested or "),),
-        shown_by="tests/spark_bridge/test_null_elements.py",
+        shown_by="tests/spark_bridge/test_null_elements.py::test_many_rows_with_null_elements_are_readable",
     ),
     Mutant(
         "rows of an epoch are compared by SQL equality",
@@ -76,7 +79,7 @@ EQUALITY_MUTANTS = (
                 "def numbered(",
             ),
         ),
-        shown_by="tests/spark_bridge/test_null_elements.py",
+        shown_by="tests/spark_bridge/test_null_elements.py::test_a_replaced_sign_of_a_zero_is_a_change",
     ),
     Mutant(
         "a column with a backtick in its name is stored",
@@ -100,12 +103,12 @@ EQUALITY_MUTANTS = (
         "of rows that differ in the sign of a zero any is the first",
         "spark_bridge/analysis/total_order.py",
         (("for each in columns if has_floats(each)]", "for each in columns if not each]"),),
-        shown_by="tests/spark_bridge/test_special_values.py",
+        shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),
     Mutant(
         "tasks compare rows by SQL equality",
         "spark_bridge/computed/whole_rows.py",
         (("enumerate([*values, *texts])", "enumerate(values)"),),
-        shown_by="tests/spark_bridge/test_special_values.py",
+        shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),
 )

@@ -43,6 +43,19 @@ def test_texts_are_stable() -> None:
     assert group_keys(columns).to_pylist() == ["|".join(text for _, text in row.values()), "|".join(["\\N"] * len(row))]
 
 
+def test_texts_of_far_times_are_stable() -> None:
+    """Milliseconds that are read as seconds give such years."""
+    day_us = 86_400 * 10**6
+    times = [-719_162 * day_us - 1, -719_162 * day_us, 2_932_897 * day_us - 1, 2_932_897 * day_us, None]
+    texts = ["@-62135596800000001", "0001-01-01 00:00:00.000000", "9999-12-31 23:59:59.999999", "@253402300800000000"]
+    numbers = pa.array(times, pa.int64())
+    assert group_keys([numbers.cast(pa.timestamp("us"))]).to_pylist() == [*texts, "\\N"]
+    zoned = group_keys([numbers.cast(pa.timestamp("us", "Europe/Oslo"))]).to_pylist()
+    assert zoned == [*(f"{text}Z" for text in texts), "\\N"]
+    days = pa.array([-719_163, -719_162, 2_932_896, 2_932_897], pa.int32()).cast(pa.date32())
+    assert group_keys([days]).to_pylist() == ["@-719163", "0001-01-01", "9999-12-31", "@2932897"]
+
+
 def test_zeros_are_one_group_and_so_are_nans() -> None:
     assert group_keys([pa.array([0.0, -0.0])]).to_pylist() == ["0", "0"]
     assert len(set(group_keys([pa.array([float("nan"), -float("nan")])]).to_pylist())) == 1
