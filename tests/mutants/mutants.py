@@ -13,6 +13,7 @@ from tests.mutants.isolation_mutants import ISOLATION_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
+from tests.mutants.removal_mutants import REMOVAL_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
 
@@ -848,6 +849,7 @@ MUTANTS = (
     *ISOLATION_MUTANTS,
     *OUTER_MUTANTS,
     *PLACE_MUTANTS,
+    *REMOVAL_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,
 )

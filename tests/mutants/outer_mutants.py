@@ -233,7 +233,7 @@ OUTER_MUTANTS = (
         "state/upkeep/pin.py",
         (
             (
-                "            obstore.put(self._client, self._name, self._body())\n",
+                "            overwrite(self._client, ReservedNames(self._root, PINS), self._name, self._body())\n",
                 "            obstore.head(self._client, self._name)\n",
             ),
         ),
@@ -262,7 +262,7 @@ OUTER_MUTANTS = (
     Mutant(
         "a pin that its reader deletes stays",
         "state/upkeep/pin.py",
-        (("        _delete(self._client, self._name)\n\n    def _body", "        pass\n\n    def _body"),),
+        (("            delete(ReservedNames(self._root, PINS), [self._name], self._client)\n", "            pass\n"),),
         among=_PINS,
         start=28,
     ),

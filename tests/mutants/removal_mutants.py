@@ -1,0 +1,93 @@
+"""Deliberate faults in deletions, in the upkeep of published tables, and in the check of indexes."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_OBJECTS, _DATASETS = "tests/state/removal/test_objects.py", "tests/state/removal/test_datasets.py"
+_UPKEEP = "tests/slackwater/publishing/test_upkeep.py"
+
+REMOVAL_MUTANTS = (
+    Mutant(
+        "an object is deleted that no record lists",
+        "state/removal/evidence.py",
+        (("    if not evidence.covers(name):\n", "    if not evidence.covers(name) and not name:\n"),),
+        shown_by=_OBJECTS,
+    ),
+    Mutant(
+        "a name leads out of the place of its evidence",
+        "state/removal/local_path.py",
+        (('{"", ".", ".."}.isdisjoint(parts)', '{""}.isdisjoint(parts)'),),
+        shown_by=_OBJECTS,
+    ),
+    Mutant(
+        "a deletion follows a link",
+        "state/removal/local_path.py",
+        (
+            (
+                "_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC",
+                "_OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC",
+            ),
+        ),
+        shown_by=_OBJECTS,
+    ),
+    Mutant(
+        "a dataset is deleted with the files of others in it",
+        "state/removal/names.py",
+        ((r'r"|data/[^/]+\.lance"', r'r"|data/.+"'),),
+        shown_by=_DATASETS,
+    ),
+    Mutant(
+        "a branch is deleted with the branches and tables below it",
+        "state/removal/evidence.py",
+        (("return ROOT.covers(name) and ", "return "),),
+        shown_by=_DATASETS,
+    ),
+    Mutant(
+        "upkeep of a Delta table deletes files that its log does not name",
+        "state/removal/tables.py",
+        (("enforce_retention_duration=False, full=False", "enforce_retention_duration=False, full=True"),),
+        shown_by=_UPKEEP,
+    ),
+    Mutant(
+        "a checkpoint of a Delta table forgets removed files before they are deleted",
+        "state/removal/tables.py",
+        (("_MARGIN_HOURS = 7 * 24", "_MARGIN_HOURS = 0"),),
+        shown_by=_UPKEEP,
+    ),
+    Mutant(
+        "a file of Parquet is written before the manifest names it",
+        "slackwater/publishing/parquet_files.py",
+        (("self._note(replace(noted, planned=tuple(paths)))", "self._note(replace(noted, planned=()))"),),
+        shown_by=_UPKEEP,
+    ),
+    Mutant(
+        "a cache counts files of others",
+        "actors/objects/range_cache.py",
+        (("filter(CACHED_RANGES.covers, os.listdir(self._directory))", "os.listdir(self._directory)"),),
+        shown_by="tests/actors/objects/test_range_cache.py",
+    ),
+    Mutant(
+        "a pin is deleted that its reader has renewed",
+        "state/upkeep/pin.py",
+        (("        delete_if(evidence, name, etag, client)\n", "        delete(evidence, [name], client)\n"),),
+        shown_by="tests/state/upkeep/test_pin.py",
+    ),
+    Mutant(
+        "rows that an index lacks are not noticed",
+        "state/lance/index_check.py",
+        (("if missing or wrong else None", "if wrong else None"),),
+        shown_by="tests/state/lance/test_index_check.py",
+    ),
+    Mutant(
+        "a wrong index stays",
+        "spark_bridge/datasets/index_audit.py",
+        (
+            (
+                '            dataset.create_scalar_index(column, "BTREE", name=names[column], replace=True)\n',
+                "",
+            ),
+        ),
+        shown_by="tests/spark_bridge/datasets/test_index_audit.py",
+    ),
+)
