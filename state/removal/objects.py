@@ -25,6 +25,7 @@ Removal: TypeAlias = Literal["deleted", "absent", "changed"]
 """deleted; the object does not exist; the object has another version, and stays."""
 
 _BATCH = 1_000
+_PART_BYTES = 8 << 20
 
 
 def create(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
@@ -73,12 +74,19 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
 def create_same(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
     """As `create`, but takes an existing object with the same bytes: the answer to an earlier try may be lost.
 
+    A store gets an object of more than 8 MiB in parts, after a look: use a name that no other process writes.
+
     Raises:
         obstore.exceptions.AlreadyExistsError: the object exists with other bytes, and was not changed.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
     try:
-        return create(client, place, name, content)
+        if len(content) <= _PART_BYTES or _is_disk(place, client):
+            return create(client, place, name, content)
+        # One request for a large object exceeds the time limit of a request on a slow line.
+        parts = (content[start : start + _PART_BYTES] for start in range(0, len(content), _PART_BYTES))
+        create_in_parts(client, place, name, parts)
+        return CreatedObject(place, name, _version(obstore.head(client, name)))
     except AlreadyExistsError:
         found = obstore.get(client, name)
         if bytes(found.bytes()) != content:

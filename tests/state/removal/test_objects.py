@@ -99,6 +99,17 @@ def test_create_never_overwrites(tmp_path: Path) -> None:
         create_same(client, place, "a", b"2")
 
 
+@pytest.mark.parametrize("size", [8 << 20, (16 << 20) + 1])
+def test_a_large_object_of_a_bucket_is_created_whole_and_once(size: int) -> None:
+    client, place, content = obstore.store.MemoryStore(), Location("s3://bucket"), bytes(range(256)) * (size // 256 + 1)
+    created = create_same(client, place, "a", content)
+    assert bytes(obstore.get(client, "a").bytes()) == content
+    assert create_same(client, place, "a", content) == created
+    with pytest.raises(AlreadyExistsError):
+        create_same(client, place, "a", content[:-1])
+    assert bytes(obstore.get(client, "a").bytes()) == content
+
+
 def test_only_the_created_version_is_overwritten_or_deleted(tmp_path: Path) -> None:
     place = Location(str(tmp_path))
     client = object_client(place)
