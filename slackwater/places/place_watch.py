@@ -10,7 +10,7 @@ from state.errors import SettingsError
 
 
 class PlaceWatch:
-    """Checks before a write that places are still those that the start has checked.
+    """Checks before a write that no place has changed since the start.
 
     Args:
         own: the places that are written to.
@@ -24,7 +24,7 @@ class PlaceWatch:
         """Compares the places again, as links and mounts are now.
 
         Raises:
-            SettingsError: a place leads elsewhere than at the start, or overlaps another one.
+            SettingsError: a place leads elsewhere than at the start, or overlaps another place.
         """
         require_apart([*self._others, *self._own], new=self._own)
         for place in self._own:

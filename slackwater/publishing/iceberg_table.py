@@ -150,7 +150,7 @@ class PublishedIcebergTable:
                 self._mark(self._table)
 
     def _mark(self, table: Table) -> None:
-        """Writes the marker by the table's own access, which can differ from that of the environment."""
+        """Writes the marker by the table's own access, which can differ from the access in the environment."""
         if self._marker is None:
             return
         output = table.io.new_output(f"{table.location()}/{MARKER}")

@@ -88,7 +88,10 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
         StorageError: the store does not answer, denies access, or the bucket does not exist.
     """
     with _directories(location):
-        client = object_client(location)
+        try:
+            client = object_client(location)  # it makes the directory of a local place
+        except OSError as error:
+            raise storage_error(error, location) from None
         name, left = f"{FOLDER}/{unique}", ""
         try:
             checks = _Checks(location, client, name)

@@ -1,7 +1,6 @@
 """Marker: the object that says that a directory is a root or a published table of Slackwater.
 
-A listing that meets the marker knows the place by it, whatever the place is called there: through a link, a mount, a
-proxy or another pipeline.  Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip it.
+A listing that meets the marker identifies the place by it, also through a link, a mount, a proxy or another pipeline.  Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip it.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class Marker:
     """The content of a marker.
 
     Args:
-        kind: what the directory is.
+        kind: the kind of the directory.
         pipeline: the name of the pipeline; empty if it is not known.
         root: the URL of the root.
         view: the published view; empty for a root.
@@ -79,7 +78,7 @@ def write_marker(location: Location, marker: Marker) -> None:
 
 
 def read_marker(location: Location) -> Marker | None:
-    """The marker of a directory; None if it has none, or may not be read.
+    """The marker of a directory; None if it does not exist, or may not be read.
 
     Raises:
         StorageError: the store does not answer.

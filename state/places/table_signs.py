@@ -44,7 +44,7 @@ class TableSign:
     Args:
         directory: the directory of the table, relative to the listed location; empty for the location itself.
         path: the object.
-        kind: what the directory is, in words.
+        kind: the kind of the directory, in words.
     """
 
     directory: str
