@@ -1,4 +1,4 @@
-"""DeclaredPlace: one place of a pipeline, what it is for, and how messages name it."""
+"""DeclaredPlace: one place of a pipeline, with its purpose and its name in messages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from state.places.place import Place
 
 
 class PlaceKind(StrEnum):
-    """What a pipeline uses a place for."""
+    """The purpose of a place in a pipeline."""
 
     ROOT = "root"
     PARENT_ROOT = "root above a branch"
@@ -28,7 +28,7 @@ class DeclaredPlace:
     """One place of a pipeline.
 
     Args:
-        kind: what the place is for.
+        kind: the purpose of the place.
         owner: the name of its source or view; empty for a root.
         location: the location as it was declared.
         pattern: of a source, the pattern of its names.

@@ -59,7 +59,7 @@ class BucketPlace:
         return cls(server, parts)
 
     def names_to(self, other: BucketPlace) -> tuple[str, ...] | None:
-        """The names from this prefix down to the other one; None if the other one is not below it."""
+        """The names from this prefix down to the other prefix; None if that is not below this one."""
         is_below = self.server == other.server and other.parts[: len(self.parts)] == self.parts
         return other.parts[len(self.parts) :] if is_below else None
 

@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 class DirectoryPlace:
     """A directory, or a path where one can be made.
 
-    Three facts show that two paths lead to one directory, and each finds what the others do not:
+    Three facts show that two paths lead to one directory. Each of them finds other cases:
 
     * the path without links and `..`: a file system that is mounted below a directory belongs to it;
     * the inodes of all existing directories on the way: other spellings, also on file systems that ignore case;
@@ -31,7 +31,7 @@ class DirectoryPlace:
         parts: the parts of the path, without links, `.` and `..`.
         inodes: device and inode of `/` and of each existing directory on the way; not of names that do not exist.
         ignores_case: whether the file system takes `A` and `a` for one name.
-        region: the place within its file system; None if the system does not tell.
+        region: the place within its file system; None if it is not known.
         mounted: the mounts below the directory: the names of the mount point below it, and the region of the mount.
     """
 
@@ -56,7 +56,7 @@ class DirectoryPlace:
         return _joined(self.parts)
 
     def names_to(self, other: DirectoryPlace) -> tuple[str, ...] | None:
-        """The names from this directory down to the other one; None if the other one is not below it."""
+        """The names from this directory down to the other directory; None if that is not below this one."""
         if self._folded(other.parts[: len(self.parts)]) == self._folded(self.parts):
             return other.parts[len(self.parts) :]
         for point, region in self._shown:

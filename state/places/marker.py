@@ -1,6 +1,7 @@
 """Marker: the object that says that a directory is a root or a published table of Slackwater.
 
-A listing that meets the marker identifies the place by it, also through a link, a mount, a proxy or another pipeline.  Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip it.
+A listing that meets the marker identifies the place by it, also through a link, a mount, a proxy or another pipeline.
+Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip it.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ Identity: TypeAlias = BucketPlace | DirectoryPlace
 
 @dataclass(frozen=True)
 class Place:
-    """What a location refers to at the moment.
+    """The directory or prefix that a location refers to at the moment.
 
     Args:
         location: the location as it was given, for messages.
