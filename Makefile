@@ -61,6 +61,12 @@ faults: setup  ## put each deliberate fault into the code and see a test fail (h
 soak: setup  ## kill processes at random: make soak MINUTES=30, or TIMES=20 of each kind; BEHIND=100000 files first
 	$(BIN)/python -m tests.real.soak $(if $(TIMES),--times $(TIMES),--minutes $(or $(MINUTES),30)) --behind $(or $(BEHIND),0)
 
+KILLS ?= 50
+
+.PHONY: soak-files
+soak-files: setup  ## kill processes of a run that moves files and publishes views: make soak-files KILLS=50 (20 minutes)
+	$(BIN)/python -m tests.real.keeping_soak --kills $(KILLS)
+
 SEEDS ?= 10000
 START ?= 0
 

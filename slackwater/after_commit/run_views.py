@@ -70,6 +70,7 @@ class RunViews:
         definitions: the declared views.
         sources: the declared sources.
         published: the tables that follow views.
+        changed: is notified of changes; None for a condition of its own.
     """
 
     def __init__(
@@ -77,8 +78,9 @@ class RunViews:
         definitions: Iterable[ViewDefinition],
         sources: Iterable[str],
         published: Iterable[PublishedView] = (),
+        changed: threading.Condition | None = None,
     ) -> None:
-        self._changed = threading.Condition()
+        self._changed = changed or threading.Condition()
         self._sources = tuple(sources)
         self._acting = 0
         self._number = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
@@ -29,15 +30,22 @@ class DeclaredViews:
         definitions: the views at the start.
         sources: the declared sources.
         requests: of the run.
+        changed: see `RunViews`.
     """
 
-    def __init__(self, definitions: Sequence[ViewDefinition], sources: Collection[str], requests: RunRequests) -> None:
+    def __init__(
+        self,
+        definitions: Sequence[ViewDefinition],
+        sources: Collection[str],
+        requests: RunRequests,
+        changed: threading.Condition | None = None,
+    ) -> None:
         self._requests, self._sources = requests, sources
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
         self.dropped: Mapping[str, int] = {}
         self.retried: set[str] = set()
         self.release_asked = Release()
-        self.needs = RunViews(definitions, sources)
+        self.needs = RunViews(definitions, sources, changed=changed)
 
     @property
     def reads(self) -> dict[str, frozenset[str]]:

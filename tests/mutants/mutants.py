@@ -10,6 +10,7 @@ from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
 from tests.mutants.isolation_mutants import ISOLATION_MUTANTS
+from tests.mutants.kept_story_mutants import KEPT_STORY_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
@@ -847,6 +848,7 @@ MUTANTS = (
     *FILE_MUTANTS,
     *GATE_MUTANTS,
     *ISOLATION_MUTANTS,
+    *KEPT_STORY_MUTANTS,
     *OUTER_MUTANTS,
     *PLACE_MUTANTS,
     *REMOVAL_MUTANTS,

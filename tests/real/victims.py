@@ -8,6 +8,8 @@ from typing import Final
 
 import psutil
 
+from slackwater.publishing.publishing_process import MODULE
+
 _Sign = Callable[[str], bool]
 
 
@@ -27,6 +29,12 @@ _SIGNS: Final[dict[str, _Sign]] = {
 }
 DRIVER = "driver"
 KINDS: Final = (*_SIGNS, DRIVER)
+PUBLISHING: Final = "publishing"
+"""The process beside a run with publications."""
+
+
+def _is_publishing(command: str) -> bool:
+    return MODULE in command
 
 
 def find(driver: int, kind: str) -> list[psutil.Process]:
@@ -34,9 +42,10 @@ def find(driver: int, kind: str) -> list[psutil.Process]:
     if kind == DRIVER:
         return [psutil.Process(driver)]
     found = []
+    is_kind = _is_publishing if kind == PUBLISHING else _SIGNS[kind]
     for process in psutil.Process(driver).children(recursive=True):
         try:
-            if process.status() != psutil.STATUS_ZOMBIE and _SIGNS[kind](" ".join(process.cmdline())):
+            if process.status() != psutil.STATUS_ZOMBIE and is_kind(" ".join(process.cmdline())):
                 found.append(process)
         except psutil.Error:
             continue

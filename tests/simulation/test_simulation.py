@@ -15,6 +15,7 @@ from actors.exchange.merge_executor import MergeExecutor
 from actors.listing.list_executor import ListExecutor
 from actors.protocol import barrier
 from actors.protocol.messages import Envelope, Message
+from slackwater.after_commit import actions
 from slackwater.commands import operations
 from slackwater.testing.simulation import simulation
 from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
@@ -74,7 +75,9 @@ def test_the_example_of_the_documentation_is_true() -> None:
 def test_a_scenario_prints_as_it_is_written() -> None:
     for seed in range(100):
         scenario = scenario_of(seed)
-        again = eval(repr(scenario), {**vars(barrier), **vars(operations), **vars(steps), "Scenario": Scenario})
+        again = eval(
+            repr(scenario), {**vars(actions), **vars(barrier), **vars(operations), **vars(steps), "Scenario": Scenario}
+        )
         assert repr(again) == repr(scenario)
 
 

@@ -11,7 +11,7 @@
 Simulated: Ray (`hosting/simulated_runtime.py`), Spark (`model_views/model_materializer.py`), the bucket, the disk, the
 clock, and the process around an attempt.  Real: every executor and every shell of `actors`, both ends of every edge,
 recovery, the policy after a failure, the commit protocol, upkeep, deltas, the tables, the materializer's loop,
-backfills, and commands with their loop.
+backfills, commands with their loop, the work on files after the commit, and the loops of publications.
 
 Invariants:
 

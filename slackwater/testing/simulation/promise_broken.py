@@ -7,7 +7,7 @@ class PromiseBroken(BaseException):
     """A promise of Slackwater does not hold.  No handler of errors may catch it.
 
     Args:
-        promise: its id: `G1` to `G6`, `order`, `time`, `liveness` or `no bug`.
+        promise: its id: `G1` to `G6`, `order`, `time`, `kept`, `published`, `liveness` or `no bug`.
         why: the fault, with the names of the files, epochs or runs.
     """
 

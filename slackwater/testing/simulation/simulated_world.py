@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from actors.files import PathKey
@@ -28,14 +29,18 @@ from slackwater.testing.simulation.model_views.model_view import (
     is_grouped,
 )
 from slackwater.testing.simulation.promises.backlog import Backlog
+from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
+from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
+from slackwater.testing.simulation.world.handled_record import HandledRows
 from slackwater.testing.simulation.world.ownerships import Ownerships, RunOwnership
 from slackwater.testing.simulation.world.pins import Pins
+from slackwater.testing.simulation.world.published_tables import PublishedTables
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import Access, SimulatedRoot, StoreFaults
 from slackwater.testing.simulation.world.surroundings import Surroundings
@@ -108,6 +113,8 @@ class World:
         self.recovery = RecoverySettings()
         self.must_settle, self.has_gate = scenario.must_settle, scenario.gate
         self.patience_s = scenario.patience_s
+        self.after, self.handled = scenario.after, HandledRows()
+        self.tables = PublishedTables(() if branch else scenario.publishes, self.clock)
         self.staged_from_bytes = 0 if scenario.stages_deltas else _NEVER_STAGED_BYTES
         self.views: tuple[ModelView, ...] = (
             EveryRow("rows", frozenset(scenario.sources)),
@@ -147,6 +154,7 @@ class World:
         }
         self._added: dict[str, ModelView] = {view.name: view for view in self.views}
         self._ended: set[str] = set()
+        published = PublicationChecker(self.disk.datasets, self.tables.by_view)
         self.promises = Promises(
             self.disk,
             self.bucket,
@@ -164,6 +172,17 @@ class World:
             scenario.keep_epochs,
             scenario.on_change,
             scenario.order,
+            kept=KeptFileChecker(
+                self.disk,
+                self.bucket,
+                self.clock,
+                None if scenario.after is None or branch else scenario.after.keep_s,
+                self.stored_rows,
+                self.tables,
+                published,
+                expires=scenario.keep_epochs is not None,
+            ),
+            published=published,
             pauses_removals=scenario.pauses_removals,
             lateness_us=scenario.lateness_us,
             idle_us=_idle_us(scenario),
@@ -174,6 +193,7 @@ class World:
         self.promises.pinned = self.pins.kept_at
         self.branches: Branches = Branches(self)
         self.promises.check_branches = self.branches.check
+        self.promises.kept.branches = self.branches.disks
         self.backlog = Backlog(self.disk, self.bucket, removes=scenario.on_change == "replace")
         self.processes: list[SimulatedProcess] = []
         self._starts = 0
@@ -195,6 +215,10 @@ class World:
             self.declare(model)
         name = f"run-{self._starts}" if not self._branch else f"{self._branch}-run-{self._starts}"
         self.ownerships.claim(name, self.head, self._begin, takeover=takeover)
+
+    def bucket_time(self) -> datetime:
+        """The time of a new object."""
+        return self.clock.true_time if self._scenario.bucket_clock else self.clock.now()
 
     def head(self) -> Head:
         """The head of the store."""
@@ -299,6 +323,7 @@ class World:
     def check_end(self) -> None:
         """The checks at the end of a story."""
         self.promises.check_retained()
+        self.promises.kept.check_archive()
         self.branches.check_end()
         if self.twin_disk is not None:
             self.twin_disk.check_all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import Random  # noqa: TID251 - the seed of a simulation becomes its chance here
 from typing import Any
 
@@ -23,6 +23,7 @@ from slackwater.testing.simulation.stories.steps import (
     CURRENT,
     FOUND,
     NOTED,
+    PUBLISHED,
     SETTLED,
     STOP,
     STOPPED,
@@ -49,6 +50,9 @@ class Outcome:
         refusals: the errors of merges that were refused.
         late_rows: the file and the position of each row that came too late for a view.
         gates: the states of the gate, one after the other.
+        removed: the number of files that were deleted or moved after the commit.
+        present: the paths that are in the bucket.
+        published: view → the epoch that its table names.
     """
 
     events: int
@@ -60,6 +64,9 @@ class Outcome:
     refusals: tuple[str, ...] = ()
     late_rows: tuple[tuple[FileKey, int], ...] = ()
     gates: tuple[Gate, ...] = ()
+    removed: int = 0
+    present: frozenset[str] = frozenset()
+    published: dict[str, int | None] = field(default_factory=dict)
 
 
 class Simulation:
@@ -93,6 +100,7 @@ class Simulation:
                 ANSWERED,
                 CURRENT,
                 CLOSED,
+                PUBLISHED,
                 STOP,
                 STOPPED,
                 ALL_OVER,
@@ -133,6 +141,9 @@ class Simulation:
             refusals=world.branches.refusals,
             late_rows=world.promises.late_rows,
             gates=world.promises.gates,
+            removed=world.promises.kept.removed,
+            present=frozenset(map("/".join, world.bucket.present())),
+            published={view: table.epoch for view, table in world.tables.by_view.items()},
         )
 
     def _turn(self, *, nested: bool = True) -> bool:
@@ -205,9 +216,10 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
 def _end_faults(world: World) -> Wait | None:
     for branch in world.branches.worlds:
         _end_faults(branch)
-    world.bucket.refusals = 0
+    world.bucket.refusals = world.bucket.cuts = 0
     world.bucket.show()
     world.faults.end()
+    world.tables.end_faults()
     world.ownerships.end_faults()
     world.interruptions.end()
     world.thaw()

@@ -14,7 +14,9 @@ from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 from state.errors import CommandRefusedError, CommandUnansweredError, SlackwaterError, UsageError
-from state.upkeep.branches import branches_of
+from state.location import Location
+from state.memory.memory_disk import MemoryDisk
+from state.upkeep.branches import branch_location, branches_of
 
 if TYPE_CHECKING:
     from slackwater.testing.simulation.simulated_world import World
@@ -43,6 +45,22 @@ class Branches:
     def world_of(self, name: str) -> World | None:
         """A branch as a root of its own; None if it cannot be opened."""
         return self._branches[name].world if name in self._branches else None
+
+    def disk_at(self, location: Location) -> MemoryDisk | None:
+        """The disk of a branch, by its location; None if it cannot be opened."""
+        for name, branch in self._branches.items():
+            if branch_location(self._world.place, name) == location:
+                return branch.disk
+        return None
+
+    def disks(self) -> list[tuple[str, MemoryDisk]]:
+        """The branches that can be opened and are not being dropped, each with its disk."""
+        known = branches_of(self._world.head().tags)
+        return [
+            (name, branch.disk)
+            for name, branch in self._branches.items()
+            if branch.disk is not None and name in known and not known[name].is_dropping
+        ]
 
     @property
     def worlds(self) -> list[World]:

@@ -18,6 +18,7 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import RunRequests
+from slackwater.status.run_status import RunStatus
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.model_views.model_plans import definition_of
@@ -32,6 +33,8 @@ from state.errors import BadInputError, FencedError, SlackwaterError
 from state.tables.records import Head
 
 if TYPE_CHECKING:
+    from slackwater.testing.simulation.hosting.file_work import SimulatedFileWork
+    from slackwater.testing.simulation.hosting.publications import SimulatedPublications
     from slackwater.testing.simulation.simulated_world import World
 
 _SPARK_START_S = 5.0
@@ -52,6 +55,7 @@ class SimulatedProcess(Life):
         name = ownership.run_id
         super().__init__(name)
         self.world, self._ownership = world, ownership
+        self.ahead_at_start_s = world.clock.ahead_s
         ownership.life.move_into(self)
         ownership.on_lost = self._on_lost
         root = SimulatedRoot(world.disk, world.clock, world.access(self))
@@ -63,8 +67,9 @@ class SimulatedProcess(Life):
         self.models = {**world.all_views}
         self.declared = DeclaredViews(
             [definition_of(view, expects=world.has_gate) for view in views],
-            {view.name: view.sources for view in views},
+            sources,
             self.requests,
+            SimulatedNews(world.threads, self, lambda: None),
         )
         self._view_changes: list[Callable[[], None]] = []
         # As the user knows them: every call of theirs that has returned is in force.
@@ -85,9 +90,11 @@ class SimulatedProcess(Life):
             began_at=world.clock.now(),
         )
         self._state = RunState(version=0, phase="starting", term=0, epoch=0)
-        self._is_pausing = self._is_polling = self._is_over = False
+        self._is_pausing = self._is_polling = self._is_over = self._has_ended = False
         self._mark = FIRST_MARK
         self._note_mark()
+        self.publications = _publications(self) if world.tables.by_view else None
+        self.files = None if world.after is None else _file_work(self, ownership)
         self.attempt: SimulatedAttempt | None = None
         self.spark_is_up = False
         self.failure: Exception | None = None
@@ -158,6 +165,21 @@ class SimulatedProcess(Life):
         return frozenset(
             name for name, each in self.declared.definitions.items() if each.expect and name in self.shown_views
         )
+
+    def status(self) -> RunStatus:
+        """The status of the run, as its companions see it."""
+        publications = () if self.publications is None else self.publications.statuses
+        return RunStatus(self._state.phase, self._state.epoch, publications=publications)
+
+    @property
+    def declared_models(self) -> tuple[ModelView, ...]:
+        """The declared views, as the user knows them."""
+        return tuple(self.models[name] for name in self.shown_views)
+
+    @property
+    def has_lost_root(self) -> bool:
+        """True when the run has heard that another one owns the root."""
+        return self._ownership.lost
 
     def stop(self) -> None:
         """Ends the run after a last epoch."""
@@ -277,7 +299,11 @@ class SimulatedProcess(Life):
 
     def _publish(self, state: RunState) -> None:
         self._ownership.check()
+        if self.files is not None and state.epoch != self._state.epoch:
+            self.files.look_soon()
         self._state = state
+        if self.publications is not None:
+            self.publications.tell(state)
         self.world.promises.on_state(self.name, state)
         self._news.notify_all()
 
@@ -327,15 +353,28 @@ class SimulatedProcess(Life):
 
     def _on_polled(self) -> None:
         self._is_polling = False
-        if self._is_over:
+        if self._has_ended:
             self._release()
-        elif self.world.inbox.unanswered:
+        elif not self._is_over and self.world.inbox.unanswered:
             self.world.schedule.at(self.world.clock.monotonic() + POLL_S, self, self.poll_commands)
 
     def _end_run(self) -> None:
         """The run is over when the command is answered that it carries out."""
         self._is_over = True
         self.requests.end(for_good=True)
+        if self.publications is None:
+            self._end_files()
+        else:
+            self.publications.finish(self._end_files)
+
+    def _end_files(self) -> None:
+        if self.files is None:
+            self._companions_ended()
+        else:
+            self.files.finish(self._companions_ended)
+
+    def _companions_ended(self) -> None:
+        self._has_ended = True
         if not self._is_polling:
             self._release()
 
@@ -348,3 +387,17 @@ class SimulatedProcess(Life):
         self.spark_is_up = True
         if self.attempt is not None and self.attempt.materializer is not None:
             self.attempt.materializer.turn_soon()
+
+
+def _publications(process: SimulatedProcess) -> SimulatedPublications:
+    # Late, as below.
+    from slackwater.testing.simulation.hosting.publications import SimulatedPublications
+
+    return SimulatedPublications(process)
+
+
+def _file_work(process: SimulatedProcess, ownership: RunOwnership) -> SimulatedFileWork:
+    # Here and not above: Lance takes a second to import, and few stories need it.
+    from slackwater.testing.simulation.hosting.file_work import SimulatedFileWork
+
+    return SimulatedFileWork(process, process.status, ownership.check)

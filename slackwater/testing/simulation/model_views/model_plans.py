@@ -60,7 +60,8 @@ def definition_of(view: ModelView, *, expects: bool = False) -> ViewDefinition:
         view: the view.
         expects: whether it has the expectations that such views have.
     """
-    query = f"SELECT * FROM {', '.join(sorted(view.parents or view.sources))}"
+    # Hidden views are made of the query of their view, which names sources.
+    query = f"SELECT * FROM {', '.join(sorted([*filter(is_view, view.parents)] or view.sources))}"
     return ViewDefinition(
         view.name,
         query=query,

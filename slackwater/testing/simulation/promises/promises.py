@@ -17,6 +17,8 @@ from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.gate_checker import GateChecker
+from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
+from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
 from slackwater.testing.simulation.promises.reading_order_checker import ReadingOrderChecker
 from slackwater.testing.simulation.promises.removal_checker import RemovalChecker
@@ -25,6 +27,7 @@ from slackwater.testing.simulation.promises.transition_checker import Transition
 from slackwater.testing.simulation.promises.view_checker import ViewChecker
 from slackwater.testing.simulation.promises.watermark_checker import WatermarkChecker
 from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.published_tables import ModelTable
 from state.errors import BadInputError
 from state.memory.memory_disk import MemoryDisk, MemoryVersion
 from state.ownership.command import Answer, Command
@@ -41,6 +44,7 @@ class Promises:
         rows: number of committed rows.
         pinned: number of a version → the epochs that its owner must keep for readers.
         check_branches: checks that the root has all that its branches refer to.
+        kept, published: see below.
 
     Args:
         disk: the disk of the store and of the views.
@@ -49,6 +53,8 @@ class Promises:
         keep_epochs: the number of last epochs that must stay readable; None for all.
         on_change: the `on_change` of every source.
         order: the `order` of every source; None without one.
+        kept: checks the removal of files after the commit.
+        published: checks the tables that follow views.
         pauses_removals: whether every removal pauses until the user allows it.
         lateness_us: the lateness of the event times of every source; None without event times.
         idle_us: their idle time; None for sources that are never idle.
@@ -64,6 +70,8 @@ class Promises:
         on_change: OnChange = "ignore",
         order: ReadingOrder | None = None,
         *,
+        kept: KeptFileChecker,
+        published: PublicationChecker,
         pauses_removals: bool = False,
         lateness_us: int | None = None,
         idle_us: int | None = None,
@@ -84,6 +92,7 @@ class Promises:
         self._closing = ClosingChecker(disk.datasets, self._late, views)
         self._expiry = ExpiryChecker(disk.datasets, self._late, views)
         self._gate = GateChecker(disk.datasets)
+        self.kept, self.published = kept, published
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
@@ -190,6 +199,10 @@ class Promises:
         latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
         return self._views.is_current([view for name, view in latest.items() if name not in frozen], time_us)
 
+    def is_published(self, table: ModelTable) -> bool:
+        """Whether a table has the rows of the last epoch that nothing holds back, or the view is not maintained."""
+        return self.published.is_current(table, self._disk.versions[self._disk.latest].head, self._gate.gates[-1])
+
     @property
     def has_open_windows(self) -> bool:
         """Whether a window is open of a view that shows each when it closes."""
@@ -265,12 +278,14 @@ class Promises:
         ingested = self._files.check(tables, new_rows)
         self.rows += new_rows
         self._order.check(tables)
+        self.kept.check(tables)
         self._watermarks.check(tables, version.head.epoch)
         views = version.head.views.values()
         self._views.check(
             version.head.epoch, views, ingested, self._tables_at, tables.frozen_views(), tables.identities()
         )
         self._gate.check(tables, version.head, record)
+        self.published.on_version(version.head, self._gate.gates[-1])
         late = self._late.take(tables)
         self._closing.check(tables, views, ingested, late)
         self._expiry.check(tables, version.head.views, ingested, late)

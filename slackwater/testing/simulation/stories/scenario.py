@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
+from slackwater.after_commit.actions import Delete, Move
 from slackwater.testing.simulation.model_views.model_view import TimeFilter
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.errors import SettingsError
@@ -52,6 +53,9 @@ class Scenario:
         expiring: the kind of a further join of these two, whose rows expire by the watermarks; None without that view.
         time_filter: the filter by the time of a further view of the first source; None without that view.
         closing: whether there is a further view of the first source that shows windows when they close.
+        after: what is done to the files of every source after the commit; None for nothing.
+        publishes: the views that tables follow, `rows` or `groups` or both.
+        bucket_clock: whether the bucket gives objects the time of a clock that is always right.
         gate: whether views expect something of their rows, and two of them hold results back.
         lateness_us: the lateness of the event times of every source; None for sources without an event time.
         idle_s: seconds without rows after which the watermark of a source follows the clock; None for never.
@@ -96,6 +100,9 @@ class Scenario:
     expiring: JoinKind | None = None
     time_filter: TimeFilter | None = None
     closing: bool = False
+    after: Delete | Move | None = None
+    publishes: tuple[str, ...] = ()
+    bucket_clock: bool = False
     gate: bool = False
     lateness_us: int | None = None
     idle_s: float | None = None
@@ -142,6 +149,8 @@ class Scenario:
             yield "rows expire over two sources with an event time, whose rows are not stored"
         if self.idle_s is not None and (self.lateness_us is None or self.clock_stands or _have(words, "CLOCK(")):
             yield "a source with an event time is idle by a clock that goes on"
+        if self.after is not None and self.on_change == "replace":
+            yield "with on_change='replace' the rows of a file leave with it"
         if self.must_settle and self.notifications:
             yield "a directory has no queue of events"
         if self.on_change != "fail" and _have(words, "ACCEPT"):

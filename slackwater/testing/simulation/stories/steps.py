@@ -96,7 +96,7 @@ def file(
     return Step(
         f"file({path!r}, rows={rows}{more})",
         lambda world: world.bucket.put(
-            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row, fails), world.clock.now()
+            *world.path_of(path), Content(rows, bad_row, kills, frozenset(bad), kill_row, fails), world.bucket_time()
         ),
     )
 
@@ -133,6 +133,25 @@ def mend(path: str) -> Step:
 def back(path: str) -> Step:
     """A file that went is there again, the same version."""
     return Step(f"back({path!r})", lambda world: world.bucket.bring_back(*world.path_of(path)))
+
+
+def again(path: str) -> Step:
+    """The last version of a file is written once more: the same bytes with the same etag, as a new object."""
+    return Step(f"again({path!r})", lambda world: world.bucket.put_again(*world.path_of(path), world.bucket_time()))
+
+
+def archived(path: str) -> Step:
+    """Another program puts an object where this file would be moved to."""
+    return Step(f"archived({path!r})", lambda world: world.bucket.put_into_archive(*world.path_of(path)))
+
+
+def cut(deletions: int) -> Step:
+    """So many of the next deletions of files after the commit are carried out, and not answered."""
+
+    def begin(world: World) -> None:
+        world.bucket.cuts += deletions
+
+    return Step(f"cut({deletions})", begin)
 
 
 def refuse(requests: int) -> Step:
@@ -178,6 +197,35 @@ def DEATH(actor: str) -> Step:
             CRASH(actor).begin(world)
 
     return Step(f"DEATH({actor!r})", begin)
+
+
+def _crash_publications(world: World) -> None:
+    process = _running(world)
+    if process is not None and process.publications is not None:
+        process.publications.crash()
+
+
+CRASH_PUBLICATIONS = Step("CRASH_PUBLICATIONS", _crash_publications)
+"""The process dies that publishes beside a run; it starts again."""
+
+
+def TABLES_DOWN(seconds: float) -> Step:
+    """The place of the published tables answers nothing for a while."""
+    return Step(f"TABLES_DOWN({seconds:g})", lambda world: world.tables.fail_for(seconds))
+
+
+def CUT_TABLE(view: str, commits: int = 1) -> Step:
+    """So many of the next commits of the table of a view are carried out, and not answered."""
+
+    def begin(world: World) -> None:
+        world.tables.by_view[view].cuts += commits
+
+    return Step(f"CUT_TABLE({view!r}, {commits})", begin)
+
+
+def SPOIL_TABLE(view: str) -> Step:
+    """Another program writes to the table of a view: nothing more is published to it."""
+    return Step(f"SPOIL_TABLE({view!r})", lambda world: world.tables.by_view[view].spoil())
 
 
 def NODE(*actors: str) -> Step:
@@ -392,12 +440,28 @@ def CLOCK(seconds: float) -> Step:
     return Step(f"CLOCK({seconds:g})", lambda world: world.clock.set_wall(seconds))
 
 
+def SUSPEND(seconds: float) -> Step:
+    """Every machine is suspended for a while: monotonic clocks stand, and wall clocks are right afterwards."""
+    return Step(f"SUSPEND({seconds:g})", lambda world: world.clock.suspend(seconds, wall_stands=False))
+
+
+def STAND(seconds: float) -> Step:
+    """Every virtual machine is paused for a while: all clocks of the runs stand."""
+    return Step(f"STAND({seconds:g})", lambda world: world.clock.suspend(seconds, wall_stands=True))
+
+
+def LATER(seconds: float) -> Step:
+    """So much time passes, in which nothing happens."""
+    return Step(f"LATER({seconds:g})", lambda world: world.clock.sleep(seconds))
+
+
 def AT(moment: str, step: Step) -> Step:
     """Something happens not now but the next time that a moment comes.
 
     The moments at the root: `before` and `after` each of `commit`, `view`, `restore`, `tag`, `vacuum`, `stage`, and
     with `on_lance` `fold`; and `before read`.  Those of `owner.json`: `before` and `after` each of `look` and `owner`,
-    which is a write.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the
+    which is a write.  Those of the work on files after the commit: `before` and `after` each of `copy`, `delete` and
+    `note`.  Those of any actor: `fetch-0 collects`: it has sealed an epoch and told so, and not passed the
     barrier on; `fetch-0 hands over`: what it hands over with its vnodes is on the way.
     """
 
@@ -571,6 +635,14 @@ def _all_over(world: World) -> Wait:
     return _must(lambda: not any(each.alive for each in world.processes), "a run goes on that has lost the root")
 
 
+def _published(world: World) -> Wait:
+    tables = [each for each in world.tables.by_view.values() if not each.is_spoilt]
+    return _must(
+        lambda: _running(world) is None or all(world.promises.is_published(each) for each in tables),
+        "a table does not catch up",
+    )
+
+
 def _must(is_over: Callable[[], bool], otherwise: str) -> Wait:
     return Wait(is_over, _HARD_EVENTS, _HARD_EVENTS, otherwise)
 
@@ -599,6 +671,8 @@ BRANCHED = Step(
     "BRANCHED", lambda world: _must(lambda: not world.branches.are_busy, "a command about a branch does not end")
 )
 """Every user has made, merged or dropped a branch, or has given up."""
+PUBLISHED = Step("PUBLISHED", _published)
+"""Every table that no other program has written to has the rows of the last epoch that nothing holds back."""
 STOPPED = Step("STOPPED", _stopped)
 """The process that was asked to stop has ended."""
 CLAIMED = Step("CLAIMED", _claimed)

@@ -118,6 +118,12 @@ class Bucket:
         self._gaps: dict[str, deque[Gap]] = {}
         # What listings have lacked so far.
         self.gaps: list[tuple[str, Gap]] = []
+        # Deletions that are carried out and not answered.
+        self.cuts = 0
+        # The archive of moved files: all of its objects, the moved files, and the objects of other programs.
+        self.archived: dict[PathKey, tuple[bytes, Content]] = {}
+        self.moved: dict[PathKey, tuple[bytes, Content]] = {}
+        self.foreign: dict[PathKey, tuple[bytes, Content]] = {}
 
     def put(self, source: str, path: str, content: Content, now: datetime) -> None:
         """An object appears, or becomes another one."""
@@ -151,6 +157,25 @@ class Bucket:
             self._changes += 1
             self._objects[source, path] = replace(last, since=self._changes)
             self._tell(source, path)
+
+    def put_again(self, source: str, path: str, now: datetime) -> None:
+        """The last version of an object is written once more, by the same bytes: a new object with the same etag."""
+        last = self._last.get((source, path))
+        if last is not None:
+            self._changes += 1
+            file = replace(last.file, last_modified=now)
+            self._objects[source, path] = self._last[source, path] = StoredObject(file, last.content, self._changes)
+            self._tell(source, path)
+
+    def archive(self, file: FileVersion, content: Content) -> bool:
+        """Copies a file to the archive, unless another object is there; False then."""
+        copy = (file.version, content)
+        return self.archived.setdefault((file.source, file.path), copy) == copy
+
+    def put_into_archive(self, source: str, path: str) -> None:
+        """Another program puts an object where a file would be moved to."""
+        if (source, path) not in self.archived:
+            self.archived[source, path] = self.foreign[source, path] = (b"foreign", Content(1))
 
     def present(self) -> dict[PathKey, StoredObject]:
         """The objects that are there now."""

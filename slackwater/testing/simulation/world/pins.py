@@ -51,7 +51,7 @@ class Pins:
         self.client, self.place = MemoryStore(), place
         self._world = world
         self._readers: dict[str, PinningReader] = {}
-        self._held: dict[PinningReader, _Held] = {}
+        self._held: dict[PinningReader | EpochPin, _Held] = {}
 
     def begin(self, name: str) -> None:
         """A reader begins to read the last epoch; one of this name stops before."""
@@ -76,14 +76,14 @@ class Pins:
         """A power cut leaves half a pin."""
         obstore.put(self.client, "pins/torn-1-1.json", _TORN)  # noqa: TID251 - in memory
 
-    def hold(self, reader: PinningReader, epoch: int) -> None:
+    def hold(self, reader: PinningReader | EpochPin, epoch: int) -> None:
         """A reader has written its pin, for the first time or once more."""
         now, before = self._world.clock.now(), self._held.get(reader)
         is_renewed = before is not None and before.ends_at > now
         version = before.version if before is not None and is_renewed else self._world.disk.latest
         self._held[reader] = _Held(epoch, now + timedelta(seconds=LIFETIME_S), version)
 
-    def let_go(self, reader: PinningReader) -> None:
+    def let_go(self, reader: PinningReader | EpochPin) -> None:
         """A reader has deleted its pin."""
         self._held.pop(reader, None)
 
@@ -107,6 +107,45 @@ class Pins:
         if read != held:
             raise PromiseBroken("G3", f"readers hold the epochs {sorted(held)}, and {run} reads {sorted(read)}")
         return read
+
+
+class EpochPin:
+    """The pin of an epoch that something else in the world holds, for example a publication.
+
+    Args:
+        name: of the holder.
+        world: everything else.
+        life: of the holder; with its end the pin stays until its own.
+        epoch: the epoch.
+    """
+
+    def __init__(self, name: str, world: World, life: Life, epoch: int) -> None:
+        self.name = name
+        self._world, self._life, self._epoch = world, life, epoch
+        self._file = PinFile(world.pins.place, world.clock, epoch, world.pins.client)
+        self._is_held = False
+
+    def create(self) -> None:
+        """Writes the pin, and renews it from now on."""
+        self._file.create()
+        self._is_held = True
+        self._renewed()
+
+    def let_go(self) -> None:
+        """Deletes the pin, unless its holder is dead."""
+        if self._is_held and self._life.alive:
+            self._is_held = False
+            self._file.delete()
+            self._world.pins.let_go(self)
+
+    def _renewed(self) -> None:
+        self._world.pins.hold(self, self._epoch)
+        self._world.schedule.at(self._world.clock.monotonic() + RENEWAL_S, self._life, self._renew)
+
+    def _renew(self) -> None:
+        if self._is_held:
+            self._file.renew()
+            self._renewed()
 
 
 class PinningReader(Life):

@@ -123,6 +123,7 @@ class SimulatedStore(MemoryStateStore):
 
     def _swap(self, staged: StagedSwap) -> None:
         access = self._access
+        access.promises.kept.on_commit(staged.head.epoch)
         access.before("commit")
         fault = access.faults.commits.popleft() if access.faults.commits else None
         if fault == LOST:

@@ -1,0 +1,186 @@
+"""Deliberate faults in what keeps users' files and published tables right, which stories find."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_REACH = "slackwater/after_commit/reach.py"
+_WORK = "slackwater/after_commit/file_work.py"
+_DUE = "slackwater/after_commit/due_files.py"
+_VIEWS = "slackwater/after_commit/run_views.py"
+_CLOCK = "slackwater/after_commit/clock_watch.py"
+_LOOP = "slackwater/publishing/publication_loop.py"
+_KEPT = "scenario.after is not None"
+_LATER = f"{_KEPT} and scenario.after.keep_s > 0"
+_FOLLOWED = f"{_KEPT} and scenario.publishes"
+_PUBLISHED = "scenario.publishes"
+
+KEPT_STORY_MUTANTS = (
+    Mutant(
+        "files go before a run has analysed its views",
+        _REACH,
+        (
+            (
+                '    if not needs.is_analysed:\n        return "the views of this run are not analysed yet"\n',
+                "    if not needs.is_analysed:\n        return ''\n",
+            ),
+        ),
+        among=_KEPT,
+    ),
+    Mutant(
+        "files go that a declared view lacks, which no epoch has yet",
+        _REACH,
+        (('        return "no epoch has it yet"\n', '        return ""\n'),),
+        among=_KEPT,
+    ),
+    Mutant(
+        "files go that a view with a new definition lacks",
+        _REACH,
+        (
+            ("if stored.identity != needs.identities[name]:", "if not stored.identity:"),
+            ("if next_name(name) in catalog.views or any(", "if any("),
+            (
+                "source in view.sources and (view.error is not None or _is_built(name, head))",
+                "source in view.sources and view.error is not None",
+            ),
+            (
+                "version is not None and version.pinned_epoch is not None",
+                "version is not None and version.pinned_epoch is not None and is_next(recorded)",
+            ),
+            (
+                "def _is_built(recorded: str, head: Head) -> bool:\n",
+                "def is_next(recorded: str) -> bool:\n    return not recorded.endswith('.next')\n\n\n"
+                "def _is_built(recorded: str, head: Head) -> bool:\n",
+            ),
+        ),
+        among=f"{_KEPT} and 'CHANGE_VIEW' in repr(scenario.story)",
+    ),
+    Mutant(
+        "files go that a view under construction lacks",
+        _REACH,
+        (("    return version is not None and version.pinned_epoch is not None\n", "    return False\n"),),
+        among=_KEPT,
+    ),
+    Mutant(
+        "files go that a view lacks which has failed",
+        _REACH,
+        (
+            ("if any(view.error is not None for view in parts):", "if not parts:"),
+            ("if any(view.frozen_epoch is not None for view in parts):", "if not parts:"),
+            ("(view.error is not None or _is_built(name, head))", "_is_built(name, head)"),
+        ),
+        among=f"{_KEPT} and 'fails=' in repr(scenario.story)",
+    ),
+    Mutant(
+        "a file is removed that was chosen before a view was added",
+        _VIEWS,
+        (("            if needs.number != self._number:\n                raise NeedsChangedError\n", ""),),
+        among=f"{_KEPT} and 'ADD_VIEW(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "files go before their time by an exact clock",
+        _REACH,
+        (("moment.now - timedelta(seconds=keep_s)", "moment.now"),),
+        among=_LATER,
+    ),
+    Mutant(
+        "a clock that is set forward is not noticed",
+        _CLOCK,
+        (("if abs(shift_s) <= _JUMP_S:", "if shift_s >= -_JUMP_S:"),),
+        among=f"{_LATER} and 'CLOCK(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "files go that a branch has not read",
+        _WORK,
+        (
+            (
+                "readers = branch_readers(self._root, state, declared.source, self._access.open) "
+                "if reached.epoch else []",
+                "readers: list[BranchReader] = []",
+            ),
+        ),
+        among=f"{_KEPT} and 'BRANCH(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "files of a root go by the run of a branch",
+        _REACH,
+        (("if root_above(moment.root) is not None:", "if root_above(moment.root) is not None and not source:"),),
+        among=f"{_KEPT} and 'ON(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "files go that a table lacks which fails for a while",
+        _REACH,
+        (("        limits[reason] = epoch or 0\n", "        limits[reason] = epoch or kept\n"),),
+        among=_FOLLOWED,
+    ),
+    Mutant(
+        "files do not wait for the tables that follow a view",
+        _REACH,
+        (("        limits[reason] = epoch or 0\n", "        limits[reason] = kept\n"),),
+        among=_FOLLOWED,
+    ),
+    Mutant(
+        "files of an epoch go that an expectation holds back",
+        _REACH,
+        (("published_epoch(moment.state, moment.catalog)}", "moment.state.head.epoch}"),),
+        among=f"{_KEPT} and scenario.gate",
+    ),
+    Mutant(
+        "files with bad records go",
+        _DUE,
+        (('pc.equal(pc.coalesce(rows["rows_bad"], 0), 0)', 'pc.is_valid(rows["path"])'),),
+        among=f"{_KEPT} and 'bad=' in repr(scenario.story)",
+    ),
+    Mutant(
+        "quarantined files go",
+        _DUE,
+        (('_DONE = Clue("status", equals="done")', '_DONE = Clue("status", is_set=True)'),),
+        among=_KEPT,
+    ),
+    Mutant(
+        "a run that has lost the root goes on with its files",
+        _WORK,
+        (
+            (
+                "        try:\n            self._require_owner()\n            needs",
+                "        try:\n            needs",
+            ),
+            ("        self._require_owner()\n        missing", "        missing"),
+        ),
+        among=_KEPT,
+    ),
+    Mutant(
+        "a publication follows every epoch, whatever the gate",
+        _LOOP,
+        (("published = root.published_epoch()", "published = root.latest_epoch()"),),
+        among=f"{_PUBLISHED} and scenario.gate",
+    ),
+    Mutant(
+        "a publication that begins reports the last epoch as published",
+        _LOOP,
+        (
+            (
+                "self._named, self._report = named, replace(self._report, epoch=named)",
+                "self._named, self._report = named, replace(self._report, epoch=latest)",
+            ),
+        ),
+        among=_FOLLOWED,
+    ),
+    Mutant(
+        "a publication that fails is not tried again",
+        _LOOP,
+        (
+            (
+                "self.due_s, self._done = self._clock.monotonic() + pause_s, 0",
+                "self.due_s, self._done = self._clock.monotonic() + pause_s, 1 << 62",
+            ),
+        ),
+        among=_PUBLISHED,
+    ),
+    Mutant(
+        "an epoch is published without a pin",
+        _LOOP,
+        (("            pins.enter_context(self._access.pin(epoch))\n", ""),),
+        among=f"{_PUBLISHED} and scenario.keep_epochs is not None",
+    ),
+)

@@ -1,0 +1,146 @@
+"""Stories in which files are deleted or moved after the commit, each in 40 orders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from slackwater.after_commit.actions import Delete, Move
+from slackwater.testing.simulation.stories.steps import (
+    ADD_VIEW,
+    AT,
+    BARRIER,
+    CAUGHT_UP,
+    CHANGE_VIEW,
+    CLOCK,
+    CRASH,
+    EVENTS,
+    FREEZE,
+    KILL,
+    LATER,
+    SECONDS,
+    SPOIL_TABLE,
+    STAND,
+    START,
+    STOP,
+    STOPPED,
+    SUSPEND,
+    TABLES_DOWN,
+    THAW,
+    Step,
+    archived,
+    cut,
+    file,
+    refuse,
+)
+from tests.simulation.conftest import Told
+
+_DELETE, _MOVE = Delete(keep_s=0), Move("s3://simulated/archive")
+_SOON = Delete(keep_s=30)
+
+
+@pytest.mark.parametrize("after", [_DELETE, _MOVE, _SOON], ids=["delete", "move", "later"])
+def test_files_go_when_their_rows_are_committed(told: Told, after: Any) -> None:
+    for outcome in told(file("a"), file("b"), START, CAUGHT_UP, SECONDS(120), after=after):
+        assert (outcome.present, outcome.removed) == (frozenset(), 2)
+
+
+@pytest.mark.parametrize("step", ["delete", "copy", "note"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_run_that_dies_in_the_middle_goes_on_with_its_files(told: Told, step: str, when: str) -> None:
+    story = (file("a"), file("b"), START, AT(f"{when} {step}", KILL), SECONDS(20), START, CAUGHT_UP, SECONDS(120))
+    for outcome in told(*story, after=_MOVE):
+        assert outcome.present == frozenset()
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+
+
+def test_a_version_that_was_not_read_stays_until_it_is(told: Told) -> None:
+    changed = file("a", rows=5)
+    for outcome in told(
+        file("a"), START, AT("before delete", changed), CAUGHT_UP, SECONDS(120), after=_DELETE, on_change="append"
+    ):
+        assert outcome.present == frozenset()
+        assert outcome.statuses["s/a"] in (("done", "done"), ("vanished", "done"), ("done",))
+
+
+@pytest.mark.parametrize(
+    "restart", [[STOP, STOPPED], [KILL], [FREEZE]], ids=["stopped", "killed", "frozen and replaced"]
+)
+@pytest.mark.parametrize("change", [ADD_VIEW("extra"), CHANGE_VIEW("groups")], ids=["added", "changed"])
+def test_files_wait_for_the_views_that_the_next_run_declares(told: Told, restart: list[Step], change: Step) -> None:
+    files = file("a"), file("b", rows=5), START, BARRIER, BARRIER
+    for outcome in told(*files, *restart, change, START, THAW, CAUGHT_UP, SECONDS(60), after=_SOON):
+        assert outcome.present == frozenset()
+
+
+@pytest.mark.parametrize("change", [ADD_VIEW("extra"), CHANGE_VIEW("groups")], ids=["added", "changed"])
+def test_files_that_are_due_wait_while_a_view_is_built(told: Told, change: Step) -> None:
+    story = *(file(name, rows=8) for name in "abcd"), START, BARRIER, STOP, STOPPED, LATER(60), change, START
+    for outcome in told(*story, CAUGHT_UP, SECONDS(60), after=_SOON):
+        assert outcome.present == frozenset()
+
+
+def test_files_wait_for_a_view_that_is_added_to_the_run(told: Told) -> None:
+    for outcome in told(file("a"), START, BARRIER, ADD_VIEW("extra"), CAUGHT_UP, SECONDS(60), after=_SOON):
+        assert outcome.present == frozenset()
+        assert "extra" in outcome.views
+
+
+def test_files_of_a_view_that_has_failed_stay(told: Told) -> None:
+    failing = file("b", rows=3, fails="groups", kill_row=1)
+    for outcome in told(file("a"), failing, START, CAUGHT_UP, SECONDS(120), after=_DELETE):
+        assert outcome.failed_views == {"groups"}
+        assert "s/b" in outcome.present
+
+
+@pytest.mark.parametrize("jump_s", [-86_400, -3_600, 3_600, 86_400])
+@pytest.mark.parametrize("restarts", [False, True], ids=["in the run", "between runs"])
+def test_a_clock_that_jumps_takes_no_file_early(told: Told, jump_s: float, restarts: bool) -> None:
+    jump = [KILL, CLOCK(jump_s), START] if restarts else [CLOCK(jump_s)]
+    told(file("a"), START, BARRIER, *jump, SECONDS(400), file("b"), SECONDS(400), after=Delete(keep_s=600))
+
+
+@pytest.mark.parametrize("bucket_clock", [False, True])
+def test_a_clock_that_was_wrong_at_the_commit_takes_no_file_early(told: Told, bucket_clock: bool) -> None:
+    story = CLOCK(-86_400), file("a"), START, BARRIER, CLOCK(86_400), SECONDS(300), KILL, START, SECONDS(200)
+    told(*story, after=Delete(keep_s=600), bucket_clock=bucket_clock)
+
+
+@pytest.mark.parametrize("pause", [SUSPEND(5_000), STAND(5_000)], ids=["suspended", "paused"])
+def test_a_machine_that_sleeps_takes_no_file_early(told: Told, pause: Step) -> None:
+    told(file("a"), START, BARRIER, pause, file("b"), BARRIER, SECONDS(300), after=Delete(keep_s=600))
+
+
+def test_a_move_overwrites_nothing(told: Told) -> None:
+    for outcome in told(archived("a"), file("a"), file("b"), START, CAUGHT_UP, SECONDS(120), after=_MOVE):
+        assert outcome.present == {"s/a"}
+
+
+def test_refused_and_unanswered_deletions_are_repeated(told: Told) -> None:
+    story = file("a"), file("b"), START, BARRIER, refuse(3), cut(2), CAUGHT_UP, SECONDS(1_500)
+    for outcome in told(*story, after=_DELETE):
+        assert outcome.present == frozenset()
+
+
+def test_files_wait_for_a_table_that_fails_for_a_while(told: Told) -> None:
+    story = file("a"), START, TABLES_DOWN(100), BARRIER, file("b"), CAUGHT_UP, SECONDS(300)
+    for outcome in told(*story, after=_DELETE, publishes=("rows", "groups")):
+        assert outcome.present == frozenset()
+
+
+def test_files_stay_while_another_program_has_written_to_a_table(told: Told) -> None:
+    story = file("a"), START, CAUGHT_UP, SPOIL_TABLE("groups"), file("b"), CAUGHT_UP, SECONDS(200)
+    for outcome in told(*story, after=_DELETE, publishes=("groups",)):
+        assert "s/b" in outcome.present
+
+
+def test_files_stay_while_an_expectation_holds_their_epoch_back(told: Told) -> None:
+    story = file("a", rows=8), file("b", rows=8), START, CAUGHT_UP, SECONDS(60), CRASH("coordinator"), SECONDS(60)
+    for outcome in told(*story, after=_DELETE, gate=True):
+        assert outcome.present or outcome.gates[-1] != "closed"
+
+
+def test_a_frozen_run_removes_nothing_when_it_goes_on(told: Told) -> None:
+    story = file("a"), file("b"), START, AT("before note", FREEZE), SECONDS(20), CHANGE_VIEW("groups"), START
+    told(*story, EVENTS(80), THAW, CAUGHT_UP, SECONDS(60), after=_DELETE)
