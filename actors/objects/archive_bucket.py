@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, partial
@@ -39,6 +40,8 @@ class ArchiveBucket:
 
     def __init__(self, location: Location) -> None:
         self._location = location
+        self._connecting = threading.Lock()
+        self._connected: Any = None
 
     def put(
         self,
@@ -185,9 +188,12 @@ class ArchiveBucket:
     def _key(self, path: str) -> str:
         return self._location.below_host + path
 
-    @cached_property
+    @property
     def _bucket(self) -> Any:
-        return bucket_client(self._location)
+        with self._connecting:
+            if self._connected is None:
+                self._connected = bucket_client(self._location)
+            return self._connected
 
     @cached_property
     def _client(self) -> Any:

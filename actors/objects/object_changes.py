@@ -47,7 +47,8 @@ class ObjectChanges:
         self._location = location
         self._objects = ObjectStore(location)
         self._lock = threading.Lock()
-        self._archives: dict[str, ArchiveDirectory] = {}
+        self._directories: dict[str, ArchiveDirectory] = {}
+        self._buckets: dict[str, ArchiveBucket] = {}
         self._other_places: set[str] = set()
 
     def delete(self, file: FileVersion) -> None:
@@ -102,13 +103,12 @@ class ObjectChanges:
         self._require(file)
         if target.is_local:
             part, is_at = _part_name(file), partial(self._is_original, file)
-            self._archive(target).put(Original(file.path, part, file.size, partial(self._content, file), is_at))
+            self._directory(target).put(Original(file.path, part, file.size, partial(self._content, file), is_at))
         else:
             self._require_other_place(target)
             near = self._location.host == target.host and file.size <= _MOST_COPIED_BYTES
             copy_near = partial(self._copy_near, file) if near and target.scheme == "s3" else None
-            ArchiveBucket(target).put(file.path, partial(self._content, file), file.size, copy_near)
-        self._require(file)
+            self._bucket_at(target).put(file.path, partial(self._content, file), file.size, copy_near)
 
     def tag(self, file: FileVersion, tags: Mapping[str, str]) -> None:
         """Adds tags to an object in S3, beside those that it has.
@@ -163,11 +163,18 @@ class ObjectChanges:
             return None  # the server does not know the condition; the bytes pass this process
         return file.etag
 
-    def _archive(self, target: Location) -> ArchiveDirectory:
+    def _directory(self, target: Location) -> ArchiveDirectory:
         with self._lock:
-            if target.url not in self._archives:
-                self._archives[target.url] = ArchiveDirectory(target)
-            return self._archives[target.url]
+            if target.url not in self._directories:
+                self._directories[target.url] = ArchiveDirectory(target)
+            return self._directories[target.url]
+
+    def _bucket_at(self, target: Location) -> ArchiveBucket:
+        # A client of boto3 takes 0.1 s of a processor.
+        with self._lock:
+            if target.url not in self._buckets:
+                self._buckets[target.url] = ArchiveBucket(target)
+            return self._buckets[target.url]
 
     def _is_original(self, file: FileVersion, directory: int, name: str) -> bool:
         """Whether a name in an open directory is the original, or a new file in the directory of the original."""

@@ -290,7 +290,7 @@ def parts(file):
 
 match step:
     case "before the copy":
-        changes._archive = die
+        changes._directory = die
     case "within the copy":
         changes._content = parts
     case "before the file is synced":
