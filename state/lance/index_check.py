@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.errors import DamagedStoreError
-from state.lance.row_address import ADDRESS, fragments_of
+from state.lance.row_address import ADDRESS
 from state.location import Location
 from state.objects.storage_error import storage_error
 
@@ -25,7 +25,9 @@ KEYS = 16
 """Keys that one comparison looks up."""
 
 FRAGMENTS = 2
-"""Fragments that one comparison scans, of some 100,000 rows each."""
+"""Fragments of which one comparison scans some rows."""
+
+_MOST_SCANNED = 32_768
 
 # Of a column with few values one key has many rows.
 _MOST_ROWS = 4_096
@@ -70,8 +72,8 @@ def index_difference(
 ) -> IndexDifference | None:
     """Looks up random keys by the index and by a scan, and compares the rows.  None if they are equal.
 
-    The keys are those of random rows in random fragments, which are scanned.  The rows that the index returns in other
-    fragments are compared by their keys only.
+    The keys are those of random rows in consecutive rows of random fragments, which are scanned.  The rows that the
+    index returns elsewhere are compared by their keys only.
 
     An index whose files are damaged lacks all rows.
 
@@ -81,7 +83,7 @@ def index_difference(
         column: the column of the index.
         random: chooses fragments and rows.
         keys: the number of rows whose keys are looked up.
-        fragments: the number of fragments that are scanned.
+        fragments: the number of fragments in which rows are scanned.
 
     Raises:
         OSError, ValueError, RuntimeError: as Lance.
@@ -90,10 +92,9 @@ def index_difference(
     chosen = random.sample(present, min(fragments, len(present)))
     if not chosen:
         return None
-    scanned = dataset.scanner(
-        columns=[column], fragments=chosen, with_row_address=True, use_scalar_index=False
-    ).to_table()
-    wanted = _keys(scanned.column(column), random, keys, _MOST_ROWS * len(chosen) // len(present))
+    pieces = [_piece(dataset, column, each, random) for each in chosen]
+    scanned = pa.concat_tables(pieces)
+    wanted = _keys(scanned.column(column), random, keys, _MOST_ROWS * scanned.num_rows // dataset.count_rows())
     if not len(wanted):
         return None
     expected = scanned.filter(pc.is_in(scanned.column(column), value_set=wanted)).column(ADDRESS).to_numpy()
@@ -106,11 +107,29 @@ def index_difference(
         return IndexDifference(column, len(wanted), len(expected), 0)
     has_key = pc.is_in(by_index.column(column), value_set=wanted).to_numpy()
     addresses = by_index.column(ADDRESS).to_numpy()
-    is_scanned = np.isin(fragments_of(addresses), [each.fragment_id for each in chosen])
+    is_scanned = np.zeros(len(addresses), np.bool_)
+    for piece in pieces:
+        first, last = piece.column(ADDRESS)[0].as_py(), piece.column(ADDRESS)[-1].as_py()
+        is_scanned |= (addresses >= first) & (addresses <= last)
     missing = len(np.setdiff1d(expected, addresses))
     wrong = len(np.setdiff1d(addresses[is_scanned], expected)) + int((~has_key & ~is_scanned).sum())
     wrong += len(addresses) - len(np.unique(addresses))
     return IndexDifference(column, len(wanted), missing, wrong) if missing or wrong else None
+
+
+def _piece(dataset: lance.LanceDataset, column: str, fragment: lance.LanceFragment, random: Random) -> pa.Table:
+    """The column and the addresses of consecutive rows of a fragment, by a scan."""
+    rows = int(fragment.count_rows())
+    limit = min(rows, _MOST_SCANNED)
+    scan = dataset.scanner(
+        columns=[column],
+        fragments=[fragment],
+        limit=limit,
+        offset=random.randrange(rows - limit + 1),
+        with_row_address=True,
+        use_scalar_index=False,
+    )
+    return scan.to_table()
 
 
 def _keys(column: pa.ChunkedArray, random: Random, most: int, most_rows: int) -> pa.Array:
