@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,7 +94,7 @@ class DuckDbEngine:
     def load(self, files: IngestedFiles, scratch: Path) -> None:
         self._duckdb.begin()
         try:
-            self._insert(files, scratch / "file")
+            self._insert(files, scratch)
             self._duckdb.commit()
         except self._error as error:
             self._duckdb.rollback()
@@ -188,18 +189,18 @@ class DuckDbEngine:
             # DuckDB 1.4 fails here for JOIN ... USING, which it computes well.
             return known
 
-    def _insert(self, files: IngestedFiles, local: Path) -> None:
+    def _insert(self, files: IngestedFiles, scratch: Path) -> None:
         source, total = files.source, 0
         table = source.name if source.definition.key is None else _ALL_ROWS + source.name
         reader = DuckDbFiles(self._duckdb, source.definition, self._create(table, source.schema.empty_table()))
         for file, content in files:
             if not path_values(file.file.path).keys().isdisjoint(source.schema.names):
                 raise CannotComputeError(f"source {source.name} has columns that are not in its files")
-            _copy(content, local)
             # One row more than expected shows a bad record that DuckDB can read.
             spare = 1 if file.is_whole and file.bad else 0
-            rows = reader.rows(str(local), content.head(_HEAD_BYTES), all_fit=not file.bad).limit(file.good + spare)
-            rows.project(reader.values(rows.columns, file)).insert_into(table)
+            with _copied(content, scratch) as local:
+                rows = reader.rows(local, content.head(_HEAD_BYTES), all_fit=not file.bad).limit(file.good + spare)
+                rows.project(reader.values(rows.columns, file)).insert_into(table)
             total += file.good
             lacking = total - self._count(table)
             if lacking > 0:
@@ -240,9 +241,14 @@ class DuckDbEngine:
         return int(count)
 
 
-def _copy(content: ObjectFile, local: Path) -> None:
-    with content.stream() as stream, local.open("xb") as file:
-        shutil.copyfileobj(stream, file, _COPY_BYTES)
+@contextmanager
+def _copied(content: ObjectFile, scratch: Path) -> Iterator[str]:
+    """A local copy of a file, which is deleted afterwards."""
+    with tempfile.NamedTemporaryFile(dir=scratch) as file:
+        with content.stream() as stream:
+            shutil.copyfileobj(stream, file, _COPY_BYTES)
+        file.flush()
+        yield file.name
 
 
 def _in_types_of(schema: pa.Schema, answer: pa.Table) -> pa.Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from state.errors import (
@@ -39,8 +40,8 @@ _DENIED = (
     "403 Forbidden",
     "401 Unauthorized",
     "ermission denied",
-    "Read-only file system",
 )
+_READ_ONLY = ("os error 30", "[Errno 30]", "Read-only file system")
 # Lance asks the machine's cloud for credentials, and its text then tells how that failed.
 _NO_CREDENTIALS = ("Failed to get AWS credentials", "CredentialsNotLoaded", "credential provider")
 # Of a file of Lance that is cut off, or that holds other bytes.
@@ -81,8 +82,12 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     if any(mark in text for mark in _NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
     if any(mark in text for mark in _FULL):
-        what = "the disk, or its quota, is full" if location.is_local else "the store, or its quota, is full"
-        return StorageFullError(f"{location} has no room left ({what}): make room; committed epochs are kept")
+        return StorageFullError(f"{location} has no room left ({_what_is_full(location)}; committed epochs are kept")
+    if any(mark in text for mark in _READ_ONLY):
+        return AccessDeniedError(
+            f"{location} is on a file system that is mounted read-only: check the disk and the system log for errors, "
+            "then mount it writable and start again; committed epochs are kept"
+        )
     if any(mark in text for mark in _DENIED):
         return AccessDeniedError(f"access to {location} is refused: correct the credentials or the permissions")
     if any(mark in text for mark in _NO_CREDENTIALS):
@@ -99,6 +104,19 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
             "restore it from a copy, or let the pipeline read its files into a new root"
         )
     return StorageUnavailableError(f"{location} cannot be read or written now ({reason}): try again later")
+
+
+def _what_is_full(location: Location) -> str:
+    """The exhausted resource, and the next step."""
+    if not location.is_local:
+        return "the store, or its quota, is full): make room, or raise the quota"
+    try:
+        found = os.statvfs(location.path if location.path.exists() else location.path.parent)
+    except OSError:
+        found = None
+    if found is not None and found.f_files and not found.f_favail:
+        return "the file system has no inodes left): delete files, or move the root to a file system with more inodes"
+    return "the disk, or its quota, is full): make room, or raise the quota"
 
 
 def _reason(text: str, location: Location) -> str:

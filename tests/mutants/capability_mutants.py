@@ -43,6 +43,47 @@ CAPABILITY_MUTANTS = (
         shown_by="tests/state/objects/test_local_identity.py",
     ),
     Mutant(
+        "bytes that are delivered again after a deletion are not read",
+        "state/tables/fingerprint.py",
+        (("    if is_deleted:\n", "    if is_deleted and not is_same:\n"),),
+        shown_by="tests/actors/listing/test_deleted_files.py",
+    ),
+    Mutant(
+        "a deleted object in a listing that lags is read again",
+        "state/tables/fingerprint.py",
+        (("return None if delivery == deleted else delivery", "return delivery"),),
+        shown_by="tests/actors/listing/test_deleted_files.py",
+    ),
+    Mutant(
+        "a file that vanished by itself and is back is read again",
+        "actors/listing/list_executor.py",
+        (
+            (
+                "        if self._removes:\n            self._names.seen.set_gone",
+                "        if True:\n            self._names.seen.set_gone",
+            ),
+        ),
+        shown_by="tests/actors/listing/test_deleted_files.py",
+    ),
+    Mutant(
+        "a name that returns before a listing lacks it is skipped by a digest",
+        "actors/listing/list_executor.py",
+        (
+            (
+                "        # The next listing may show another object with the same etag, and so the same digest.\n"
+                "        self._names.digests.forget()\n",
+                "",
+            ),
+        ),
+        shown_by="tests/actors/listing/test_deleted_files.py",
+    ),
+    Mutant(
+        "an unread object with the same bytes is deleted",
+        "state/removal/objects.py",
+        (("        if is_later or not same_etag", "        if not same_etag"),),
+        shown_by="tests/actors/objects/test_delivered_again.py",
+    ),
+    Mutant(
         "a new root is created on a store without a capability",
         "state/capabilities/store_record.py",
         (("    if probed.missing and not exists():\n", "    if probed.missing and exists() is None:\n"),),
