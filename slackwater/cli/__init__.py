@@ -18,5 +18,5 @@ Invariants:
 * The display of a run is a function of its `RunStatus` and of the size of the terminal; columns do not move.
 * Text from a file or a store is printed without control characters.
 * A secret is never accepted on the command line, where the list of processes shows it.
-* Exit codes: 0 success; 1 failure; 2 usage; 75 a living process owns the root.
+* Exit codes: 0 success; 1 failure; 2 usage; 3 a published table lacks epochs; 75 a living process owns the root.
 """

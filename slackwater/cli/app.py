@@ -115,7 +115,13 @@ def run(
     """Run a pipeline.  Ctrl-C ends it after a last epoch; the next start continues where it stopped."""
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
-    from slackwater.cli.display.session import has_display, print_report, show_run
+    from slackwater.cli.display.session import (
+        PUBLICATION_FAILED,
+        has_display,
+        print_failed_publications,
+        print_report,
+        show_run,
+    )
     from slackwater.cli.target import load_pipeline
 
     output = Output(json)
@@ -128,6 +134,9 @@ def run(
     report = show_run(load_pipeline(target), until, takeover, output)
     if not json:
         print_report(report, output)
+    if report.failed_publications:
+        print_failed_publications(report)
+        sys.exit(PUBLICATION_FAILED)
 
 
 @app.command()

@@ -129,7 +129,8 @@ class PublishedParquetFiles:
         self._location = target.location
         self._file = ConditionalFile(self._location, MANIFEST)
         self._partition_by = tuple(target.partition_by)
-        found = self._file.read()
+        with self._errors():
+            found = self._file.read()
         self._version = None if found is None else found.version
         self._manifest = None if found is None else _Manifest.of_json(found.content)
         self._dead: tuple[str, ...] = ()

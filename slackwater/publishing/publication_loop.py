@@ -14,14 +14,18 @@ from actors.telemetry.text import first_line
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.publication_access import PublicationAccess, PublishedRoot, RealPublication
+from slackwater.publishing.published_table import OvertakenError
 from slackwater.publishing.publisher import epoch_of
 from state.clock import Clock
-from state.errors import SlackwaterError
+from state.errors import CommitUnknownError, EpochNotFoundError, SlackwaterError, StorageUnavailableError
 from state.location import Location
 from state.tables.records import ViewVersion
 
 _FIRST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 60.0
+_LONGEST_PAUSE_OF_FAILED_S = 600.0
+# Errors that pass by themselves: of the store, of another writer, and of an epoch that expires while it is read.
+_PASSING = (StorageUnavailableError, OvertakenError, CommitUnknownError, EpochNotFoundError, OSError)
 _UPKEEP_EVERY_S = 600.0
 # Epochs that do not change the view are no commits, but the table shall not name an old epoch for ever.
 _NAMED_EVERY_S = 600.0
@@ -41,6 +45,8 @@ class PublicationReport:
         rows: rows that they have written.
         failures: failed turns in a row.
         error: the reason of the last one; None if the last turn succeeded.
+        is_failed: the reason does not pass by itself: a person must change the view, the table or an access.
+        is_held: the gate of the root holds later epochs back.
         upkeep_error: the reason why the last upkeep of the table failed; None if it did not.
     """
 
@@ -53,6 +59,8 @@ class PublicationReport:
     rows: int = 0
     failures: int = 0
     error: str | None = None
+    is_failed: bool = False
+    is_held: bool = False
     upkeep_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -133,12 +141,18 @@ class PublicationLoop:
         self._upkeep_s: float | None = None
 
     def run(self, news: EpochNews) -> None:
-        """Publishes until the run is over; then the last epoch once more, if that is still to do."""
+        """Publishes until the run is over; then the last epoch once more, if that is still to do.
+
+        At the end a failure that may pass is tried again, until the run ends the process.
+        """
         is_over = False
         while not is_over:
             is_new, is_over = news.wait(self._done, self.due_s - self._clock.monotonic())
             if is_new or (is_over and self._named != self._report.epoch):
                 self.turn(is_last=is_over)
+        while self._report.error is not None and not self._report.is_failed:
+            self._clock.sleep(max(0.0, self.due_s - self._clock.monotonic()))
+            self.turn(is_last=True)
         self._pinned.close()
 
     def turn(self, *, is_last: bool = False) -> None:
@@ -154,9 +168,11 @@ class PublicationLoop:
         except Exception as error:
             # The flow and the other publications go on, and so does this one.
             failures = self._report.failures + 1
-            self._report = replace(self._report, failures=failures, error=_reason(error))
+            is_failed = not isinstance(error, _PASSING)
+            self._report = replace(self._report, failures=failures, error=_reason(error), is_failed=is_failed)
             self._note_lag()
-            pause_s = min(LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
+            longest_s = _LONGEST_PAUSE_OF_FAILED_S if is_failed else LONGEST_PAUSE_S
+            pause_s = min(longest_s, _FIRST_PAUSE_S * 2 ** min(failures - 1, 16))
             self.due_s, self._done = self._clock.monotonic() + pause_s, 0
         self._tell(self._report)
 
@@ -168,6 +184,7 @@ class PublicationLoop:
         latest = max(published, latest)
         version = root.version_of(self._publication.view, published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
+        reached = replace(reached, is_failed=False, is_held=published < latest)
         if version is not None:
             is_due = self._clock.monotonic() >= self._named_s + _NAMED_EVERY_S
             if version != self._version or is_last or is_due:

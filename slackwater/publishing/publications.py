@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import structlog
 
@@ -30,7 +30,11 @@ from state.location import Location
 LAST_EPOCH_S = 30.0
 """The seconds that the last epoch of a run has to be published in, before its process is ended."""
 
+CATCH_UP_S = 600.0
+"""The same for a run that ends when it has caught up."""
+
 _MOST_TOLD = 100_000
+_DEATH_S = 5.0
 _IMPORTED_FROM = str(Path(__file__).parents[2])
 _log = structlog.get_logger(actor="run")
 
@@ -122,6 +126,9 @@ class Publications:
         if self._thread.is_alive() and child is not None:
             _log.warning("the last epoch is not published in time; the next run goes on", after_s=timeout_s)
             child.kill()
+            self._thread.join(_DEATH_S)
+            with self._news:
+                self._death = f"the last epoch was not published within {timeout_s:.0f} s of the end of the run"
 
     def _host(self) -> None:
         """Keeps a process alive while there is something to publish."""
@@ -232,7 +239,10 @@ class Publications:
         publication = self._job.publications[report.number]
         view, table = publication.view, str(publication.target)
         if report.error is not None and report.error != before.error:
-            _log.warning("a publication failed; it is tried again", view=view, table=table, error=report.error)
+            text = "a publication failed; it is tried again"
+            if report.is_failed:
+                text = "a publication failed, and does not go on by itself; it is tried again at growing intervals"
+            _log.warning(text, view=view, table=table, error=report.error)
         if report.error is None and before.error is not None:
             _log.info("a publication goes on", view=view, table=table)
         if report.upkeep_error is not None and report.upkeep_error != before.upkeep_error:
@@ -248,14 +258,21 @@ def _status(
 ) -> PublicationStatus:
     since = [committed_at for epoch, committed_at in told if epoch > report.looked]
     waits_since = report.later_since or (since[0] if since else None)
+    error, behind = report.error or death, report.later + len(since)
+    state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
+    if error is not None:
+        state = "failed" if report.is_failed else "retrying"
+    elif behind:
+        state = "held" if report.is_held and not since else "behind"
     return PublicationStatus(
         view=publication.view,
         table=str(publication.target),
         epoch=report.epoch,
-        behind_epochs=report.later + len(since),
+        behind_epochs=behind,
         behind_s=0.0 if waits_since is None else max(0.0, (now - waits_since).total_seconds()),
         commits=report.commits,
         rows=report.rows,
         failures=report.failures,
-        error=report.error or death,
+        error=error,
+        state=state,
     )

@@ -50,6 +50,8 @@ def run_in_foreground(
             show(run.status())
         if interruption.asked.is_set() and run._abandon():
             _end_at_once(_ENDED_IN_THE_START)
+        if until is not None and not interruption.asked.is_set():
+            run._complete_publications()
         report = run.stop()
         show(run.status())
         return report

@@ -13,6 +13,7 @@ from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
+from slackwater.publishing.publications import CATCH_UP_S
 from slackwater.running.run_control import RunControl, published_views
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
@@ -341,7 +342,12 @@ class Run:
             quarantined=sum(source.quarantined for source in sources.values()),
             recoveries=self._control.recoveries,
             notes=tuple(self._notes(state, sources)),
+            publications=self._control.published,
         )
+
+    def _complete_publications(self) -> None:
+        """The end of the run waits longer for publications: its purpose is to bring everything up to date."""
+        self._control.publishing_limit_s = CATCH_UP_S
 
     def _abandon(self) -> bool:
         """Gives the root back if the run is still starting, before its process ends.  Returns whether it did."""

@@ -19,7 +19,7 @@ from slackwater.after_commit.run_views import PublishedView
 from slackwater.observability.run_observer import RunObserver
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publications import Publications
+from slackwater.publishing.publications import LAST_EPOCH_S, Publications
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
@@ -121,6 +121,7 @@ class RunControl:
         self.meter = FlowMeter(definition.barrier, definition.fetch, clock)
         self.recovering = ""
         self.recoveries = 0
+        self.publishing_limit_s = LAST_EPOCH_S
         self.failure: Exception | None = None
         self.is_over = False
         self.observer: RunObserver | None = None
@@ -388,8 +389,8 @@ class RunControl:
         steps: list[Callable[[], None]] = [self._spark.end]
         if self._owns_ray:
             steps.append(disconnect_ray)
-        if self.publications is not None:
-            steps.append(self.publications.join)
+        if (publications := self.publications) is not None:
+            steps.append(lambda: publications.join(self.publishing_limit_s))
         if self.files is not None:
             steps.append(self.files.end)
         if self.lineage is not None:

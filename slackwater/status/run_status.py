@@ -144,8 +144,11 @@ class PublicationStatus:
         behind_s: seconds since the first of them was committed; 0 without one.
         commits: commits to the table, since the start of the run or of the process that publishes.
         rows: rows that they have written.
-        failures: failed tries in a row; the pause between two grows to a minute.
+        failures: failed tries in a row.  The pause between two grows to a minute, or to ten minutes if `state` is
+            `failed`.
         error: the reason of the last one; None if the last try succeeded.
+        state: `current`; `behind`: an epoch is not published yet; `held`: the gate of the root holds later epochs back;
+            `retrying`: the last try failed, for a reason that may pass by itself; `failed`: for another reason.
     """
 
     view: str
@@ -157,6 +160,12 @@ class PublicationStatus:
     rows: int = 0
     failures: int = 0
     error: str | None = None
+    state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the table lacks an epoch that it should have."""
+        return self.state not in ("current", "held")
 
 
 @dataclass(frozen=True)
@@ -314,7 +323,11 @@ class RunStatus:
 
 @dataclass(frozen=True)
 class RunReport:
-    """The report of a run.  `files`, `rows` and `bytes` count committed epochs; `notes` are warnings in words."""
+    """The report of a run.
+
+    `files`, `rows` and `bytes` count committed epochs; `notes` are warnings in words; `publications` are the published
+    tables as of the end of the run.
+    """
 
     epochs: int
     files: int
@@ -325,6 +338,12 @@ class RunReport:
     quarantined: int
     recoveries: int = 0
     notes: tuple[str, ...] = ()
+    publications: tuple[PublicationStatus, ...] = ()
+
+    @property
+    def failed_publications(self) -> tuple[PublicationStatus, ...]:
+        """The published tables that are behind or have failed: `slackwater run` then exits with code 3."""
+        return tuple(each for each in self.publications if each.is_incomplete)
 
 
 def _plain(value: Any) -> Any:

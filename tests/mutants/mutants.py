@@ -14,6 +14,7 @@ from tests.mutants.kept_story_mutants import KEPT_STORY_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
+from tests.mutants.publication_mutants import PUBLICATION_MUTANTS
 from tests.mutants.removal_mutants import REMOVAL_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
@@ -852,6 +853,7 @@ MUTANTS = (
     *OUTER_MUTANTS,
     *PLACE_MUTANTS,
     *REMOVAL_MUTANTS,
+    *PUBLICATION_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,
 )

@@ -10,15 +10,20 @@ from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.cli.display.run_log import RunLog
 from slackwater.running.foreground import run_in_foreground
-from slackwater.status.text import shell_root
+from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
+from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
     from slackwater.running.run import Run
     from slackwater.status.run_status import RunReport
+
+
+PUBLICATION_FAILED = 3
+"""The exit code of a run whose epochs are committed, and whose published tables lack some of them."""
 
 
 def has_display(output: Output) -> bool:
@@ -92,3 +97,13 @@ def print_report(report: RunReport, output: Output) -> None:
     output.rows([values], list(values), title="this run")
     for note in report.notes:
         output.text(f"note: {note}")
+
+
+def print_failed_publications(report: RunReport) -> None:
+    """Prints the published tables that lack epochs, with the reasons, as the last lines on stderr."""
+    for each in report.failed_publications:
+        reason = each.error or "the run ended before it was published"
+        behind = f"{counted(each.behind_epochs, 'epoch')} behind"
+        line = visible(f"error: view {each.view}: {each.table} is {behind} ({each.state}): {' '.join(reason.split())}")
+        sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

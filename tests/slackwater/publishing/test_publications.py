@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from deltalake import write_deltalake
 
 import slackwater as sw
 from slackwater.publishing.declaration import DeclaredPublication
@@ -35,6 +36,11 @@ with beside(sys.argv[1], target_in(Path(sys.argv[2]), "delta")) as publications:
     print(publications._child.pid, flush=True)
     time.sleep(600)
 """
+
+
+def written_before(table: Path) -> None:
+    """A table of another program."""
+    write_deltalake(str(table), events(9))
 
 
 def child_of(publications: Publications) -> int:
@@ -80,6 +86,8 @@ def test_a_failed_publication_stops_no_other_and_tells_its_reason_and_lag(tmp_pa
         failed = publications.statuses[0]
         assert failed.epoch == epochs[0] and failed.behind_s > 0
         assert failed.error is not None and "was written by another program" in failed.error
+        assert (failed.state, failed.is_incomplete) == ("failed", True)
+        assert publications.statuses[1].state == "current"
     assert require_equal(view.store, tmp_path / "whole", "delta") == epochs[-1]
 
 
@@ -132,7 +140,34 @@ def test_a_frozen_process_keeps_no_run_from_its_end(tmp_path: Path) -> None:
         publications.begin_end()
         publications.join(0.5)
     assert require_equal(view.store, tmp_path, "delta") == first
-    assert publications.statuses[0].behind_epochs == 1
+    [status] = publications.statuses
+    assert (status.behind_epochs, status.is_incomplete) == (1, True)
+    assert status.error == "the last epoch was not published within 0 s of the end of the run"
+
+
+def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")))
+    first = view.create(events(1))
+    (tmp_path / "v").write_text("in the way")
+    with beside(view.writer.root.url, target_in(tmp_path, "parquet")) as publications:
+        publications.tell(state(first))
+        eventually(lambda: publications.statuses[0].state == "retrying")
+        publications.begin_end()
+        (tmp_path / "v").unlink()
+    assert require_equal(view.store, tmp_path, "parquet") == first
+    assert [(each.state, each.is_incomplete) for each in publications.statuses] == [("current", False)]
+
+
+def test_a_failure_that_cannot_pass_does_not_hold_up_the_end_of_the_run(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")))
+    first = view.create(events(1))
+    written_before(tmp_path / "v")
+    with beside(view.writer.root.url, target_in(tmp_path, "delta")) as publications:
+        publications.tell(state(first))
+        publications.begin_end()
+        publications.join(60)
+        [status] = publications.statuses
+        assert (status.state, status.failures) == ("failed", 1)
 
 
 def test_the_process_ends_with_its_run(tmp_path: Path) -> None:

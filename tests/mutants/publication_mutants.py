@@ -1,0 +1,101 @@
+"""Deliberate faults in published tables: values, nullability, partitions, lost logs, failures."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_CONTRACT = "tests/slackwater/publishing/test_contract.py::test_a_table_equals_its_view_after_every_change"
+_CHANGES = "tests/slackwater/publishing/test_table_changes.py::"
+_ROWS = "tests/state/equality/test_exact_rows.py"
+
+PUBLICATION_MUTANTS = (
+    Mutant(
+        "a removed group has the columns of the view, which may have no nulls",
+        "slackwater/publishing/delta_table.py",
+        (("        schema = with_nulls(change.rows.schema)\n", "        schema = change.rows.schema\n"),),
+        shown_by=f"{_CONTRACT}[delta-groups]",
+    ),
+    Mutant(
+        "an epoch without rows is a merge, which is no commit",
+        "slackwater/publishing/delta_table.py",
+        (
+            (
+                "if change.removed.num_rows or (change.key and change.rows.num_rows):",
+                "if change.removed.num_rows or change.key:",
+            ),
+        ),
+        shown_by=f"{_CONTRACT}[delta-groups]",
+    ),
+    Mutant(
+        "a null list is written as an empty one",
+        "state/equality/exact_rows.py",
+        (
+            (
+                "    return make(offsets, values, type=kind, mask=mask)\n",
+                "    return make(offsets, values, type=kind)\n",
+            ),
+        ),
+        shown_by=_ROWS,
+    ),
+    Mutant(
+        "the values below a null list are among the entries",
+        "state/equality/exact_rows.py",
+        (
+            (
+                "    lengths = pc.if_else(valid, pc.subtract(ends[1:], ends[:-1]), 0)\n",
+                "    lengths = pc.subtract(ends[1:], ends[:-1])\n",
+            ),
+        ),
+        shown_by=_ROWS,
+    ),
+    Mutant(
+        "a column of a Delta table stays without nulls",
+        "slackwater/publishing/delta_table.py",
+        (('schema_mode="overwrite" if is_stricter else None', "schema_mode=None"),),
+        shown_by=f"{_CHANGES}test_a_column_that_may_be_null_now_is_so_in_the_table[delta]",
+    ),
+    Mutant(
+        "a column of an Iceberg table stays without nulls",
+        "slackwater/publishing/iceberg_table.py",
+        (("            if stricter:\n", "            if not stricter:\n"),),
+        shown_by=f"{_CHANGES}test_a_column_that_may_be_null_now_is_so_in_the_table[iceberg]",
+    ),
+    Mutant(
+        "an empty text is the value of a partition",
+        "slackwater/publishing/partitions.py",
+        (('if value in ("", _NULL):', "if value == _NULL:"),),
+        shown_by=f"{_CHANGES}test_a_text_that_does_not_come_back_is_refused_before_it_is_seen",
+    ),
+    Mutant(
+        "a table whose log has lost the epoch is changed as if nothing were lost",
+        "slackwater/publishing/publisher.py",
+        (("kept if kept > wanted.epoch else 0)", "kept)"),),
+        shown_by=f"{_CHANGES}test_a_table_whose_log_has_lost_the_epoch_is_written_as_a_whole",
+    ),
+    Mutant(
+        "the counts of a merge are not compared",
+        "slackwater/publishing/delta_table.py",
+        (('done["num_target_rows_deleted"] != gone.num_rows):', 'done["num_target_rows_deleted"] < 0):'),),
+        shown_by=f"{_CHANGES}test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole",
+    ),
+    Mutant(
+        "a refused commit is taken for that of another process",
+        "slackwater/publishing/delta_table.py",
+        (("            if self._is_overtaken():\n", "            if True:\n"),),
+        shown_by=f"{_CHANGES}test_a_table_that_refuses_a_commit_is_no_failure_of_the_store",
+    ),
+    Mutant(
+        "a failure that cannot pass is called one that may",
+        "slackwater/publishing/publication_loop.py",
+        (("is_failed = not isinstance(error, _PASSING)", "is_failed = False"),),
+        shown_by="tests/slackwater/publishing/test_publication_loop.py::"
+        "test_a_failed_turn_is_tried_again_with_growing_pauses_and_goes_on_by_itself",
+    ),
+    Mutant(
+        "a failure that may pass is not tried again at the end of a run",
+        "slackwater/publishing/publication_loop.py",
+        (("        while self._report.error is not None and not", "        while False and not"),),
+        shown_by="tests/slackwater/publishing/test_publications.py::"
+        "test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run",
+    ),
+)
