@@ -129,6 +129,8 @@ def test_outside_of_the_main_thread_signals_stay_whose_they_were() -> None:
 
         def status(self) -> None: ...
 
+        def _complete_publications(self) -> None: ...
+
         def stop(self) -> str:
             return "report"
 
