@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from obstore.exceptions import BaseError
+
 from slackwater.publishing.targets import Delta, ParquetFiles, Target
 from state.capabilities.probe import ROOT_NEEDS, TABLE_NEEDS
 from state.capabilities.store_record import require_table_store
 from state.clock import Clock
+from state.objects.storage_error import storage_error
 from state.ownership.owner import new_run_id
 
 
@@ -20,7 +23,10 @@ def require_target_store(target: Target, clock: Clock) -> None:
         StoreCapabilityError: the store lacks a capability; nothing was written.
         StorageError: the place cannot be read or written.
     """
-    if isinstance(target, Delta):
-        require_table_store(target.location, new_run_id(clock), TABLE_NEEDS)
-    elif isinstance(target, ParquetFiles):
-        require_table_store(target.location, new_run_id(clock), ROOT_NEEDS)
+    if not isinstance(target, Delta | ParquetFiles):
+        return
+    needs = TABLE_NEEDS if isinstance(target, Delta) else ROOT_NEEDS
+    try:
+        require_table_store(target.location, new_run_id(clock), needs)
+    except (BaseError, OSError) as error:
+        raise storage_error(error, target.location) from error

@@ -139,9 +139,7 @@ def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, 
 
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__", "é" * 130], ids=["empty", "Hive's null", "long"])
 @PARTITIONED
-def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(
-    tmp_path: Path, format: str, text: str
-) -> None:
+def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(tmp_path: Path, format: str, text: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
     view.create(pa.table({"k": ["a", text], "n": [1, 2]}, schema=KEPT))
     with pytest.raises(sw.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
