@@ -111,7 +111,7 @@ class ObjectChanges:
             self._bucket_at(target).put(file.path, partial(self._content, file), file.size, copy_near)
 
     def tag(self, file: FileVersion, tags: Mapping[str, str]) -> None:
-        """Adds tags to an object in S3, beside those that it has.
+        """Adds tags to an object in S3; its other tags stay.
 
         Raises:
             ObjectVanished, ObjectChanged, AccessDeniedError, StorageUnavailableError: as `delete`.

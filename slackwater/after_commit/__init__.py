@@ -6,7 +6,7 @@
     the committed catalog, branches, the clock ────┴──► reach: up to which epoch
     the ledger ──► due_files ──► FileWork ──► ObjectChanges: one version of one object
                                     │
-                            <root>/after.lance: what was done, and up to which epoch
+                            <root>/after.lance: each handled file, and the last epoch
 
 Invariants:
 
@@ -14,10 +14,10 @@ Invariants:
 * The committed catalog has every view that the run declares, by its identity, with all rows of the file; or the rows
   are in the stored rows of the source.  Before the views are analysed, nothing is touched.  `RunViews` excludes
   deletions while a change of the declaration is accepted.
-* Every publication of a view of the source has its epoch; one that has not reported has none.
+* Every publication of a view of the source has its epoch; a publication that has not reported keeps all files.
 * The stated time has passed since the commit, since the modification of the file, and since the wall clock was set.
 * No branch of the root still has to read it.
-* What is done is recorded after it is done: after a crash it is done again, which changes nothing.
+* A deletion, move or tag is recorded after it has happened: a crash in between repeats it, which changes nothing.
 * The run does not wait for it, and does not fail with it.
 
 Face: `actions.Delete`, `actions.Move`, `actions.Tag`, `declaration.DeclaredAfter`, `file_work.FileWork`,

@@ -41,8 +41,8 @@ class Move:
     Args:
         url: a local path or URL; `s3://`, `gs://` or `az://`.
         keep_s: seconds from the commit to the move, 0 or more.
-        storage_options: access to the URL, by the names that `Pipeline` takes.  Without any, a source gives those that
-            it has itself for a URL on the same kind of store.
+        storage_options: access to the URL, by the names that `Pipeline` takes.  Without any, the options of the source
+            count for a URL on the same kind of store.
 
     Raises:
         SettingsError: the URL or the number is not valid.
@@ -74,7 +74,7 @@ class Tag:
         keep_s: seconds from the commit to the tag, 0 or more.
 
     Raises:
-        SettingsError: the tags are none that S3 takes, or the number is not valid.
+        SettingsError: S3 does not accept the tags, or the number is not valid.
     """
 
     tags: Mapping[str, str]

@@ -29,8 +29,8 @@ class BranchReader:
         state: the store of the branch; None if the branch cannot be opened.
         source: the source of the branch.
         epoch: the epoch of the root at which the branch began.
-        waits: why the branch keeps every file that was finished after `epoch`; empty if it keeps those that it has
-            not read.
+        waits: why the branch keeps every file that was finished after `epoch`; empty if it keeps only the files that it
+            has not read.
     """
 
     branch: str
@@ -124,7 +124,7 @@ def _readers(
 
 
 def _with_access(location: Location, like: Location) -> Location:
-    """A recorded location, which has no options, with those of one on the same kind of store."""
+    """A recorded location, which has no options, with the options of another one on the same kind of store."""
     same_kind = location.scheme == like.scheme
     return Location(location.url, like.storage_options if same_kind else location.storage_options)
 

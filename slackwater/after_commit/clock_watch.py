@@ -29,7 +29,7 @@ class _Reading:
 class ClockWatch:
     """Compares the wall clock with the uptime, from look to look.  Used by one thread at a time.
 
-    A clock that was set tells nothing about the ages of commits from before.  After a jump, in either direction, a
+    After a clock was set, the ages of earlier commits are unknown.  After a jump, in either direction, a
     commit from before it is as old as the jump, and the age of the jump is measured as uptime.
 
     Args:

@@ -16,11 +16,11 @@ _FORMS = 'sw.Delete(keep_s=86_400), sw.Move("s3://archive/in"), sw.Tag({"slackwa
 
 @dataclass(frozen=True)
 class DeclaredAfter:
-    """A source, and what is done to its files.
+    """A source with an action on its files.
 
     Args:
         source: the source.
-        action: what is done.
+        action: the action.
     """
 
     source: SourceDefinition
@@ -28,7 +28,7 @@ class DeclaredAfter:
 
     @property
     def takes_away(self) -> bool:
-        """Whether files are not where they were afterwards."""
+        """Whether the action deletes or moves files."""
         return not isinstance(self.action, Tag)
 
 

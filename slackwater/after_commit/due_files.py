@@ -64,7 +64,7 @@ def due_files(state: StateStore, source: str, *, after: int, until: int) -> Iter
 
 
 def still_due(state: StateStore, files: Iterable[DueFile], *, until: int) -> list[DueFile]:
-    """Those of some files that `due_files` would still give, up to an epoch."""
+    """The files among some that `due_files` would still return, up to an epoch."""
     keys = [encode_key(each.file.source, each.file.path, each.file.version) for each in files]
     queued = state.scan("queue", keys=keys, fields=["path"])["key"].combine_chunks()
     return _due(state.scan("ledger", keys=keys, where=[_DONE], fields=_FIELDS), queued, until)

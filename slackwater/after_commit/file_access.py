@@ -55,7 +55,7 @@ class FileRecord(Protocol):
 
 @dataclass(frozen=True)
 class FileResult:
-    """What became of one file."""
+    """The result of the work on one file."""
 
     outcome: Outcome
     error: str | None = None

@@ -1,4 +1,4 @@
-"""The work on the files of a run: what is due is done, a batch at a time, and recorded."""
+"""FileWork: handles the due files of a run, a batch at a time, and records the results."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class _Unfinished:
 
 @dataclass
 class _Progress:
-    """What is known of one source.
+    """The progress of one source.
 
     Attributes:
         done: the epoch up to which all of its files are done; None until the record is read.
@@ -61,7 +61,7 @@ class _Progress:
         tries: batches in a row of which the store has refused every file.
         due_s: the monotonic time of the next batch.
         again_s: the monotonic time of the next try of the unfinished files.
-        status: what is told of it.
+        status: the status of the source, for people.
     """
 
     status: AfterCommitStatus
@@ -97,7 +97,7 @@ class FileWork:
 
     Args:
         root: the root of the run.
-        after: the sources, and what is done to their files.
+        after: the sources with an action on their files.
         require_owner: raises FencedError if the root has another owner.
         clock: of the run.
         views: the views and tables that the run declares.
@@ -133,7 +133,7 @@ class FileWork:
 
     @property
     def statuses(self) -> tuple[AfterCommitStatus, ...]:
-        """What is told of each source, a moment ago."""
+        """The status of each source, a moment ago."""
         return tuple(each.status for each in self._progress.values())
 
     def look(self, status: RunStatus) -> bool:

@@ -36,7 +36,7 @@ class PublishedView:
 
 @dataclass(frozen=True)
 class Needs:
-    """What the declared views of a run need, at one moment.
+    """The needs of the declared views of a run, at one moment.
 
     Args:
         number: of the declaration; it changes with every change of the views.
