@@ -102,7 +102,7 @@ def follow(spark: SparkSession, root: Path, query: str, types: Sequence[str], sh
     graph.materializer.close()
 
 
-@pytest.mark.parametrize("name", few(views_of(FEW), "groups", "window", "first", "anti"))
+@pytest.mark.parametrize("name", few(views_of(FEW), "groups", "first", "anti"))
 def test_values_are_the_same_rows_as_in_spark(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     follow(local_spark, tmp_path, views_of(FEW)[name], FEW, [1])
 

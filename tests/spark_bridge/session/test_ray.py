@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.hand_over import blocks as hand_over
 from spark_bridge.materializer import Materializer
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -48,3 +49,20 @@ def test_every_type_arrives_unchanged_in_spark_and_in_the_view(session: SparkSes
     # DuckDB's average of decimals has another type.
     expected = duckdb.sql("SELECT k, count(*) AS n, sum(i)::BIGINT AS s FROM rows GROUP BY k").to_arrow_table()
     assert lines(grouped.select(["k", "n", "s"])) == lines(expected)
+
+
+def test_null_elements_arrive_in_blocks_that_tasks_fetch(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interpreted functions of Spark 3.5 fail on a null element of an array over Arrow's columns."""
+    monkeypatch.setattr(hand_over, "FEW_BYTES", -1)
+    elements = [[1, None], [None], [], None, [2]]
+    table = pa.table({"a": pa.array(elements, pa.list_(pa.int64()))})
+    root, query = Location(str(tmp_path)), "SELECT transform(a, x -> x + 1) AS a, exists(a, x -> x IS NULL) AS e FROM t"
+    materializer = Materializer(session, root)
+    materializer.declare([ViewDefinition("v", query)], {"t": table.schema}, {})
+    view = materializer.run_epoch(1, {"t": blocks(table, pieces=2)}).views["v"]
+    materializer.close()
+    found = lance.dataset(root.child(view.path).lance_uri, version=view.version).to_table().to_pylist()
+    assert [row["a"] for row in found] == [[2, None], [None], [], None, [3]]
+    assert [row["e"] for row in found] == [True, True, False, None, False]
