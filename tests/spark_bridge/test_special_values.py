@@ -10,9 +10,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from actors.sources.row_key import RowKey
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.equality.row_identity import kinds_of
+from state.tables.group_key import group_keys
 from tests.cases import few
+from tests.spark_bridge.keyed_graph import ORIGIN, with_origin
 from tests.spark_bridge.view_graph import ViewGraph
 from tests.spark_bridge.ways_of_rows import as_if_many
 from tests.special_values import MAPS, SPECIAL
@@ -138,5 +141,41 @@ def test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order(local_spark: 
         graph.correct({("t", "h"): rows(0.0)}, {("t", "g"): rows(0.0)})
         graph.check()
     graph.correct({}, {("t", "f"): None})
+    graph.check()
+    graph.materializer.close()
+
+
+class KeyedSpecialValues(ExactGraph):
+    """A source `t` with the key `v`, whose last rows Spark gets."""
+
+    def seen(self) -> Mapping[str, pa.Table]:
+        rows = self.rows["t"]
+        last: dict[str, tuple[int, str, int, int]] = {}
+        order = zip(*(rows[name].to_pylist() for name in ("id", "_path", "_row")), range(len(rows)), strict=True)
+        for key, place in zip(group_keys([rows["v"]]).to_pylist() if len(rows) else [], order, strict=True):
+            last[key] = max(last.get(key, place), place)
+        return {"t": rows.take(pa.array([place[-1] for place in last.values()], pa.int64()))}
+
+
+@pytest.mark.parametrize("kind", few(SPECIAL, "double"))
+def test_records_with_equal_keys_are_one(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
+    values = SPECIAL[kind].values.drop_null()
+    numbers = np.arange(len(values))
+    schema = pa.schema([("id", pa.int64()), ("v", values.type), *ORIGIN])
+
+    def rows(path: str, shift: int) -> pa.Table:
+        table = pa.table(
+            {"id": pa.array((numbers * 7 + shift) % 5), "v": values.take(pa.array(np.roll(numbers, shift)))}
+        )
+        return with_origin(table, path).cast(schema)
+
+    key = RowKey(("v",), ("id",))
+    views = [ViewDefinition("v", "SELECT id, v, _path FROM t")]
+    graph = KeyedSpecialValues(local_spark, tmp_path, views, ("t",), schema, {"t": key})
+    graph.correct({("t", path): rows(path, shift) for shift, path in enumerate("fg")})
+    graph.check()
+    graph.correct({("t", "h"): rows("h", 3)}, {("t", "f"): rows("f", 2)})
+    graph.check()
+    graph.correct({}, {("t", "h"): None})
     graph.check()
     graph.materializer.close()
