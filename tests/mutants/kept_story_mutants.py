@@ -183,4 +183,21 @@ KEPT_STORY_MUTANTS = (
         (("            pins.enter_context(self._access.pin(epoch))\n", ""),),
         among=f"{_PUBLISHED} and scenario.keep_epochs is not None",
     ),
+    Mutant(
+        "files go while their source is paused",
+        _WORK,
+        (('            return "the source is paused"\n', '            return ""\n'),),
+        among=f"{_KEPT} and 'mount(' in repr(scenario.story)",
+    ),
+    Mutant(
+        "a source reads the files of a table below it",
+        "actors/listing/list_executor.py",
+        (
+            (
+                "        self._foreign.take_page(page, batches)\n        if self._foreign.paused is not None:",
+                "        if self._foreign.paused is not None:",
+            ),
+        ),
+        among=f"{_KEPT} and 'mount(' in repr(scenario.story)",
+    ),
 )

@@ -29,10 +29,13 @@ from slackwater.testing.simulation.stories.steps import (
     TABLES_DOWN,
     THAW,
     Step,
+    again,
     archived,
     cut,
     file,
+    mount,
     refuse,
+    unmount,
 )
 from tests.simulation.conftest import Told
 
@@ -144,3 +147,18 @@ def test_files_stay_while_an_expectation_holds_their_epoch_back(told: Told) -> N
 def test_a_frozen_run_removes_nothing_when_it_goes_on(told: Told) -> None:
     story = file("a"), file("b"), START, AT("before note", FREEZE), SECONDS(20), CHANGE_VIEW("groups"), START
     told(*story, EVENTS(80), THAW, CAUGHT_UP, SECONDS(60), after=_DELETE)
+
+
+@pytest.mark.parametrize("directory", ["m", "b/m"])
+def test_a_table_that_appears_below_a_source_is_not_read_and_no_file_goes(told: Told, directory: str) -> None:
+    story = file("a"), START, BARRIER, mount(directory), file("c"), SECONDS(60), unmount, CAUGHT_UP, SECONDS(60)
+    for outcome in told(*story, after=_SOON):
+        assert outcome.present == frozenset()
+        assert outcome.statuses == {"s/a": ("done",), "s/c": ("done",)}
+
+
+def test_the_same_bytes_are_a_new_file_when_they_come_again(told: Told) -> None:
+    story = file("a"), START, CAUGHT_UP, SECONDS(60), again("a"), CAUGHT_UP, SECONDS(120)
+    for outcome in told(*story, after=_DELETE, on_change="append"):
+        assert outcome.present == frozenset()
+        assert outcome.statuses == {"s/a": ("done",) * outcome.removed}

@@ -218,6 +218,7 @@ def _end_faults(world: World) -> Wait | None:
         _end_faults(branch)
     world.bucket.refusals = world.bucket.cuts = 0
     world.bucket.show()
+    world.bucket.unmount()
     world.faults.end()
     world.tables.end_faults()
     world.ownerships.end_faults()

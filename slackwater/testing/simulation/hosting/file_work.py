@@ -14,6 +14,7 @@ from slackwater.after_commit.file_access import FileAccess, FileResult
 from slackwater.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.world.bucket import is_version
 from slackwater.testing.simulation.world.handled_record import SimulatedRecord
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life
@@ -43,7 +44,7 @@ class SimulatedFileWork(Life):
     ) -> None:
         super().__init__("files", process)
         world = self._world = process.world
-        self._status = status
+        self._status, self._paused = status, frozenset[str]()
         self._is_looking = self._is_due = self._is_over = False
         self._on_end: Callable[[], None] | None = None
         self._root = SimulatedRoot(world.disk, world.clock, world.access(self))
@@ -80,13 +81,13 @@ class SimulatedFileWork(Life):
     def _look(self) -> None:
         self._is_due = False
         if not self._is_looking and self._on_end is None:
-            self._do(lambda: self._work.look(self._status()))
+            self._do(lambda: self._work.look(self._told()))
 
     def _finish(self) -> None:
         assert self._on_end is not None
         on_end, self._on_end = self._on_end, None
         if not self._is_over:
-            self._do(lambda: self._work.end(self._status(), None))
+            self._do(lambda: self._work.end(self._told(), None))
         self._is_over = True
         on_end()
 
@@ -110,6 +111,11 @@ class SimulatedFileWork(Life):
             due_s = self._world.clock.monotonic() + _LOOK_EVERY_S
             self._world.schedule.at(due_s, self, self._look_later)
 
+    def _told(self) -> RunStatus:
+        status = self._status()
+        self._paused = frozenset(name for name, each in status.sources.items() if each.paused is not None)
+        return status
+
     def _open(self, location: Location) -> SimulatedStore:
         world, disk = self._world, self._world.disk
         if location != world.place:
@@ -130,7 +136,7 @@ class SimulatedFileWork(Life):
     def _one_after_the_other(
         self, handle: Callable[[DueFile], FileResult | None], files: Sequence[DueFile], /
     ) -> Iterable[FileResult | None]:
-        self._changes.begin()
+        self._changes.begin(files[0].file.source, self._paused)
         return [handle(each) for each in files]
 
 
@@ -146,9 +152,15 @@ class SimulatedChanges:
     def __init__(self, process: SimulatedProcess, life: Life) -> None:
         self._process, self._world, self._life = process, process.world, life
 
-    def begin(self) -> None:
-        """Some files are next."""
-        self._world.promises.kept.on_begin(self._process.name, has_lost=self._process.has_lost_root)
+    def begin(self, source: str, paused: frozenset[str]) -> None:
+        """Some files of a source are next.
+
+        Args:
+            source: the source.
+            paused: the paused sources at the beginning of the look.
+        """
+        process = self._process
+        self._world.promises.kept.on_begin(process.name, source, paused, has_lost=process.has_lost_root)
 
     def delete(self, file: FileVersion) -> None:
         self._require(file)
@@ -171,7 +183,7 @@ class SimulatedChanges:
         found = self._world.bucket.find(file.source, file.path)
         if found is None:
             raise ObjectVanished(f"{file.path} is no longer there")
-        if found.version != file.version:
+        if not is_version(found, file):
             raise ObjectChanged(f"{file.path} has changed since it was listed")
 
     def _remove(self, file: FileVersion) -> None:

@@ -18,7 +18,7 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import RunRequests
-from slackwater.status.run_status import RunStatus
+from slackwater.status.run_status import RunStatus, SourceStatus
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.model_views.model_plans import definition_of
@@ -169,7 +169,8 @@ class SimulatedProcess(Life):
     def status(self) -> RunStatus:
         """The status of the run, as its companions see it."""
         publications = () if self.publications is None else self.publications.statuses
-        return RunStatus(self._state.phase, self._state.epoch, publications=publications)
+        sources = {each.source: SourceStatus(paused=each.paused) for each in self._state.lists}
+        return RunStatus(self._state.phase, self._state.epoch, sources=sources, publications=publications)
 
     @property
     def declared_models(self) -> tuple[ModelView, ...]:

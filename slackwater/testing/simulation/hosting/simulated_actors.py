@@ -17,6 +17,7 @@ from actors.sources.pipeline_definition import COORDINATOR
 from slackwater.testing.simulation.hosting.listing import SimulatedEvents, SimulatedPages
 from slackwater.testing.simulation.hosting.reading import SimulatedBlocks, SimulatedFiles
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedActor
+from slackwater.testing.simulation.world.handled_record import RecordedDeletions
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot
 
@@ -64,8 +65,15 @@ class SimulatedActors:
             pages=SimulatedPages(self._world.bucket, source),
             events=None if queue is None else SimulatedEvents(source, queue, self._world, actor.runtime),
             must_settle=self._world.must_settle,
+            deletions=None
+            if self._world.after is None
+            else RecordedDeletions(self._world.handled, root.access, source),
         )
         return actor
+
+    def _deletions(self, source: str, root: SimulatedRoot) -> RecordedDeletions | None:
+        world = self._world
+        return None if world.after is None else RecordedDeletions(world.handled, root.access, source)
 
     def make_names(self, name: str, edges: Sequence[str]) -> Actor[NameShell]:
         actor: SimulatedActor[NameShell] = self._actor(name)

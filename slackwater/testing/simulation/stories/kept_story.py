@@ -31,7 +31,9 @@ from slackwater.testing.simulation.stories.steps import (
     archived,
     cut,
     file,
+    mount,
     refuse,
+    unmount,
 )
 
 if TYPE_CHECKING:
@@ -96,6 +98,13 @@ def _wait(random: Random) -> list[Step]:
 
 def _changed_file(path: str, random: Random) -> list[Step]:
     """A file is written anew while it waits, or comes back after it was removed."""
+    if random.random() < 0.25:
+        return [
+            mount(random.choice(("m", "b/m"))),
+            file(f"{path}-too", rows=2),
+            SECONDS(25),
+            *([unmount] * random.choice((0, 1))),
+        ]
     change = random.choice((file(path, rows=2), again(path), again(path)))
     return [*random.choice(([AT(random.choice(_MOMENTS), change)], [SECONDS(random.choice((1, 15))), change]))]
 

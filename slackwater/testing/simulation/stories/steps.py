@@ -145,6 +145,21 @@ def archived(path: str) -> Step:
     return Step(f"archived({path!r})", lambda world: world.bucket.put_into_archive(*world.path_of(path)))
 
 
+def mount(directory: str) -> Step:
+    """A table of another program appears in a directory below a source, by a link or a mount."""
+    return Step(
+        f"mount({directory!r})", lambda world: world.bucket.mount(*world.path_of(directory), world.bucket_time())
+    )
+
+
+def _unmount(world: World) -> None:
+    world.bucket.unmount()
+
+
+unmount = Step("unmount", _unmount)
+"""The user removes every such link and mount."""
+
+
 def cut(deletions: int) -> Step:
     """So many of the next deletions of files after the commit are carried out, and not answered."""
 
@@ -618,6 +633,8 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
         )
         return True
 
+    # The user reads why a source is paused.
+    world.bucket.unmount()
     process = _running(world)
     if process is not None:
         process.resume()

@@ -15,7 +15,8 @@ from actors.rows import BadRecord, Rows
 from slackwater.testing.simulation.world.event_queue import EventQueue
 from slackwater.testing.simulation.world.file_rows import FileRows, Span, event_time_us
 from state.errors import StorageUnavailableError
-from state.tables.fingerprint import version_fingerprint
+from state.places.marker import MARKER
+from state.tables.fingerprint import delivery_fingerprint, version_fingerprint
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,11 @@ class Gap:
         return not self.paths or path in self.paths
 
 
+def is_version(found: FileVersion, file: FileVersion) -> bool:
+    """Whether an object is a version of a file, as a listing or a repeated delivery names it."""
+    return file.version in (found.version, delivery_fingerprint(found.version, found.last_modified))
+
+
 class Bucket:
     """All sources of a pipeline.
 
@@ -118,6 +124,9 @@ class Bucket:
         self._gaps: dict[str, deque[Gap]] = {}
         # What listings have lacked so far.
         self.gaps: list[tuple[str, Gap]] = []
+        # The files of tables of other programs, which listings show as if they were of a source.
+        self._mounted: dict[PathKey, FileVersion] = {}
+        self.foreign_paths: set[PathKey] = set()
         # Deletions that are carried out and not answered.
         self.cuts = 0
         # The archive of moved files: all of its objects, the moved files, and the objects of other programs.
@@ -158,6 +167,18 @@ class Bucket:
             self._objects[source, path] = replace(last, since=self._changes)
             self._tell(source, path)
 
+    def mount(self, source: str, directory: str, now: datetime) -> None:
+        """A table of another program appears below a source, by a link or a mount: its marker and a file."""
+        for name in (MARKER, "part"):
+            self._changes += 1
+            file = FileVersion(source, f"{directory}/{name}", b"%d" % self._changes, "", 1, now)
+            self._mounted[source, file.path] = file
+            self.foreign_paths.add((source, file.path))
+
+    def unmount(self) -> None:
+        """The user removes all such links and mounts."""
+        self._mounted.clear()
+
     def put_again(self, source: str, path: str, now: datetime) -> None:
         """The last version of an object is written once more, by the same bytes: a new object with the same etag."""
         last = self._last.get((source, path))
@@ -165,6 +186,8 @@ class Bucket:
             self._changes += 1
             file = replace(last.file, last_modified=now)
             self._objects[source, path] = self._last[source, path] = StoredObject(file, last.content, self._changes)
+            # So the ledger names it if a run has deleted the object before.
+            self.contents[source, path, delivery_fingerprint(file.version, now)] = last.content
             self._tell(source, path)
 
     def archive(self, file: FileVersion, content: Content) -> bool:
@@ -222,12 +245,14 @@ class Bucket:
             StorageUnavailableError: the bucket has a bad moment.
         """
         self._answer(source)
-        paths = sorted(path for name, path in self._objects if name == source and (after is None or path > after))
+        known = {path: each.file for (name, path), each in self._objects.items() if name == source}
+        known |= {path: each for (name, path), each in self._mounted.items() if name == source}
+        paths = sorted(path for path in known if after is None or path > after)
         if gap is not None:
             paths = [path for path in paths if not gap.lacks(path)]
         if not paths and after is not None:
             return None
-        files = [self._objects[source, path].file for path in paths[: self._page_size]]
+        files = [known[path] for path in paths[: self._page_size]]
         return ListingPage.of(
             [each.path for each in files],
             [each.etag for each in files],
@@ -257,7 +282,7 @@ class Bucket:
         found = self._objects.get((file.source, file.path))
         if found is None:
             raise ObjectVanished(f"{file.path} is no longer there")
-        if found.file.version != file.version:
+        if not is_version(found.file, file):
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         return found.content
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from actors.listing.deleted_files import DeletedFile
 from slackwater.testing.simulation.world.simulated_root import Access
 
 if TYPE_CHECKING:
@@ -69,3 +70,27 @@ class SimulatedRecord:
 
     def _of(self, source: str, action: str) -> list[HandledFile]:
         return [each for each in self._rows.files if (each.source, each.action) == (source, action)]
+
+
+class RecordedDeletions:
+    """See `Deletions`: the record as a list actor reads it.
+
+    Args:
+        rows: of the root.
+        access: the way of the actor.
+        source: its source.
+    """
+
+    def __init__(self, rows: HandledRows, access: Access, source: str) -> None:
+        self._rows, self._access, self._source = rows, access, source
+        self._read = 0
+
+    def news(self) -> list[DeletedFile]:
+        self._access.read()
+        new = self._rows.files[self._read :]
+        self._read += len(new)
+        return [
+            DeletedFile(each.path, each.version, each.last_modified)
+            for each in new
+            if each.source == self._source and each.outcome in ("done", "gone") and each.last_modified is not None
+        ]

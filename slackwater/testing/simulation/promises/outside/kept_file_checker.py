@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from actors.files import FileKey, FileVersion
 from slackwater.testing.simulation.model_views.model_view import ModelView, identity_of
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.file_tables import FileTables, file_of
+from slackwater.testing.simulation.promises.file_tables import FileTables, file_of, path_of
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
-from slackwater.testing.simulation.world.bucket import Bucket
+from slackwater.testing.simulation.world.bucket import Bucket, is_version
 from slackwater.testing.simulation.world.published_tables import PublishedTables
 from slackwater.testing.simulation.world.simulated_clock import START_US, SimulatedClock
 from state.epoch import epoch_time_us
@@ -69,7 +69,11 @@ class KeptFileChecker:
         self.removed = 0
 
     def check(self, tables: FileTables) -> None:
-        """Notes the times at which the files of the next version of the store were finished."""
+        """Notes when the files of the next version of the store were finished; none is of another program's table."""
+        if self._bucket.foreign_paths:
+            for row, _ in tables.offsets():
+                if path_of(row) in self._bucket.foreign_paths:
+                    raise PromiseBroken("kept", f"{row['path']} is of another program's table, and is read as data")
         if self._keep_s is None:
             return
         for row in tables.ledger.values():
@@ -86,8 +90,10 @@ class KeptFileChecker:
         true_s = min(now_s, max(barrier_s, now_s - _LONGEST_EPOCH_S)) if self._expires else now_s
         self._commits.setdefault(epoch, _Finished(true_s, self._clock.ahead_s))
 
-    def on_begin(self, run: str, *, has_lost: bool) -> None:
-        """Checks that a run that has heard that it lost the root removes no further files."""
+    def on_begin(self, run: str, source: str, paused: Collection[str], *, has_lost: bool) -> None:
+        """Checks that a run removes no further files if it has lost the root, or its source is paused, as it knows."""
+        if source in paused:
+            raise PromiseBroken("kept", f"{source} is paused, and {run} goes on with its files")
         if has_lost:
             raise PromiseBroken("kept", f"{run} has lost the root, and goes on with files")
 
@@ -133,7 +139,7 @@ class KeptFileChecker:
         """Checks the object that a request removes, as the bucket carries it out."""
         found = self._bucket.present().get((file.source, file.path))
         assert found is not None, "the bucket compares versions"
-        if found.file.version != file.version:
+        if not is_version(found.file, file):
             raise PromiseBroken("kept", f"{file.path} is removed in another version than it was read in")
         self.removed += 1
 
