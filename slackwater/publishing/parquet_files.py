@@ -4,9 +4,9 @@
     day=2026-01-31/epoch-<epoch>-<write>-<number>.parquet
 
 A publication notes the names of its files in the manifest before it writes them, and replaces the manifest by a
-compare-and-swap when they are complete: that is the commit.  The noted files of a writer that died are deleted by the
-next one, after it has noted its own write: from then on the dead one, if it lives after all, cannot commit.  Only files
-that the manifest names are ever deleted.
+compare-and-swap when they are complete: that is the commit.  The next publication deletes the noted files of a writer
+that died, after it has noted its own write: from then on the dead writer, if it lives after all, cannot commit.
+Only files that the manifest names are ever deleted.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _PATH = re.compile(r".*/(.+?)-\d+(?:-\w+)?\.lance")
 
 
 class IndexAudit:
-    """Checks indexes, and rebuilds those that are wrong.  For one thread.
+    """Checks indexes, and rebuilds wrong ones.  For one thread.
 
     Args:
         random: chooses the keys.

@@ -35,7 +35,7 @@ _MOST_ROWS = 4_096
 
 @dataclass(frozen=True)
 class IndexDifference:
-    """An index whose rows differ from those of the dataset.
+    """An index that returns other rows than the dataset has.
 
     Args:
         column: the column of the index.
@@ -72,8 +72,8 @@ def index_difference(
 ) -> IndexDifference | None:
     """Looks up random keys by the index and by a scan, and compares the rows.  None if they are equal.
 
-    The keys are those of random rows in consecutive rows of random fragments, which are scanned.  The rows that the
-    index returns elsewhere are compared by their keys only.
+    Each chosen fragment is scanned in part, and the keys come from random rows of these parts.  Rows that the index
+    returns elsewhere are compared by their keys only.
 
     An index whose files are damaged lacks all rows.
 
@@ -101,7 +101,7 @@ def index_difference(
     try:
         by_index = dataset.to_table(columns=[column], filter=pc.field(column).isin(wanted), with_row_address=True)
     except (OSError, ValueError, RuntimeError) as error:
-        # The scan has read the same rows: what is damaged is the index.
+        # The scan has read the same rows, so the index is damaged.
         if not isinstance(storage_error(error, location), DamagedStoreError):
             raise
         return IndexDifference(column, len(wanted), len(expected), 0)
@@ -133,7 +133,7 @@ def _piece(dataset: lance.LanceDataset, column: str, fragment: lance.LanceFragme
 
 
 def _keys(column: pa.ChunkedArray, random: Random, most: int, most_rows: int) -> pa.Array:
-    """Keys of random rows, without null: at most so many, and of about so many rows, but at least one."""
+    """At most `most` keys of random rows, without null, which together have about `most_rows` rows."""
     rows = [random.randrange(len(column)) for _ in range(min(most, len(column)))]
     keys = pc.unique(column.take(pa.array(rows, pa.int64()))).drop_null()
     counted = pc.value_counts(column.filter(pc.is_in(column, value_set=keys)))

@@ -22,7 +22,7 @@ from state.removal.objects import delete, remove_empty_directories
 
 @dataclass(frozen=True)
 class UnnamedVersions:
-    """Versions of a dataset that no retained epoch record names, and that no later one can name.
+    """Versions of a dataset that no retained epoch record names, and that no later record can name.
 
     Args:
         path: of the dataset, for messages.
@@ -84,7 +84,7 @@ def delete_aged_versions(dataset: Any, path: str, age: timedelta) -> Deleted:
     Args:
         dataset: a handle of a dataset that only Slackwater writes, and whose latest version has all rows.
         path: of the dataset, for messages.
-        age: between the commit of a version and that of the latest.
+        age: the time between the commit of a version and the commit of the latest version.
 
     Raises:
         OSError, ValueError, RuntimeError: as Lance.
@@ -115,7 +115,7 @@ def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:
 
 
 def drop_index(dataset: Any, name: str) -> None:
-    """Drops an index of a Lance dataset.  Its rows stay; the files go with the version that names them.
+    """Drops an index of a Lance dataset.  Its rows stay; a vacuum deletes the files of the index later.
 
     Raises:
         OSError, ValueError, RuntimeError: as Lance.
@@ -154,7 +154,7 @@ def _remote(place: Location) -> Iterator[tuple[str, int | None]]:
 
 
 def _local(path: Path) -> Iterator[tuple[str, int | None]]:
-    """The files below a directory and their sizes, and with None each link, which is not followed."""
+    """The files below a directory with their sizes, and the links with None.  No link is followed."""
     for above, directories, files, descriptor in os.fwalk(path, follow_symlinks=False):
         prefix = "" if above == str(path) else os.path.relpath(above, path) + "/"
         for name in (*directories, *files):

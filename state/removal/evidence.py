@@ -14,7 +14,7 @@ from state.removal.names import DATASET, ROOT, VIEW_DATASETS, ReservedForm
 
 
 class Evidence(Protocol):
-    """What every kind of evidence has."""
+    """The common part of all kinds of evidence."""
 
     @property
     def place(self) -> Location:
@@ -73,7 +73,7 @@ class ReservedNames:
 
 @dataclass(frozen=True)
 class UnnamedDataset:
-    """A dataset of a root that no retained epoch record names, and that no later one can name.
+    """A dataset of a root that no retained epoch record names, and that no later record can name.
 
     Args:
         root: the root.

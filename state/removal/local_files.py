@@ -17,7 +17,7 @@ from state.removal.names import ReservedForm
 
 
 def delete_at(directory: int, name: str, form: ReservedForm) -> bool:
-    """Deletes a regular file of a directory of Slackwater's own; returns False if there is none.
+    """Deletes a regular file of a directory of Slackwater's own; returns False if the file does not exist.
 
     Args:
         directory: the descriptor of the directory.
@@ -86,7 +86,7 @@ def set_aside(evidence: Evidence, name: str, ending: str) -> str:
 def new_file(path: Path) -> Iterator[BinaryIO]:
     """A new file, which is deleted again if the block raises.
 
-    Only the file that this call created is deleted: if another one has its name by then, that one stays.
+    Only the file that this call created is deleted: a file that took its name meanwhile stays.
 
     Args:
         path: a path that does not exist.

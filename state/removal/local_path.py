@@ -75,7 +75,7 @@ def open_below(directory: int, part: str, path: Path) -> int:
 
 
 def stat_at(directory: int, name: str) -> os.stat_result | None:
-    """The status of an entry, not of what a link leads to; None if it does not exist."""
+    """The status of an entry, without following a link; None if it does not exist."""
     try:
         return os.stat(name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:

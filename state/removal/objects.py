@@ -172,7 +172,7 @@ def delete(evidence: Evidence, names: Iterable[str], client: ObjectStore | None 
         client: reaches the objects of the place; None for one of its own.
 
     Returns:
-        The number of objects that were deleted; in an object store, of those that were requested.
+        The number of deleted objects; in an object store, the number of requested deletions.
 
     Raises:
         RemovalRefusedError: the evidence does not cover a name, or a directory of its path is a link.
@@ -259,7 +259,7 @@ def remove_empty_directories(place: Location, names: Iterable[str] = ()) -> bool
         names: the files that were deleted; only directories on their paths are tried.
 
     Returns:
-        Whether the place is gone.
+        True if the place does not exist any more.
 
     Raises:
         OSError: a directory cannot be opened.
@@ -287,7 +287,7 @@ def _remove_directory(place: Location, name: str) -> None:
 
 
 def _is_disk(place: Location, client: ObjectStore | None) -> bool:
-    """Whether the objects are files; a caller may keep the objects of a local place in memory."""
+    """True if the objects are files: the simulator keeps the objects of a local place in memory."""
     return place.is_local and (client is None or isinstance(client, LocalStore))
 
 

@@ -47,7 +47,7 @@ class OwnDirectory:
         try:
             directory = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
-            return  # it is gone, or is another one
+            return  # it was removed, or its name is a link now
         try:
             if not os.path.samestat(os.fstat(directory), self._status):
                 return

@@ -25,7 +25,7 @@ def delta_retention(keep_s: float) -> str:
 def vacuum_delta(table: Any, keep_s: float) -> list[str]:
     """Deletes the files that the log of a Delta table has removed, `keep_s` seconds after their removal.
 
-    The evidence is the log: its `remove` actions.  A file that the log does not name stays, whoever wrote it, also one
+    The evidence is the log: its `remove` actions.  A file that the log does not name stays, also the file
     of a writer that died before its commit.  delta-rs takes the names relative to the table, and escapes `..`.
 
     Args:
