@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,6 +26,7 @@ GROUPS = (
 pipeline = sw.Pipeline("orders", "root", settings=ONE_FETCHER)
 pipeline.source(
     "orders", "in", format="csv", schema="user string, amount double", discovery=FAST, on_change="replace",
+    materialize=True,
 )
 files = sw.ParquetFiles("parquet/v", partition_by="user", interval_s=0)
 tables = [sw.Delta("delta/v"), sw.Iceberg("iceberg/v", interval_s=0), files]
@@ -72,6 +74,7 @@ def test_tables_of_a_run_equal_its_views_and_a_run_that_leaves_one_behind_says_s
     ended = slackwater("run", "app.py:pipeline", "--until", "caught_up")
     assert ended.code == 3, ended.err
     last = ended.err.strip().splitlines()[-1]
-    assert last.startswith(f"error: view by_user: parquet:{tmp_path}/parquet/v is 1 epoch behind (failed): ")
+    table = re.escape(f"parquet:{tmp_path}/parquet/v")
+    assert re.match(rf"error: view by_user: {table} is \d+ epochs? behind \(failed\): ", last)
     assert "column 'user' of the partitions has '__HIVE_DEFAULT_PARTITION__', which readers take for null" in last
     assert contents(tmp_path / "delta", "delta")[0] == sw.open(tmp_path / "root").latest_epoch()
