@@ -155,7 +155,8 @@ class KeepingSoak:
             return False
         self.kills[kind] += 1
         if kind == victims.DRIVER:
-            assert self._process.wait() == -signal.SIGKILL
+            code = self._process.wait()
+            assert code == -signal.SIGKILL, f"the run ended with {code}:\n{self._log().read_text()[-4_000:]}"
             self._begin_life()
         return True
 
