@@ -10,6 +10,7 @@ _DUE = "slackwater/after_commit/due_files.py"
 _VIEWS = "slackwater/after_commit/run_views.py"
 _CLOCK = "slackwater/after_commit/clock_watch.py"
 _LOOP = "slackwater/publishing/publication_loop.py"
+_STORIES = "tests/simulation/test_kept_stories.py"
 _KEPT = "scenario.after is not None"
 _LATER = f"{_KEPT} and scenario.after.keep_s > 0"
 _FOLLOWED = f"{_KEPT} and scenario.publishes"
@@ -53,13 +54,13 @@ KEPT_STORY_MUTANTS = (
                 "def _is_built(recorded: str, head: Head) -> bool:\n",
             ),
         ),
-        among=f"{_KEPT} and 'CHANGE_VIEW' in repr(scenario.story)",
+        shown_by=f"{_STORIES}::test_files_that_are_due_wait_while_a_view_is_built",
     ),
     Mutant(
         "files go that a view under construction lacks",
         _REACH,
         (("    return version is not None and version.pinned_epoch is not None\n", "    return False\n"),),
-        among=_KEPT,
+        shown_by=f"{_STORIES}::test_files_that_are_due_wait_while_a_view_is_built",
     ),
     Mutant(
         "files go that a view lacks which has failed",
@@ -78,7 +79,7 @@ KEPT_STORY_MUTANTS = (
         among=f"{_KEPT} and 'ADD_VIEW(' in repr(scenario.story)",
     ),
     Mutant(
-        "files go before their time by an exact clock",
+        "files are removed when they are committed, whatever keep_s is",
         _REACH,
         (("moment.now - timedelta(seconds=keep_s)", "moment.now"),),
         among=_LATER,
@@ -87,7 +88,7 @@ KEPT_STORY_MUTANTS = (
         "a clock that is set forward is not noticed",
         _CLOCK,
         (("if abs(shift_s) <= _JUMP_S:", "if shift_s >= -_JUMP_S:"),),
-        among=f"{_LATER} and 'CLOCK(' in repr(scenario.story)",
+        shown_by=f"{_STORIES}::test_a_clock_that_jumps_takes_no_file_early[some orders-in the run-3600]",
     ),
     Mutant(
         "files go that a branch has not read",
@@ -114,7 +115,7 @@ KEPT_STORY_MUTANTS = (
         among=_FOLLOWED,
     ),
     Mutant(
-        "files do not wait for the tables that follow a view",
+        "files do not wait for the tables that follow their view",
         _REACH,
         (("        limits[reason] = epoch or 0\n", "        limits[reason] = kept\n"),),
         among=_FOLLOWED,
@@ -154,17 +155,6 @@ KEPT_STORY_MUTANTS = (
         _LOOP,
         (("published = root.published_epoch()", "published = root.latest_epoch()"),),
         among=f"{_PUBLISHED} and scenario.gate",
-    ),
-    Mutant(
-        "a publication that begins reports the last epoch as published",
-        _LOOP,
-        (
-            (
-                "self._named, self._report = named, replace(self._report, epoch=named)",
-                "self._named, self._report = named, replace(self._report, epoch=latest)",
-            ),
-        ),
-        among=_FOLLOWED,
     ),
     Mutant(
         "a publication that fails is not tried again",
