@@ -24,7 +24,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.changes.change_set import ChangeLog, Parent
+from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
@@ -262,7 +262,7 @@ class Materializer:
                 with_rows.keys(),
                 partial(self._apply, epoch, with_rows, watermarks, times),
                 partial(self._correct, epoch, corrections, times),
-                self._incremental.take_changes,
+                self._take_changes,
                 lambda work: self._run_views(_OVER_VIEWS, self._commits.of(times.timing("", work))),
                 partial(self._end_commits, times),
             )
@@ -442,6 +442,12 @@ class Materializer:
     def _fail(self, error: ViewFailedError) -> None:
         for name in self._recorded.fail(error):
             self._incremental.drop(name)
+
+    def _take_changes(self) -> dict[str, ChangeSet]:
+        taken, failed = self._incremental.take_changes(self._guard)
+        for error in failed:
+            self._fail(error)
+        return taken
 
     def _end_commits(self, times: WorkTimes) -> None:
         """Waits for all commits of an epoch.  Errors as `run_epoch`."""

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import structlog
 from lance import FragmentMetadata, LanceOperation, Transaction
 from lance.fragment import write_fragments
 
@@ -53,6 +54,8 @@ _PART_ROWS = 50_000
 # Each of these columns has an index: `exchange` and `rows_of` take the first that a dataset has, corrections the file.
 _KEYS = (KEY_COLUMN, ORIGIN_FIELD.name, HASH_FIELD.name, JOIN_FIELD.name, FILE_FIELD.name, PATH_COLUMN)
 
+
+_log = structlog.get_logger(actor="materializer")
 
 NewRows: TypeAlias = pa.Table | Sequence[FragmentMetadata]
 """Rows, or the staged fragments that have them."""
@@ -116,6 +119,7 @@ class ViewTable:
         self._files = DatasetFiles(location)
         self._small = SmallRows()
         self._found: _Found | None = None
+        self._can_tidy = True
         # Columns whose index was wrong, and wrong again when it was rebuilt.
         self._scanned = set[str]()
         self._keys = [name for name in _KEYS if name in dataset.schema.names]
@@ -389,7 +393,7 @@ class ViewTable:
         # Each look-up reads all rows that the index does not cover.
         is_long = bool(self._keys) and self._unindexed >= (_FULL if self._indexed else _INDEX_FROM_ROWS)
         has_pieces = self._commits >= _TIDY_EVERY_COMMITS
-        if not is_long and not has_pieces:
+        if not self._can_tidy or (not is_long and not has_pieces):
             return False
         self._unindexed = 0
         self._deletions.forget()
@@ -402,8 +406,12 @@ class ViewTable:
                     self._compact()
                 if audit is not None:
                     self._scanned |= audit.check(self._location, self._dataset, self._keys)
-        except (OSError, RuntimeError) as error:
-            raise _commit_error(self._location, error) from error
+        except (OSError, RuntimeError, ValueError, NotImplementedError) as error:
+            if not _is_of_rows(error, self._location):
+                raise _commit_error(self._location, error) from error
+            # The rows are as before, and right.  The run must not end with each attempt to make them faster.
+            self._can_tidy = False
+            _log.warning("a dataset is no longer compacted", dataset=str(self._location), error=str(error))
         return True
 
     def _index(self) -> None:
@@ -527,8 +535,10 @@ def _is_shared(fragment: lance.LanceFragment) -> bool:
 
 
 def _is_of_rows(error: Exception, location: Location) -> bool:
-    """Whether rows could not be written, and no commit was begun, although the store works."""
-    return not isinstance(error, OSError) and type(storage_error(error, location)) is StorageUnavailableError
+    """Whether rows could not be written or indexed, although the store works and no other process has written."""
+    if isinstance(error, OSError) or isinstance(_commit_error(location, error), CommitRefusedError):
+        return False
+    return type(storage_error(error, location)) is StorageUnavailableError
 
 
 def _commit_error(location: Location, error: Exception) -> CommitRefusedError | CommitUnknownError:

@@ -23,7 +23,8 @@ Measures that these lack are computed alone: by an extended backfill, or, over v
 
 Invariants: a view and its recorded position change together, in one epoch; a backfill, and a full or derived view
 without a first computation, are recorded under a name with a dot, and hidden from readers.  A view gets the changes of
-an epoch once, after all of its parents.
+an epoch once, after all of its parents.  An error in the work on one view is a `ViewFailedError`: the view and its
+readers keep the versions of the epoch before.  Work in the thread of the caller has a `Guard`.
 
 The materializer uses it; `recomputation` is also used by verification.
 """

@@ -304,10 +304,23 @@ class DerivedViews:
             for name in level:
                 if name in self._shown and self._plans[name].is_timed:
                     versions[name] = self._right(self._plans[name], versions[name], times[name], rows.time_us)
-                if name in self._shown:
-                    parent = Parent(self._plans[name], versions[name], self._shown[name].changes.take())
+                if name in self._shown and (parent := self._parent(name, versions[name], run)) is not None:
                     parents.update(dict.fromkeys(self._shared.names(name), parent))
         return created
+
+    def _parent(
+        self,
+        name: str,
+        version: ViewVersion,
+        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+    ) -> Parent | None:
+        """A view with its changes in this epoch; None if it fails."""
+        try:
+            with self._guard(name):
+                return Parent(self._plans[name], version, self._shown[name].changes.take())
+        except ViewFailedError as error:
+            run({name: partial(_fail, error)})
+            return None
 
     def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
         """Begins to compute the views whose parents are maintained, from the versions of this epoch."""

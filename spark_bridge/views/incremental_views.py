@@ -25,9 +25,9 @@ from spark_bridge.views.backfills import lacks_columns
 from spark_bridge.views.closing_view import ClosingSessions, ClosingView
 from spark_bridge.views.expiring_rows import AgingRows, ExpiringRows
 from spark_bridge.views.shared_views import SharedViews
-from spark_bridge.views.view import View
+from spark_bridge.views.view import Guard, View, no_guard
 from spark_bridge.work_cost import count
-from state.errors import RunFailedError
+from state.errors import RunFailedError, ViewFailedError
 from state.location import Location
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion
@@ -198,10 +198,26 @@ class IncrementalViews:
         """Whether the new rows of an epoch could not be applied to a view, which `correction_work` computes again."""
         return bool(self._failed)
 
-    def take_changes(self) -> dict[str, ChangeSet]:
-        """Name → changes of each view since the last call, of those whose changes others follow."""
-        taken = {name: view.changes.take() for name, view in self._open.items()}
-        return {name: changes for name, changes in taken.items() if changes is not None}
+    def take_changes(self, guard: Guard = no_guard) -> tuple[dict[str, ChangeSet], list[ViewFailedError]]:
+        """The changes of the views since the last call.
+
+        Args:
+            guard: around the work on a view.
+
+        Returns:
+            Name → changes, of the views whose changes others follow; and the errors of views.
+        """
+        taken, failed = dict[str, ChangeSet](), list[ViewFailedError]()
+        for name, view in self._open.items():
+            try:
+                with guard(name):
+                    changes = view.changes.take()
+            except ViewFailedError as error:
+                failed.append(error)
+                continue
+            if changes is not None:
+                taken[name] = changes
+        return taken, failed
 
     def log(self, version: ViewVersion) -> ChangeLog:
         """The changes of a view, of which this is the version."""

@@ -40,7 +40,7 @@ ISOLATION_MUTANTS = (
     Mutant(
         "a store that fails stops a view",
         "spark_bridge/datasets/view_table.py",
-        (("return not isinstance(error, OSError) and type", "return type"),),
+        (("if isinstance(error, OSError) or isinstance(", "if isinstance("),),
         shown_by=f"{_ISOLATED}::test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch",
     ),
     Mutant(

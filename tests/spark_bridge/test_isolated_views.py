@@ -298,3 +298,23 @@ def test_a_view_whose_maintenance_cannot_be_made_stops_only_itself(
     root.run(GOOD)
     assert root.rows("total") == [{"k": "a", "n": 2}, {"k": "b", "n": 4}]
     root.close()
+
+
+@pytest.mark.parametrize("name", ["total", "reader"])
+def test_changes_that_cannot_be_followed_stop_their_view(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
+    """The changes of a view over a source, and of one over a view."""
+    reader = ViewDefinition("reader", "SELECT n, count(*) AS groups FROM total GROUP BY n")
+    root = Root(local_spark, tmp_path, [TOTAL, reader, HEALTHY])
+    root.run(GOOD)
+    views = root.materializer._incremental._open if name == "total" else root.materializer._derived._shown
+
+    def failing() -> None:
+        raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+
+    views[name].changes.take = failing  # type: ignore[method-assign]
+    root.run(GOOD)
+    assert str(root.known[name].error).startswith("ArrowInvalid: offset overflow")
+    assert (root.known["reader"].error is not None) and (root.known["total"].error is None) == (name == "reader")
+    root.run(GOOD)
+    assert root.rows("healthy") == [{"k": "a", "m": 1}, {"k": "b", "m": 2}]
+    root.close()

@@ -13,7 +13,7 @@ from slackwater.testing.servers.s3_server import S3Server
 from spark_bridge.datasets import view_table
 from spark_bridge.datasets.stored_rows import in_condition
 from spark_bridge.datasets.view_table import ViewTable
-from state.errors import CommitRefusedError
+from state.errors import CommitRefusedError, CommitUnknownError
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, PATH_COLUMN
@@ -71,6 +71,38 @@ def test_a_small_view_whose_rows_are_replaced_for_long_is_tidied_seldom(tmp_path
         table.upsert(groups(*range(1_000), n=epoch))
         tidied += table.tidy()
     assert tidied <= 6, "each time, other views wait for their turn"
+
+
+@pytest.mark.parametrize(
+    ("error", "ends"),
+    [
+        (RuntimeError("LanceError(Index): unsupported type"), None),
+        (ValueError("LanceError(Schema): no such field"), None),
+        (OSError("LanceError(IO): connection reset"), CommitUnknownError),
+        (RuntimeError("Commit conflict for version 9: another commit"), CommitRefusedError),
+    ],
+    ids=lambda each: str(each)[:30],
+)
+def test_a_dataset_that_cannot_be_compacted_is_followed_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, ends: type[Exception] | None
+) -> None:
+    table = ViewTable.create(Location(str(tmp_path / "v.lance")), groups(*range(100)))
+
+    def failing(_: ViewTable) -> None:
+        raise error
+
+    monkeypatch.setattr(ViewTable, "_compact", failing)
+    for epoch in range(20):
+        table.append(groups(1_000 + epoch))
+    if ends is not None:
+        with pytest.raises(ends):
+            table.tidy()
+        return
+    assert table.tidy(), "the attempt is a task"
+    for epoch in range(20):
+        table.append(groups(2_000 + epoch, n=1))
+    assert not table.tidy(), "the same attempt would fail again"
+    assert found(table, 1_019, 2_019) == {"it's 1019": 0, "it's 2019": 1}
 
 
 def test_an_index_is_due_at_once_after_a_large_write(tmp_path: Path) -> None:
