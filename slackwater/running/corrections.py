@@ -12,6 +12,7 @@ from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
 from slackwater.after_commit.run_views import RunViews
 from slackwater.commands.named_files import NamedFiles
+from slackwater.running.delivered_versions import delivered_versions
 from slackwater.running.requests import RunRequests
 from slackwater.tables.static_table import FILE as TABLE_FILE
 from slackwater.tables.static_table import StaticTable
@@ -164,7 +165,8 @@ class Corrections:
                 f"{', '.join(gone[:_SHOWN])}{more}: deleted, so nothing is read again; restore the file, exclude it, "
                 "or forget it"
             )
-        return [version for version in found if version is not None]
+        versions = [version for version in found if version is not None]
+        return delivered_versions(self._root.open(read_only=True), versions)
 
 
 def _parts(files: Sequence[_File]) -> Iterator[tuple[_File, ...]]:

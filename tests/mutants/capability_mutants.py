@@ -84,6 +84,12 @@ CAPABILITY_MUTANTS = (
         shown_by="tests/actors/objects/test_delivered_again.py",
     ),
     Mutant(
+        "a delivery that is read again takes the version of the first one",
+        "slackwater/running/delivered_versions.py",
+        (('    if is_delivery(row["version"]):\n        return True\n', ""),),
+        shown_by="tests/slackwater/running/test_delivered_versions.py",
+    ),
+    Mutant(
         "a new root is created on a store without a capability",
         "state/capabilities/store_record.py",
         (("    if probed.missing and not exists():\n", "    if probed.missing and exists() is None:\n"),),
