@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, Literal, TypeAlias
 
-from state.tables.fingerprint import is_strong
+from state.objects.etag import is_strong
 
 PathKey = tuple[str, str]
 """An object: its source, and its path relative to that."""

@@ -24,11 +24,11 @@ from actors.objects.object_store import ObjectStore
 from actors.objects.store_errors import ask_store
 from state.errors import AccessDeniedError, StorageUnavailableError, UsageError
 from state.location import Location
+from state.objects.etag import is_strong
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject, FinishedFile
 from state.removal.local_path import directory_of, stat_at
 from state.removal.objects import create, delete_version, probe_names
-from state.tables.fingerprint import is_strong
 
 _PART_BYTES = 8 << 20
 # S3 copies no larger object in one request.

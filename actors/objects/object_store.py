@@ -25,9 +25,9 @@ from actors.objects.store_errors import ask_store, bucket_not_found
 from actors.settings import RequestSettings
 from state.errors import AccessDeniedError, SettingsError, StorageUnavailableError
 from state.location import Location
-from state.objects.etag import normal_etag
+from state.objects.etag import is_strong, normal_etag
 from state.objects.object_client import object_client
-from state.tables.fingerprint import is_strong, version_fingerprint
+from state.tables.fingerprint import version_fingerprint
 
 if TYPE_CHECKING:
     from actors.objects.web_client import WebClient

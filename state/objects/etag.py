@@ -39,6 +39,11 @@ def normal_etags(etags: pa.StringArray) -> pa.StringArray:
     return pa.array(list(map(normal_etag, etags.to_pylist())), pa.string())
 
 
+def is_strong(etag: str | None) -> bool:
+    """True if an etag names one content: it is there, and not weak (https://www.rfc-editor.org/rfc/rfc9110#name-etag)."""
+    return bool(etag) and not etag.startswith(_WEAK)  # type: ignore[union-attr]
+
+
 def same_etag(first: str | None, second: str | None) -> bool:
     """Whether two ETags are equal.  No ETag equals none: nothing is known of either version."""
     return bool(first) and bool(second) and normal_etag(first) == normal_etag(second)

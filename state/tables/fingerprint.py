@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from state.objects.etag import normal_etag, normal_etags
+from state.objects.etag import is_strong, normal_etag, normal_etags
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND, _SECOND = timedelta(microseconds=1), timedelta(seconds=1)
@@ -54,11 +54,6 @@ def of_halves(high: pa.Int64Array, low: pa.Int64Array) -> pa.BinaryArray:
     numbers[:, 0], numbers[:, 1] = high.to_numpy(zero_copy_only=False), low.to_numpy(zero_copy_only=False)
     ends = np.arange(0, 16 * len(high) + 1, 16, dtype=np.int32)
     return pa.Array.from_buffers(pa.binary(), len(high), [None, pa.py_buffer(ends), pa.py_buffer(numbers)])
-
-
-def is_strong(etag: str | None) -> bool:
-    """True if an etag names one content: it is there, and not weak (https://www.rfc-editor.org/rfc/rfc9110#name-etag)."""
-    return bool(etag) and not etag.startswith(_WEAK)  # type: ignore[union-attr]
 
 
 def version_fingerprint(etag: str | None, size: int, last_modified: datetime | None) -> bytes:

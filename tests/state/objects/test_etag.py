@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from state.objects.etag import normal_etag, normal_etags, same_etag
-from state.tables.fingerprint import is_strong, version_fingerprint, version_fingerprints
+from state.objects.etag import is_strong, normal_etag, normal_etags, same_etag
+from state.tables.fingerprint import version_fingerprint, version_fingerprints
 
 FORMS = [
     ('"abc"', '"abc"'),
