@@ -95,7 +95,7 @@ PUBLICATION_MUTANTS = (
         "a failure that may pass is not tried again at the end of a run",
         "slackwater/publishing/publication_loop.py",
         (("        while self._report.error is not None and not", "        while False and not"),),
-        shown_by="tests/slackwater/publishing/test_publications.py::"
-        "test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run",
+        shown_by="tests/slackwater/publishing/test_publication_loop.py::"
+        "test_a_failure_that_may_pass_is_tried_again_at_the_end_of_a_run",
     ),
 )

@@ -179,6 +179,24 @@ def test_a_failed_turn_is_tried_again_with_growing_pauses_and_goes_on_by_itself(
     assert require_equal(followed.view.store, tmp_path, "delta") == last
 
 
+def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_a_run(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, "parquet")
+    last = followed.view.create(events(1, 2))
+    (tmp_path / "v").write_text("in the way")
+
+    def tell(report: PublicationReport) -> None:
+        followed.reports.append(report)
+        if report.failures == 2:
+            (tmp_path / "v").unlink()
+
+    news = EpochNews()
+    news.tell(last)
+    news.end()
+    PublicationLoop(followed.view.writer.root, 0, followed._publication, followed.clock, tell).run(news)
+    assert [report.failures for report in followed.reports if report.failures] == [1, 2]
+    assert require_equal(followed.view.store, tmp_path, "parquet") == last
+
+
 def test_a_place_that_is_there_again_is_published_to(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "parquet")
     last = followed.view.create(events(1, 2))
