@@ -22,7 +22,7 @@ CAPABILITY_MUTANTS = (
         "a store that lets a late writer replace an object is accepted",
         "state/capabilities/probe.py",
         (
-            ("        if late:\n", "        if late and len(won) > 1:\n"),
+            ("        if late:\n", "        if late is True:\n"),
             ("        if len(won) > 1:\n", "        if len(won) > 9:\n"),
         ),
         shown_by="tests/state/capabilities/test_probe.py",
