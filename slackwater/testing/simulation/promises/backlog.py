@@ -33,7 +33,8 @@ class Backlog:
     def undiscovered(self, closed: Set[str]) -> set[PathKey]:
         """The objects of the bucket whose version is not in `seen`."""
         seen = FileTables.latest(self._disk).seen
-        versions = {(row["source"], key): row["version"] for key, row in seen.items()}
+        listed = self._bucket.listed_version
+        versions = {(row["source"], key): listed(row["version"]) for key, row in seen.items()}
         return {
             path
             for path, each in self._bucket.present().items()

@@ -90,7 +90,8 @@ class RunChecker:
             finished.setdefault(path_of(row), []).append(row)
         for path, file in objects.items():
             rows = finished.get(path, [])
-            own = [(row["status"], row["rows_read"]) for row in rows if row["version"] == file.version]
+            listed = self._bucket.listed_version
+            own = [(row["status"], row["rows_read"]) for row in rows if listed(row["version"]) == file.version]
             noted = any(row["changed_epoch"] is not None and row["rows_read"] for row in rows)
             is_ignored = self._ignores_changes and noted
             if not own and not is_ignored and (*path, file.version) not in retried:
@@ -118,7 +119,7 @@ class RunChecker:
         if versions == [None] and not _is_settled_gone(path, tables) and not tables.must_be_listed(path[0]):
             raise PromiseBroken("G4", f"a message is deleted, and no epoch notes that {path[1]} is gone")
         seen = tables.seen.get(path_fingerprint(*path))
-        if None not in versions and (seen is None or seen["version"] not in versions):
+        if None not in versions and (seen is None or self._bucket.listed_version(seen["version"]) not in versions):
             raise PromiseBroken("G4", f"a message about {path[1]} is deleted, and no epoch knows this version")
 
 

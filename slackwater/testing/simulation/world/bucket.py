@@ -127,6 +127,7 @@ class Bucket:
         # The files of tables of other programs, which listings show as if they were of a source.
         self._mounted: dict[PathKey, FileVersion] = {}
         self.foreign_paths: set[PathKey] = set()
+        self._deliveries: dict[bytes, bytes] = {}
         # Deletions that are carried out and not answered.
         self.cuts = 0
         # The archive of moved files: all of its objects, the moved files, and the objects of other programs.
@@ -141,7 +142,7 @@ class Bucket:
         version = version_fingerprint(etag, content.rows, now)
         file = FileVersion(source, path, version, etag, content.rows, now)
         self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
-        self.contents[source, path, version] = content
+        self._note_content(file, content)
         self._tell(source, path)
 
     def mend(self, source: str, path: str) -> None:
@@ -150,7 +151,7 @@ class Bucket:
         if found is not None:
             mended = replace(found, content=replace(found.content, is_mended=True))
             self._objects[source, path] = self._last[source, path] = mended
-            self.contents[source, path, found.file.version] = mended.content
+            self._note_content(found.file, mended.content)
 
     def vanish(self, source: str, path: str) -> None:
         """An object goes, if it is there."""
@@ -186,8 +187,7 @@ class Bucket:
             self._changes += 1
             file = replace(last.file, last_modified=now)
             self._objects[source, path] = self._last[source, path] = StoredObject(file, last.content, self._changes)
-            # So the ledger names it if a run has deleted the object before.
-            self.contents[source, path, delivery_fingerprint(file.version, now)] = last.content
+            self._note_content(file, last.content)
             self._tell(source, path)
 
     def archive(self, file: FileVersion, content: Content) -> bool:
@@ -285,6 +285,17 @@ class Bucket:
         if not is_version(found.file, file):
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         return found.content
+
+    def _note_content(self, file: FileVersion, content: Content) -> None:
+        """Notes the content by both names of a version: a run that has deleted the object names it by its delivery."""
+        delivery = delivery_fingerprint(file.version, file.last_modified)
+        self._deliveries[delivery] = file.version
+        for version in (file.version, delivery):
+            self.contents[file.source, file.path, version] = content
+
+    def listed_version(self, version: bytes) -> bytes:
+        """The version by which a listing names the content of a version of the ledger, which may name a delivery."""
+        return self._deliveries.get(version, version)
 
     def _tell(self, source: str, path: str) -> None:
         found = self._objects.get((source, path))
