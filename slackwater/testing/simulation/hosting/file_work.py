@@ -14,6 +14,7 @@ from slackwater.after_commit.file_access import FileAccess, FileResult
 from slackwater.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
+from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.world.bucket import is_version
 from slackwater.testing.simulation.world.handled_record import SimulatedRecord
 from slackwater.testing.simulation.world.interruptions import Killed
@@ -44,7 +45,7 @@ class SimulatedFileWork(Life):
     ) -> None:
         super().__init__("files", process)
         world = self._world = process.world
-        self._status, self._paused = status, frozenset[str]()
+        self._status, self._paused, self._looked = status, frozenset[str](), FileTables.of(None)
         self._is_looking = self._is_due = self._is_over = False
         self._on_end: Callable[[], None] | None = None
         self._root = SimulatedRoot(world.disk, world.clock, world.access(self))
@@ -112,7 +113,7 @@ class SimulatedFileWork(Life):
             self._world.schedule.at(due_s, self, self._look_later)
 
     def _told(self) -> RunStatus:
-        status = self._status()
+        status, self._looked = self._status(), FileTables.latest(self._world.disk)
         self._paused = frozenset(name for name, each in status.sources.items() if each.paused is not None)
         return status
 
@@ -136,7 +137,7 @@ class SimulatedFileWork(Life):
     def _one_after_the_other(
         self, handle: Callable[[DueFile], FileResult | None], files: Sequence[DueFile], /
     ) -> Iterable[FileResult | None]:
-        self._changes.begin(files[0].file.source, self._paused)
+        self._changes.begin(files[0].file.source, self._paused, self._looked)
         return [handle(each) for each in files]
 
 
@@ -152,15 +153,16 @@ class SimulatedChanges:
     def __init__(self, process: SimulatedProcess, life: Life) -> None:
         self._process, self._world, self._life = process, process.world, life
 
-    def begin(self, source: str, paused: frozenset[str]) -> None:
+    def begin(self, source: str, paused: frozenset[str], looked: FileTables) -> None:
         """Some files of a source are next.
 
         Args:
             source: the source.
             paused: the paused sources at the beginning of the look.
+            looked: the rows of the store at that time.
         """
         process = self._process
-        self._world.promises.kept.on_begin(process.name, source, paused, has_lost=process.has_lost_root)
+        self._world.promises.kept.on_begin(process.name, source, paused, looked, has_lost=process.has_lost_root)
 
     def delete(self, file: FileVersion) -> None:
         self._require(file)

@@ -65,6 +65,7 @@ class KeptFileChecker:
         self._keep_s, self._stored, self._expires = keep_s, stored, expires
         self._commits: dict[int, _Finished] = {}
         self._finished: dict[tuple[FileKey, int], _Finished] = {}
+        self._looked = FileTables.of(None)
         self.branches: Callable[[], Iterable[tuple[str, MemoryDisk]]] = tuple
         self.removed = 0
 
@@ -90,8 +91,17 @@ class KeptFileChecker:
         true_s = min(now_s, max(barrier_s, now_s - _LONGEST_EPOCH_S)) if self._expires else now_s
         self._commits.setdefault(epoch, _Finished(true_s, self._clock.ahead_s))
 
-    def on_begin(self, run: str, source: str, paused: Collection[str], *, has_lost: bool) -> None:
-        """Checks that a run removes no further files if it has lost the root, or its source is paused, as it knows."""
+    def on_begin(self, run: str, source: str, paused: Collection[str], looked: FileTables, *, has_lost: bool) -> None:
+        """Checks that a run removes no further files if it has lost the root, or its source is paused, as it knows.
+
+        Args:
+            run: the name of the run.
+            source: the source of the files.
+            paused: the paused sources, as the run knows.
+            looked: the rows of the store at the beginning of the look.
+            has_lost: whether the run knows that it has lost the root.
+        """
+        self._looked = looked
         if source in paused:
             raise PromiseBroken("kept", f"{source} is paused, and {run} goes on with its files")
         if has_lost:
@@ -194,6 +204,8 @@ class KeptFileChecker:
             version = head.views.get(each["name"])
             if version is None:
                 why = "is not there"
+            elif each["frozen_epoch"] is not None and each["name"] not in self._looked.frozen_views():
+                return  # it has failed during the look, as if the file had been removed just before
             elif each["frozen_epoch"] is not None:
                 why = f"stands at epoch {each['frozen_epoch']} ({each['error']})"
             elif version.pinned_epoch is not None:
