@@ -5,14 +5,16 @@ The application `slackwater:ROOT:VIEW` has the epoch as the version of its trans
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import obstore
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
+from obstore.exceptions import BaseError, NotFoundError
 
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.partitions import require_partition_types
@@ -34,13 +36,14 @@ from state.equality.row_identity import row_texts
 from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.location import Location
+from state.objects.object_client import object_client
+from state.objects.storage_error import storage_error
 from state.places.marker import Marker, write_marker
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
 
 _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
 _RESTORE = "RESTORE"
-_RECENT_COMMITS = 20
 _LEAVES = "__sw_leaves"
 
 
@@ -70,7 +73,7 @@ class PublishedDeltaTable:
         if self._table is None:
             return None
         with self._errors():
-            last = next((each for limit in (_RECENT_COMMITS, None) for each in self._changes(limit)), {})
+            last = next(self._changes(), {})
         operation = last.get("operation", "a commit")
         if operation == _CREATION:
             return None
@@ -89,19 +92,35 @@ class PublishedDeltaTable:
     def partition_columns(self) -> tuple[str, ...]:
         return () if self._table is None else tuple(self._table.metadata().partition_columns)
 
-    def _changes(self, limit: int | None) -> Iterator[dict[str, Any]]:
-        """The commits that may have changed the rows, the last one first; not those that a later one has taken back."""
+    def _changes(self) -> Iterator[dict[str, Any]]:
+        """The commits that may have changed the rows, the last one first; not those that a later one has taken back.
+
+        The log itself is read: the history of delta-rs leaves out commits without information, which the protocol
+        allows, and gives the commits before them wrong versions.
+        """
         assert self._table is not None
-        before = sys.maxsize
-        for commit in self._table.history(limit):
-            version = int(commit.get("version", -1))
-            if version > before or commit.get("operation") in _MAINTENANCE:
-                continue
-            restored = commit.get("operationParameters", {}).get("version")
+        version = self._table.version()
+        while version >= 0 and (commit := self._commit_info(version)) is not None:
+            restored = (commit.get("operationParameters") or {}).get("version")
             if commit.get("operation") == _RESTORE and restored is not None:
-                before = int(restored)
+                version = min(int(restored), version - 1)
                 continue
-            yield commit
+            version -= 1
+            if commit.get("operation") not in _MAINTENANCE:
+                yield commit
+
+    def _commit_info(self, version: int) -> dict[str, Any] | None:
+        """The information of a commit, which may be empty; None if the log has lost the commit."""
+        name = f"_delta_log/{version:020}.json"
+        try:
+            content = bytes(obstore.get(object_client(self._target.location), name).bytes())
+        except (FileNotFoundError, NotFoundError):
+            return None
+        except (BaseError, OSError) as error:
+            raise storage_error(error, self._target.location) from error
+        actions = map(json.loads, filter(None, content.splitlines()))
+        info: dict[str, Any] | None = next((action["commitInfo"] for action in actions if "commitInfo" in action), None)
+        return info or {"operation": "a commit without information"}
 
     def require_fit(self, schema: pa.Schema) -> None:
         wanted = _as_delta(schema)
@@ -170,12 +189,13 @@ class PublishedDeltaTable:
         leaving = LeavingRows(change)
         if change.key:
             gone, rows = change.removed, change.rows
+            deleted = gone.num_rows
         else:
-            gone, rows = self._whole_rows(table, change, leaving)
+            gone, rows, deleted = self._whole_rows(table, change, leaving)
         # A row that leaves has its key alone: the other columns are null, also those without nulls in the view.
         schema = with_nulls(change.rows.schema)
         source = pa.concat_tables([_marked(_padded(gone, schema), True), _marked(exact_rows(rows, schema), False)])
-        same = " AND ".join(f"(t.{_quoted(name)} IS NOT DISTINCT FROM s.{_quoted(name)})" for name in leaving.columns)
+        same = " AND ".join(f"({condition})" for condition in _conditions(leaving.columns, schema, bool(change.key)))
         merger = table.merge(
             source,
             same if change.key else f"s.{_LEAVES} AND {same}",
@@ -189,14 +209,16 @@ class PublishedDeltaTable:
             merger = merger.when_matched_update(values)
         done = merger.when_not_matched_insert(values, f"NOT s.{_LEAVES}").execute()
         written = done["num_target_rows_inserted"] + done["num_target_rows_updated"]
-        if written != rows.num_rows or (change.key and done["num_target_rows_deleted"] != gone.num_rows):
+        if written != rows.num_rows or done["num_target_rows_deleted"] != deleted:
             raise InexactChangeError(
                 f"{self._target}: a merge wrote {written:,} rows for {rows.num_rows:,}, and removed "
-                f"{done['num_target_rows_deleted']:,} for {gone.num_rows:,}: all rows are written again"
+                f"{done['num_target_rows_deleted']:,} for {deleted:,}: all rows are written again"
             )
 
-    def _whole_rows(self, table: DeltaTable, change: ViewChange, leaving: LeavingRows) -> tuple[pa.Table, pa.Table]:
-        """The rows to delete, each once, and those to insert.
+    def _whole_rows(
+        self, table: DeltaTable, change: ViewChange, leaving: LeavingRows
+    ) -> tuple[pa.Table, pa.Table, int]:
+        """The rows to delete, each once, the rows to insert, and the number of rows that the table loses.
 
         A condition deletes every row that is equal to a removed one: those beyond the removed ones are written again.
         """
@@ -207,7 +229,8 @@ class PublishedDeltaTable:
         leaving.require_found(self._target)
         first = {text: at for at, text in enumerate(row_texts(change.removed))}
         gone = change.removed.take(pa.array(first.values(), pa.int64()))
-        return gone, pa.concat_tables([copies.filter(stays), exact_rows(change.rows, copies.schema)])
+        rows = pa.concat_tables([copies.filter(stays), exact_rows(change.rows, copies.schema)])
+        return gone, rows, copies.num_rows
 
     def _version(self, table: DeltaTable) -> str:
         return f"version {table.version()}"
@@ -268,6 +291,18 @@ def _padded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
         if field.name not in rows.column_names:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))
     return exact_rows(rows, schema)
+
+
+def _conditions(columns: list[str], schema: pa.Schema, is_key: bool) -> Iterator[str]:
+    """The conditions of a merge: columns of a key are equal in SQL, and columns of a whole row identical.
+
+    A join of delta-rs finds -0.0 and 0.0 equal, unless they are in a nested value; their texts differ.
+    """
+    for name in columns:
+        ours, theirs = f"s.{_quoted(name)}", f"t.{_quoted(name)}"
+        yield f"{theirs} IS NOT DISTINCT FROM {ours}"
+        if not is_key and pa.types.is_floating(schema.field(name).type):
+            yield f"CAST({theirs} AS VARCHAR) IS NOT DISTINCT FROM CAST({ours} AS VARCHAR)"
 
 
 def _quoted(name: str) -> str:

@@ -24,6 +24,7 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
 from pyiceberg.manifest import DataFile
+from pyiceberg.schema import index_by_name
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Snapshot
 from pyiceberg.utils.config import Config
@@ -116,6 +117,9 @@ class PublishedIcebergTable:
             snapshot = parent
         summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
         words = f"{_operation(snapshot) or 'a change'} in {_version(snapshot)}"
+        if _has_other_columns(self._table, snapshot):
+            # A column that was dropped and added again has nulls in all rows, and a change of columns is no snapshot.
+            return TableHead(version, None, f"a change of columns after {_version(snapshot)}")
         is_lost = _operation(snapshot) == Operation.REPLACE
         return TableHead(version, PublishedEpoch.of(summary), words, self._kept_epoch if is_lost else (lambda _: None))
 
@@ -322,6 +326,15 @@ def _tables(rows: pa.RecordBatchReader) -> Iterator[pa.Table]:
 
 def _operation(snapshot: Snapshot) -> Operation | None:
     return None if snapshot.summary is None else snapshot.summary.operation
+
+
+def _has_other_columns(table: Table, snapshot: Snapshot) -> bool:
+    """Whether a name stands for another column now than in a snapshot."""
+    written = table.schemas().get(-1 if snapshot.schema_id is None else snapshot.schema_id)
+    if written is None:
+        return False
+    now = index_by_name(table.schema())
+    return any(now.get(name, number) != number for name, number in index_by_name(written).items())
 
 
 def _version(snapshot: Snapshot) -> str:

@@ -10,6 +10,35 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a whole row that leaves takes rows with the other sign of a zero with it",
+        "slackwater/publishing/delta_table.py",
+        (("        if not is_key and pa.types.is_floating(", "        if False and pa.types.is_floating("),),
+        shown_by=f"{_CHANGES}test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone[delta]",
+    ),
+    Mutant(
+        "a commit without information is passed over",
+        "slackwater/publishing/delta_table.py",
+        (
+            (
+                '            if commit.get("operation") not in _MAINTENANCE:\n',
+                '            if "engineInfo" in commit:\n',
+            ),
+        ),
+        shown_by=f"{_CHANGES}test_a_commit_without_information_is_one_of_another_program",
+    ),
+    Mutant(
+        "the commits that a restore has taken back count",
+        "slackwater/publishing/delta_table.py",
+        (("                version = min(int(restored), version - 1)\n", "                version -= 1\n"),),
+        shown_by=f"{_CHANGES}test_a_restored_table_continues_from_the_restored_epoch",
+    ),
+    Mutant(
+        "a column that was dropped and added again is taken for the old one",
+        "slackwater/publishing/iceberg_table.py",
+        (("        if _has_other_columns(self._table, snapshot):\n", "        if False:\n"),),
+        shown_by=f"{_CHANGES}test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_program",
+    ),
+    Mutant(
         "a removed group has the columns of the view, which may have no nulls",
         "slackwater/publishing/delta_table.py",
         (("        schema = with_nulls(change.rows.schema)\n", "        schema = change.rows.schema\n"),),

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyiceberg.types import LongType
 
 import slackwater as sw
 from slackwater.publishing.publisher import opened_table
@@ -19,7 +20,13 @@ from state.clock import SystemClock
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN, group_keys
 from tests.slackwater.publishing.growing_view import GrowingView, events
-from tests.slackwater.publishing.published import contents, iceberg_table, target_in
+from tests.slackwater.publishing.published import (
+    contents,
+    iceberg_table,
+    rows_of_another,
+    target_in,
+    written_by_another,
+)
 from tests.slackwater.publishing.second_reader import second_contents
 from tests.slackwater.publishing.test_contract import FORMATS, require_equal_twice
 
@@ -290,3 +297,70 @@ def test_a_table_that_refuses_a_commit_is_no_failure_of_the_store(tmp_path: Path
     with pytest.raises(sw.PublishError, match=r"delta:.* refuses the rows or the commit .*publish to a new table"):
         view.store.publish("v", target)
     assert DeltaTable(str(tmp_path / "v")).version() == 0
+
+
+@FORMATS
+def test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone(tmp_path: Path, format: str) -> None:
+    def rows(*zeros: float) -> pa.Table:
+        return pa.table({"n": [1] * len(zeros), "x": [*zeros], "y": pa.array(zeros, pa.float32())})
+
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
+    view.create(rows(-0.0, 0.0, -0.0, math.nan))
+    view.store.publish("v", target)
+    view.correct("true", rows(0.0, -0.0, math.nan))
+    assert not view.store.publish("v", target).is_whole
+    _, found = second_contents(tmp_path, format)
+    assert sorted(map(repr, found["x"].to_pylist())) == ["-0.0", "0.0", "nan"]
+    assert sorted(map(repr, found["y"].to_pylist())) == ["-0.0", "0.0", "nan"]
+
+
+def test_a_commit_without_information_is_one_of_another_program(tmp_path: Path) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
+    view.create(pa.table({"n": [1]}))
+    view.store.publish("v", target)
+    written_by_another(tmp_path, "delta", pa.table({"n": [99]}))
+    commit = tmp_path / "v" / "_delta_log" / f"{1:020}.json"
+    actions = commit.read_text().splitlines()
+    commit.write_text("\n".join(each for each in actions if "commitInfo" not in each))
+    view.table.append(pa.table({"n": [2]}))
+    view.commit()
+    with pytest.raises(sw.CommitRefusedError, match=r"another program \(a commit without information by"):
+        view.store.publish("v", target)
+    assert sorted(rows_of_another(tmp_path, "delta")["n"].to_pylist()) == [1, 99]
+
+
+def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
+    epochs = [view.create(pa.table({"n": [1]}))]
+    view.store.publish("v", target)
+    for number in (2, 3):
+        view.table.append(pa.table({"n": [number]}))
+        epochs.append(view.commit())
+        view.store.publish("v", target)
+    written_by_another(tmp_path, "delta", pa.table({"n": [99]}))
+    DeltaTable(str(tmp_path / "v")).restore(1)
+    assert view.store.publish("v", target).since == epochs[1]
+    require_equal_twice(view, tmp_path, "delta", view.store.snapshot().reader("v").schema)
+
+
+def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_program(tmp_path: Path) -> None:
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "iceberg")
+    view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
+    view.store.publish("v", target)
+    table = iceberg_table(tmp_path)
+    with table.update_schema() as columns:
+        columns.rename_column("n", "m")
+    with table.update_schema() as columns:
+        columns.rename_column("m", "n")
+    view.table.append(pa.table({"k": ["b"], "n": [2]}, schema=KEPT))
+    view.commit()
+    assert not view.store.publish("v", target).is_whole
+    table = iceberg_table(tmp_path)
+    with table.update_schema(allow_incompatible_changes=True) as columns:
+        columns.delete_column("n")
+    with table.update_schema() as columns:
+        columns.add_column("n", LongType())
+    view.table.append(pa.table({"k": ["c"], "n": [3]}, schema=KEPT))
+    view.commit()
+    with pytest.raises(sw.CommitRefusedError, match="a change of columns after snapshot"):
+        view.store.publish("v", target)
