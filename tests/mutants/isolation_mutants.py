@@ -59,7 +59,7 @@ ISOLATION_MUTANTS = (
         "new rows are not among those whose groups are computed again",
         "spark_bridge/views/aggregate_view.py",
         (("        if new is not None:\n", "        if new is None:\n            new = EpochRows({}, 0, 1, 0)\n"),),
-        shown_by=f"{_ANSI}::test_a_view_whose_first_epoch_fails_only_in_between_is_created",
+        shown_by=f"{_ANSI}::test_new_rows_beside_a_replaced_file_overflow_only_in_between",
     ),
     Mutant(
         "the names that byte code uses are not in the identity of a function",

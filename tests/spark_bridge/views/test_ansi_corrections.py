@@ -72,7 +72,8 @@ def test_new_rows_beside_a_replaced_file_overflow_only_in_between(
 ) -> None:
     graph = graph_of(strict, tmp_path, "totals", "narrow", "distinct", "having", "reader")
     graph.correct({("t", "a"): rows(MOST, sign=sign)})
-    done = graph.correct({("t", "b"): rows(10, 1 << 40, sign=sign)}, {("t", "a"): rows(1, sign=sign)})
+    of_both_groups = pa.concat_tables([rows(10, 1 << 40, sign=sign), rows(3, sign=-sign)])
+    done = graph.correct({("t", "b"): of_both_groups}, {("t", "a"): rows(1, sign=sign)})
     assert done.stopped == {}
     graph.check()
     done = graph.correct({("t", "c"): rows(MOST - 8, sign=sign)}, {("t", "b"): None})
