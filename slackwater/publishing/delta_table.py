@@ -177,7 +177,7 @@ class PublishedDeltaTable:
                 self._table.alter.set_table_properties(self._configuration)
             self._table.optimize.compact()
             # Delta-rs deletes expired logs by itself, with its checkpoints.
-            vacuum_delta(self._table, self._target.keep_s)
+            vacuum_delta(self._table, self._target.location, self._target.keep_s)
 
     @property
     def _configuration(self) -> dict[str, str]:

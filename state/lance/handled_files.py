@@ -95,7 +95,7 @@ class HandledFiles:
     """
 
     def __init__(self, root: Location) -> None:
-        self._location = root.child(NAME)
+        self._root, self._location = root, root.child(NAME)
 
     def append(self, files: Sequence[HandledFile], done: tuple[str, str, int, datetime] | None = None) -> None:
         """Records files, and the epoch up to which all files of a source are done, in one commit.
@@ -125,7 +125,7 @@ class HandledFiles:
             written = lance.write_dataset(table, dataset, mode="append", storage_options=lance_options(self._location))
             if len(written.get_fragments()) > _MOST_FRAGMENTS:
                 written.optimize.compact_files()
-                delete_aged_versions(written, NAME, _KEPT)
+                delete_aged_versions(written, self._root, NAME, _KEPT)
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
 

@@ -71,7 +71,7 @@ class LanceRoot:
         location = self.location.child(path)
         dataset = open_dataset(location)
         try:
-            gone = delete_versions(dataset, UnnamedVersions(path, frozenset(versions), dataset.version))
+            gone = delete_versions(dataset, UnnamedVersions(self.location, path, frozenset(versions), dataset.version))
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, location) from None
         return Vacuumed(versions=gone.objects, bytes=gone.bytes)

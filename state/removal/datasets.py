@@ -16,7 +16,8 @@ from state.errors import RemovalRefusedError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.removal.evidence import DroppedBranch, UnnamedDataset
-from state.removal.local_path import stat_at
+from state.removal.local_path import directory_of, require_no_links, stat_at
+from state.removal.names import DATASETS_OF_ROOT
 from state.removal.objects import delete, remove_empty_directories
 
 
@@ -25,11 +26,13 @@ class UnnamedVersions:
     """Versions of a dataset that no retained epoch record names, and that no later record can name.
 
     Args:
-        path: of the dataset, for messages.
+        root: the root.
+        path: of the dataset, relative to the root.
         versions: the versions.
         named_after: a version after all of them that a record names, or that is the latest one.
     """
 
+    root: Location
     path: str
     versions: frozenset[int]
     named_after: int
@@ -56,14 +59,16 @@ MOST_NAMED = 10
 def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
     """Deletes versions of a Lance dataset, and the files that only they use.  Tagged versions stay.
 
-    Lance also deletes files of its own layout that no version names after seven days: rows of writers that died.
+    Lance follows links to directories, so a dataset with one is refused.  Lance also deletes files of its own layout that
+    no version names after seven days: rows of writers that died.
 
     Args:
         dataset: a handle of the dataset.
         evidence: the versions.
 
     Raises:
-        RemovalRefusedError: a version is not older than `named_after`.
+        RemovalRefusedError: a version is not older than `named_after`, the path is not one of a dataset of a root, or
+            the dataset is or has a link to a directory.
         OSError, ValueError, RuntimeError: as Lance.
     """
     if any(version >= evidence.named_after for version in evidence.versions):
@@ -73,17 +78,25 @@ def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
         )
     if not evidence.versions:
         return Deleted(0, 0)
+    # The path comes from a record, which anybody who can write to the root can make.
+    if not DATASETS_OF_ROOT.covers(evidence.path):
+        raise RemovalRefusedError(
+            f"{evidence.path!r} is not one of {DATASETS_OF_ROOT.about} {evidence.root}; nothing was deleted"
+        )
+    if evidence.root.is_local:
+        require_no_links(evidence.root.path, evidence.path)
     # Never `delete_unverified`: it deletes the files of a commit in flight.
     gone = dataset.cleanup_old_versions(versions=sorted(evidence.versions), error_if_tagged_old_versions=False)
     return Deleted(gone.old_versions, gone.bytes_removed)
 
 
-def delete_aged_versions(dataset: Any, path: str, age: timedelta) -> Deleted:
+def delete_aged_versions(dataset: Any, root: Location, path: str, age: timedelta) -> Deleted:
     """Deletes the versions of a dataset without epoch records that are older than the latest one by an age.
 
     Args:
         dataset: a handle of a dataset that only Slackwater writes, and whose latest version has all rows.
-        path: of the dataset, for messages.
+        root: the root.
+        path: of the dataset, relative to the root.
         age: the time between the commit of a version and the commit of the latest version.
 
     Raises:
@@ -92,7 +105,7 @@ def delete_aged_versions(dataset: Any, path: str, age: timedelta) -> Deleted:
     committed = {int(each["version"]): each["timestamp"] for each in dataset.versions()}
     latest = max(committed)
     aged = frozenset(number for number, at in committed.items() if number < latest and at < committed[latest] - age)
-    return delete_versions(dataset, UnnamedVersions(path, aged, latest))
+    return delete_versions(dataset, UnnamedVersions(root, path, aged, latest))
 
 
 def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:
@@ -132,10 +145,14 @@ def delete_listed(evidence: UnnamedDataset | DroppedBranch) -> Deleted:
         evidence: the record that shows that the dataset or the branch is no longer used.
 
     Raises:
-        RemovalRefusedError: a directory became a link meanwhile.
+        RemovalRefusedError: a directory on the way from the root to the dataset is a link, or became one meanwhile.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
     place = evidence.place
+    if place.is_local:
+        # A link in the place of `views` leads to the datasets of another root.
+        with directory_of(evidence.root.path, f"{place.path.relative_to(evidence.root.path)}/x"):
+            pass
     sizes, left = dict[str, int](), list[str]()
     for name, size in list(_local(place.path) if place.is_local else _remote(place)):
         if size is not None and evidence.covers(name):

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from stat import S_ISLNK
 
 from state.errors import RemovalRefusedError
 
@@ -50,6 +51,29 @@ def directory_of(place: Path, name: str) -> Iterator[tuple[int, str]]:
         yield directory, last
     finally:
         os.close(directory)
+
+
+def require_no_links(place: Path, name: str = "") -> None:
+    """Checks a directory whose files a library deletes by their paths: it would follow links to files elsewhere.
+
+    Args:
+        place: a directory, which itself may be reached through links.
+        name: of the directory to check, relative to the place; empty for the place.
+
+    Raises:
+        RemovalRefusedError: the directory or one below it is a link, or the name is not valid, see `parts_of`.
+        OSError: a directory does not exist or cannot be read.
+    """
+    path = place / name
+    with directory_of(place, f"{name}/x" if name else "x") as (directory, _):
+        for above, directories, _, descriptor in os.fwalk(".", dir_fd=directory, follow_symlinks=False):
+            for each in directories:
+                found = stat_at(descriptor, each)
+                if found is not None and S_ISLNK(found.st_mode):
+                    raise RemovalRefusedError(
+                        f"{path / above / each} is a link to a directory, whose files may belong to others; nothing "
+                        "was deleted: replace the link by the directory itself"
+                    )
 
 
 def open_below(directory: int, part: str, path: Path) -> int:

@@ -50,6 +50,7 @@ _CLASSES = r"[0-9a-f]{24}(?:\.(?:driver|executor)-(?:pid)?\d+\.classes|\.jsa|\.l
 
 CACHED_RANGES = ReservedForm("the ranges of a cache", re.compile(rf"{_RANGE}(?:-\d+\.partial)?"))
 CLASS_ARCHIVES = ReservedForm("the class archives and their lists", re.compile(_CLASSES))
+DATASETS_OF_ROOT = ReservedForm("the datasets of a root", re.compile(_DATASETS_OF_ROOT))
 VIEW_DATASETS = ReservedForm("the datasets of views, below a root", re.compile(_VIEW_DATASET))
 DATASET = ReservedForm("the files of a Lance dataset", re.compile(_DATASET))
 ROOT = ReservedForm("the files of a root", re.compile(_ROOT))

@@ -6,6 +6,8 @@ import math
 from datetime import datetime
 from typing import Any
 
+from state.location import Location
+from state.removal.local_path import require_no_links
 from state.removal.objects import probe_names
 
 _HOUR_S = 3_600
@@ -22,19 +24,26 @@ def delta_retention(keep_s: float) -> str:
     return f"interval {math.ceil(keep_s / _HOUR_S) + _MARGIN_HOURS} hours"
 
 
-def vacuum_delta(table: Any, keep_s: float) -> list[str]:
+def vacuum_delta(table: Any, place: Location, keep_s: float) -> list[str]:
     """Deletes the files that the log of a Delta table has removed, `keep_s` seconds after their removal.
 
     The evidence is the log: its `remove` actions.  A file that the log does not name stays, also the file
     of a writer that died before its commit.  delta-rs takes the names relative to the table, and escapes `..`.
+    It follows links to directories, so a table with one is refused.
 
     Args:
         table: a `deltalake.DeltaTable`.
+        place: its location.
         keep_s: in seconds; part of an hour counts as an hour.
 
     Returns:
         The names of the files.
+
+    Raises:
+        RemovalRefusedError: a directory of the table is a link.
     """
+    if place.is_local:
+        require_no_links(place.path)
     # `full=True` would delete every file below the table that the log does not name.
     hours = math.ceil(keep_s / _HOUR_S)
     gone: list[str] = table.vacuum(hours, dry_run=False, enforce_retention_duration=False, full=False)

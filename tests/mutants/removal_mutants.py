@@ -32,6 +32,42 @@ REMOVAL_MUTANTS = (
         shown_by=_OBJECTS,
     ),
     Mutant(
+        "a change of permissions on overlayfs makes another version of a file",
+        "state/objects/local_identity.py",
+        (('frozenset({"btrfs", "tmpfs"})', 'frozenset({"btrfs", "overlay", "tmpfs"})'),),
+        shown_by="tests/state/objects/test_local_identity.py",
+    ),
+    Mutant(
+        "a reader without birth times refuses files that were listed with them",
+        "state/objects/local_identity.py",
+        (("        return not self.born_us and etag", "        return not self.inode and etag"),),
+        shown_by="tests/state/objects/test_local_identity.py",
+    ),
+    Mutant(
+        "a vacuum follows a link to another dataset",
+        "state/removal/datasets.py",
+        (("        require_no_links(evidence.root.path, evidence.path)\n", "        pass\n"),),
+        shown_by=_DATASETS,
+    ),
+    Mutant(
+        "a vacuum deletes versions of a dataset that is not one of the root",
+        "state/removal/datasets.py",
+        (("    if not DATASETS_OF_ROOT.covers(evidence.path):", "    if not evidence.path:"),),
+        shown_by=_DATASETS,
+    ),
+    Mutant(
+        "the datasets below a link count as datasets of the root",
+        "state/removal/datasets.py",
+        (("    if place.is_local:\n        # A link", "    if not place.path:\n        # A link"),),
+        shown_by=_DATASETS,
+    ),
+    Mutant(
+        "upkeep of a Delta table follows a link to files of others",
+        "state/removal/tables.py",
+        (("        require_no_links(place.path)\n", "        pass\n"),),
+        shown_by=_UPKEEP,
+    ),
+    Mutant(
         "a dataset is deleted with the files of others in it",
         "state/removal/names.py",
         ((r'r"|data/[^/]+\.lance"', r'r"|data/.+"'),),

@@ -99,6 +99,24 @@ def test_files_that_a_checkpoint_could_forget_are_deleted_too(tmp_path: Path, is
     assert head is not None and head.published is not None and head.published.epoch == 3
 
 
+def test_a_link_in_a_delta_table_leads_its_upkeep_to_no_other_directory(tmp_path: Path) -> None:
+    target, number = sw.Delta(str(tmp_path / "v"), keep_s=0), epochs()
+    for content in (rows(1), rows(2)):
+        PublishedDeltaTable(target).replace(content.to_reader(), next(number))
+    users = tmp_path / "users"
+    users.mkdir()
+    (users / "a.parquet").write_bytes(b"the only copy")
+    (tmp_path / "v" / "day=1").symlink_to(users)
+    log = tmp_path / "v" / "_delta_log" / f"{1:020}.json"
+    actions = [json.loads(line) for line in log.read_text().splitlines()]
+    actions += [{"remove": {**each["remove"], "path": "day=1/a.parquet"}} for each in actions if "remove" in each]
+    log.write_text("\n".join(map(json.dumps, actions)))
+    age_log(tmp_path / "v", 3_700)
+    with pytest.raises(RemovalRefusedError, match="day=1 is a link"):
+        PublishedDeltaTable(target).maintain()
+    assert (users / "a.parquet").exists()
+
+
 def test_a_table_that_was_restored_keeps_its_files(tmp_path: Path) -> None:
     target, number = sw.Delta(str(tmp_path / "v"), keep_s=0), epochs()
     for content in (rows(1), rows(2)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -112,18 +113,56 @@ def test_a_branch_is_one_directory_below_its_root(tmp_path: Path, name: str) -> 
 
 
 def test_a_named_version_is_not_deleted(tmp_path: Path) -> None:
-    dataset = _written(tmp_path / "d.lance")
+    dataset, root = _written(tmp_path / "state.lance"), Location(str(tmp_path))
     with pytest.raises(RemovalRefusedError):
-        delete_versions(dataset, UnnamedVersions("d.lance", frozenset({1, 3}), 3))
+        delete_versions(dataset, UnnamedVersions(root, "state.lance", frozenset({1, 3}), 3))
     assert len(dataset.versions()) == 4
-    assert delete_versions(dataset, UnnamedVersions("d.lance", frozenset({1, 2}), 3)).objects == 1, "2 has a tag"
+    unnamed = UnnamedVersions(root, "state.lance", frozenset({1, 2}), 3)
+    assert delete_versions(dataset, unnamed).objects == 1, "2 has a tag"
+
+
+@pytest.mark.parametrize("linked", ["state.lance/data", "views/v-7.lance", "views"])
+def test_a_link_in_a_root_leads_a_vacuum_to_no_other_dataset(tmp_path: Path, linked: str) -> None:
+    root, other = tmp_path / "root", tmp_path / "other"
+    path = "state.lance" if linked.startswith("state") else "views/v-7.lance"
+    _written(root / path)
+    _written(other / path)
+    old = (root / path).stat().st_mtime - 30 * 86_400
+    for file in other.rglob("*"):
+        os.utime(file, (old, old))
+    # The link takes the place of a directory, whose own files are in the other one from now on.
+    for file in (root / linked).rglob("*.*"):
+        if file.is_file():
+            target = other / linked / file.relative_to(root / linked)
+            if not target.exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(file.read_bytes())
+    (root / linked).rename(tmp_path / "before")
+    (root / linked).symlink_to(other / linked)
+    before = _files(other)
+    dataset, location = lance.dataset(str(root / path)), Location(str(root))
+    with pytest.raises(RemovalRefusedError, match="link"):
+        delete_versions(dataset, UnnamedVersions(location, path, frozenset({1}), 2))
+    if path != "state.lance":
+        with pytest.raises(RemovalRefusedError, match="link"):
+            delete_listed(UnnamedDataset(location, path))
+    assert _files(other) == before
+    assert lance.dataset(str(other / path)).count_rows() == 198
+
+
+@pytest.mark.parametrize("path", ["../other/views/v-7.lance", "data.lance", "views/../state.lance", "/views/v-7.lance"])
+def test_a_record_of_a_root_names_no_dataset_elsewhere(tmp_path: Path, path: str) -> None:
+    dataset = _written(tmp_path / "other" / "views" / "v-7.lance")
+    with pytest.raises(RemovalRefusedError):
+        delete_versions(dataset, UnnamedVersions(Location(str(tmp_path / "root")), path, frozenset({1}), 2))
+    assert len(dataset.versions()) == 4
 
 
 def test_aged_versions_leave_the_latest_rows(tmp_path: Path) -> None:
-    dataset = _written(tmp_path / "d.lance")
-    assert delete_aged_versions(dataset, "d.lance", timedelta(hours=1)).objects == 0
-    assert delete_aged_versions(dataset, "d.lance", timedelta(0)).objects == 2
-    assert lance.dataset(str(tmp_path / "d.lance")).count_rows() == 198
+    dataset, root = _written(tmp_path / "after.lance"), Location(str(tmp_path))
+    assert delete_aged_versions(dataset, root, "after.lance", timedelta(hours=1)).objects == 0
+    assert delete_aged_versions(dataset, root, "after.lance", timedelta(0)).objects == 2
+    assert lance.dataset(str(tmp_path / "after.lance")).count_rows() == 198
 
 
 def test_only_tags_of_the_kind_are_deleted(tmp_path: Path) -> None:
