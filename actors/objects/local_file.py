@@ -48,7 +48,7 @@ def read_local(root: Path, path: str, etag: str, wanted: Range) -> bytes:
             raise
     try:
         before = open_file(file)
-        is_listed = before.is_regular and etag in ("", before.etag)
+        is_listed = before.is_regular and (not etag or before.has_etag(etag))
         content = _read(file, wanted) if is_listed else b""
         if not is_listed or open_file(file).etag != before.etag:
             raise ObjectChanged(f"{root / path} has changed since it was listed")

@@ -25,11 +25,12 @@ _BUFFER_BYTES = 256
 _AT_SYMLINK_NOFOLLOW, _AT_EMPTY_PATH = 0x100, 0x1000
 _BASIC_STATS, _BIRTH = 0x7FF, 0x800
 _MOUNTS = Path("/proc/self/mountinfo")
-_KEEP_BIRTH_TIMES = frozenset({"btrfs", "overlay", "tmpfs"})
+_KEEP_BIRTH_TIMES = frozenset({"btrfs", "tmpfs"})
 """File systems without a block device that keep birth times, and that no other machine mounts.
 
 Two kernels disagree about the birth times of a network file system, and a later kernel may begin to return them: all
-of its files would become other versions."""
+of its files would become other versions.  overlayfs gives a file of a lower layer another birth time when its
+permissions or its owner change: `chown -R` at the start of a container would make all files other versions."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,15 @@ class LocalFile:
     def etag_of_obstore(self) -> str:
         """The etag that obstore's LocalStore gives the file: without the birth time."""
         return f'"{self.inode:x}-{self.modified_us:x}-{self.size:x}"'
+
+    def has_etag(self, etag: str) -> bool:
+        """Whether an etag from a listing names this version.
+
+        A machine that exports a directory lists its files with birth times, and one that mounts it reads them without.
+        """
+        if etag in (self.etag, self.etag_of_obstore):
+            return True
+        return not self.born_us and etag.count("-") == 3 and f'{etag.rpartition("-")[0]}"' == self.etag
 
 
 def file_at(directory: int, name: str) -> LocalFile:

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from obstore.store import LocalStore
 
 from actors.file_errors import ObjectChanged
+from actors.objects.local_file import read_local
 from actors.objects.object_store import ObjectStore
 from actors.settings import RequestSettings
 from state.location import Location
@@ -69,6 +71,15 @@ def test_another_file_of_the_same_size_and_time_is_another_version(tmp_path: Pat
     assert found is not None
     with pytest.raises(ObjectChanged):
         store.open(found).stream()
+
+
+def test_a_file_that_another_machine_has_listed_without_birth_times_is_read(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"A" * _SIZE)
+    listed = LocalStore(tmp_path).head("x")["e_tag"]
+    assert read_local(tmp_path, "x", listed, (0, _SIZE)) == b"A" * _SIZE
+    _replace(tmp_path / "x")
+    with pytest.raises(ObjectChanged):
+        read_local(tmp_path, "x", listed, (0, _SIZE))
 
 
 def test_a_directory_in_the_place_of_a_file_is_another_version(tmp_path: Path) -> None:
