@@ -59,7 +59,7 @@ MOST_NAMED = 10
 def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
     """Deletes versions of a Lance dataset, and the files that only they use.  Tagged versions stay.
 
-    Lance follows links to directories, so a dataset with one is refused.  Lance also deletes files of its own layout that
+    Lance follows links to directories, so a dataset with one is refused.  It also deletes files of its own layout that
     no version names after seven days: rows of writers that died.
 
     Args:
