@@ -76,6 +76,7 @@ def test_another_file_of_the_same_size_and_time_is_another_version(tmp_path: Pat
 def test_a_file_that_another_machine_has_listed_without_birth_times_is_read(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"A" * _SIZE)
     listed = LocalStore(tmp_path).head("x")["e_tag"]
+    assert listed is not None
     assert read_local(tmp_path, "x", listed, (0, _SIZE)) == b"A" * _SIZE
     _replace(tmp_path / "x")
     with pytest.raises(ObjectChanged):
