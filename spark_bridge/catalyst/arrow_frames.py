@@ -46,27 +46,7 @@ def frame_of_table(spark: SparkSession, table: pa.Table) -> DataFrame:
     """
     driver = _driver(spark)
     frame = driver.to_frame(_messages(driver, table), spark_schema(table.schema).json(), spark._jsparkSession)
-    return readable_frame(DataFrame(frame, spark), table.schema)
-
-
-def readable_frame(frame: DataFrame, schema: pa.Schema) -> DataFrame:
-    """A frame over Arrow's columns as one over rows in Spark's own format, if it has nested columns.
-
-    An array over Arrow's columns fails on a null element: `ColumnarArray` of Spark 3.5 copies and returns elements
-    without a check, and interpreted functions such as `transform` call it.
-
-    Args:
-        frame: whose plan is a leaf.
-        schema: of its columns.
-    """
-    execution = frame._jdf.queryExecution()
-    is_nested = any(pa.types.is_nested(field.type) for field in schema)
-    if not is_nested or execution.analyzed().getClass().getSimpleName() == "LocalRelation":
-        return frame
-    session = frame.sparkSession
-    # The scan of a plan without other operators ends with a projection into such rows.
-    rows = session._jsparkSession.internalCreateDataFrame(execution.toRdd(), frame._jdf.schema(), False)
-    return DataFrame(rows, session)
+    return DataFrame(frame, spark)
 
 
 def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:

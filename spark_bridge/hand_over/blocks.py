@@ -15,7 +15,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
-from spark_bridge.catalyst.arrow_frames import readable_frame
 from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
 from spark_bridge.session.spark_errors import OWNER_DIED, rows_lost
 
@@ -91,7 +90,7 @@ def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequen
     rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, [each.binary() for each in references], owners)
     columns = from_arrow_schema(schema).json()
     reader = jvm.org.apache.spark.sql.raydp.ObjectStoreReader
-    return readable_frame(DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark), schema)
+    return DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark)
 
 
 def _check_spilled(blocks: Sequence[Block]) -> None:

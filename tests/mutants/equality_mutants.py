@@ -53,12 +53,6 @@ EQUALITY_MUTANTS = (
         shown_by="tests/spark_bridge/test_null_elements.py::test_a_view_over_null_elements_equals_spark",
     ),
     Mutant(
-        "many rows stay as Arrow columns",
-        "spark_bridge/catalyst/arrow_frames.py",
-        (("    if not is_nested or ", "    if is_nested or "),),
-        shown_by="tests/spark_bridge/test_null_elements.py::test_many_rows_with_null_elements_are_readable",
-    ),
-    Mutant(
         "rows of an epoch are compared by SQL equality",
         "spark_bridge/changes/equal_rows.py",
         (

@@ -75,7 +75,7 @@ def test_a_view_over_null_elements_equals_spark(
 
 
 def test_many_rows_with_null_elements_are_readable(local_spark: SparkSession) -> None:
-    """Above a size Spark keeps the rows as Arrow columns in place of rows of its own."""
+    """Above a size Spark keeps them as Arrow columns; the scan below an interpreted function makes rows of its own."""
     threshold = "spark.sql.execution.arrow.localRelationThreshold"
     local_spark.conf.set(threshold, "0")
     try:
