@@ -51,7 +51,7 @@ from state.errors import SchemaError, SettingsError
 from state.location import Location
 from state.objects.object_client import endpoint_of
 from state.places.marker import MARKER, Marker
-from state.removal.tables import expire_snapshots, probe_iceberg
+from state.removal.tables import ICEBERG_METADATA_DELETION, expire_snapshots, keep_metadata_of_others, probe_iceberg
 
 _CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
@@ -68,7 +68,7 @@ _OF_THE_LIBRARY = (
 )
 _OF_NEW_TABLES = {
     _RETRIES: "0",
-    "write.metadata.delete-after-commit.enabled": "true",
+    ICEBERG_METADATA_DELETION: "true",
     "write.metadata.previous-versions-max": "100",
 }
 
@@ -205,6 +205,7 @@ class PublishedIcebergTable:
         if table.properties.get(_RETRIES) != "0":
             with table.transaction() as transaction:
                 transaction.set_properties({_RETRIES: "0"})
+        keep_metadata_of_others(table)
         self._opened = table.metadata_location
         return table
 

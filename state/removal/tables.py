@@ -15,6 +15,9 @@ _MARGIN_HOURS = 7 * 24
 DELTA_RETENTION = "delta.deletedFileRetentionDuration"
 """The property of a Delta table: how long its checkpoints name a file that the log has removed."""
 
+ICEBERG_METADATA_DELETION = "write.metadata.delete-after-commit.enabled"
+"""The property of an Iceberg table: whether a commit deletes metadata files that the metadata log drops."""
+
 
 def delta_retention(keep_s: float) -> str:
     """The value of `DELTA_RETENTION` for a table whose removed files stay for `keep_s` seconds.
@@ -50,11 +53,30 @@ def vacuum_delta(table: Any, place: Location, keep_s: float) -> list[str]:
     return gone
 
 
+def keep_metadata_of_others(table: Any) -> None:
+    """Ends the deletion of old metadata files if the table's metadata names files in another directory.
+
+    PyIceberg deletes the files that the metadata log drops, by whatever path it names: any program that can write the
+    metadata could have any file deleted.
+
+    Args:
+        table: a `pyiceberg.table.Table`, as it will be committed to.
+    """
+    # The catalog names this directory, not the metadata itself.
+    directory = table.metadata_location.rpartition("/")[0] + "/"
+    names = [each.metadata_file.removeprefix(directory) for each in table.metadata.metadata_log]
+    if all("/" not in name and ".metadata.json" in name for name in names):
+        return
+    if str(table.properties.get(ICEBERG_METADATA_DELETION, "false")).lower() != "false":
+        with table.transaction() as transaction:
+            transaction.set_properties({ICEBERG_METADATA_DELETION: "false"})
+
+
 def expire_snapshots(table: Any, until: datetime) -> None:
     """Removes snapshots older than a time from the metadata of an Iceberg table, except the heads of branches and tags.
 
     PyIceberg deletes no data file with them.  In tables that Slackwater made it deletes metadata files that the
-    table's own metadata log has dropped.
+    table's own metadata log has dropped, see `keep_metadata_of_others`.
 
     Args:
         table: a `pyiceberg.table.Table`.

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
 from slackwater.publishing.delta_table import PublishedDeltaTable
@@ -142,6 +143,38 @@ def test_upkeep_of_iceberg_deletes_no_file_of_others(tmp_path: Path) -> None:
     table.maintain()
     assert [file for file in (*files, metadata) if not file.exists()] == []
     assert not list((tmp_path / "v" / "metadata").glob("_slackwater_check*"))
+
+
+def test_the_metadata_of_an_iceberg_table_has_no_file_of_others_deleted(tmp_path: Path) -> None:
+    clock, number = SystemClock(), epochs()
+    target, users = sw.Iceberg(str(tmp_path / "v")), tmp_path / "users"
+    users.mkdir()
+    files = [users / f"{at}.csv" for at in range(5)]
+    for file in files:
+        file.write_bytes(b"the only copy")
+    for content in (rows(1), rows(2)):
+        PublishedIcebergTable(target, clock).replace(content.to_reader(), next(number))
+    latest = max((tmp_path / "v" / "metadata").glob("*.metadata.json"), key=lambda file: file.name)
+    metadata = json.loads(latest.read_text())
+    named = [*map(str, files), *(f"{users}/none-{at}.csv" for at in range(100))]
+    metadata["metadata-log"][:0] = [{"timestamp-ms": 1, "metadata-file": file} for file in named]
+    latest.write_text(json.dumps(metadata))
+    for content in (rows(3), rows(4)):
+        PublishedIcebergTable(target, clock).replace(content.to_reader(), next(number))
+    assert [file for file in files if not file.exists()] == []
+
+
+@pytest.mark.more
+def test_old_metadata_of_an_iceberg_table_is_deleted(tmp_path: Path) -> None:
+    clock, number = SystemClock(), epochs()
+    target = sw.Iceberg(str(tmp_path / "v"))
+    PublishedIcebergTable(target, clock).replace(rows(1).to_reader(), next(number))
+    table = load_catalog("slackwater", type="sql", uri=f"sqlite:///{tmp_path / 'catalog.db'}").load_table(target.identifier)
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.metadata.previous-versions-max": "1"})
+    for at in range(3):
+        PublishedIcebergTable(target, clock).replace(rows(at).to_reader(), next(number))
+    assert len(list((tmp_path / "v" / "metadata").glob("*.metadata.json"))) == 2
 
 
 class Dies(BaseException):
