@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from hashlib import blake2b, md5
 from typing import Any
@@ -17,6 +18,7 @@ from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
 from actors.objects.store_errors import ask_store
 from state.errors import SlackwaterError, StorageUnavailableError, UsageError
 from state.location import Location
+from state.objects.etag import same_etag
 from state.objects.object_client import object_client
 from state.removal.evidence import CreatedObject
 from state.removal.objects import create, create_in_parts, delete_version
@@ -25,6 +27,20 @@ _PART_BYTES = 8 << 20
 _MOST_PARTS = 9_000
 # Larger objects are written in parts, which only S3 completes on the condition that the object does not exist.
 _MOST_PUT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True)
+class Written:
+    """An object that this process has written.
+
+    Args:
+        etag: the etag that the store has given it, which shows later that the object is still this one; None if the
+            store gave none.
+        expected: the etag that shows that its content is right; None if only the content can.
+    """
+
+    etag: str | None
+    expected: str | None = None
 
 
 class NameTakenError(Exception):
@@ -48,7 +64,7 @@ class ArchiveBucket:
         path: str,
         content: Callable[[], Iterable[bytes]],
         size: int,
-        copy_near: Callable[[Any, str], str | None] | None,
+        copy_near: Callable[[Any, str], Written | None] | None,
     ) -> None:
         """Writes a copy, or takes one that is there with the same bytes.
 
@@ -56,8 +72,8 @@ class ArchiveBucket:
             path: of the copy, relative to the location.
             content: returns the bytes, part by part.
             size: their number.
-            copy_near: has the store copy the object, by its client, to a key, and returns the etag that the copy must
-                have; None if it was not copied.  Without it, the bytes pass this process.
+            copy_near: has the store copy the object, by its client, to a key; returns None if it was not copied.
+                Without it, the bytes pass this process.
 
         Raises:
             UsageError: the name has other content.
@@ -81,40 +97,40 @@ class ArchiveBucket:
         path: str,
         content: Callable[[], Iterable[bytes]],
         size: int,
-        copy_near: Callable[[Any, str], str | None] | None,
+        copy_near: Callable[[Any, str], Written | None] | None,
     ) -> None:
-        etag = None if copy_near is None else copy_near(self._bucket, self._key(path))
+        written = None if copy_near is None else copy_near(self._bucket, self._key(path))
         digest: bytes | None = None
-        if etag is None:
+        if written is None:
             copied = blake2b()
             parts = _hashed(content(), copied.update)
             if self._location.scheme == "s3":
-                etag = self._put_in_s3(path, parts, size)
+                written = self._put_in_s3(path, parts, size)
             else:
-                self._put(path, parts, size)
+                written = Written(self._put(path, parts, size))
             digest = copied.digest()
         found = self._head(path)
         try:
             is_same = found is not None and found["size"] == size
-            if is_same and not _same_etag(found["e_tag"], etag):
+            if is_same and not same_etag(found["e_tag"], written.expected):
                 is_same = self._hash_of(path) == (digest or _hash(content()))
         except BaseException:
-            self._take_back(path, found)
+            self._take_back(path, found, written)
             raise
         if not is_same:
-            self._take_back(path, found)
+            self._take_back(path, found, written)
             raise StorageUnavailableError(
                 f"{self._location}/{path}: the store has other bytes than were written; the original stays"
             )
 
-    def _put_in_s3(self, path: str, content: Iterator[bytes], size: int) -> str:
-        """Writes an object of S3 that does not exist yet.  Returns the etag that it has if S3 does not encrypt it."""
+    def _put_in_s3(self, path: str, content: Iterator[bytes], size: int) -> Written:
+        """Writes an object of S3 that does not exist yet.  Its etag is the expected one if S3 does not encrypt it."""
         name = {"Bucket": bucket_of(self._location), "Key": self._key(path)}
         part_bytes = max(_PART_BYTES, -(-size // _MOST_PARTS))
         if size <= _PART_BYTES:
             body = b"".join(content)
-            self._ask(partial(self._bucket.put_object, Body=body, IfNoneMatch="*", **name), path)
-            return _md5(body).hex()
+            answer = self._ask(partial(self._bucket.put_object, Body=body, IfNoneMatch="*", **name), path)
+            return Written(answer.get("ETag"), _md5(body).hex())
         upload = self._ask(partial(self._bucket.create_multipart_upload, **name), path)["UploadId"]
         name["UploadId"] = upload
         try:
@@ -126,31 +142,32 @@ class ArchiveBucket:
             complete = partial(
                 self._bucket.complete_multipart_upload, MultipartUpload={"Parts": parts}, IfNoneMatch="*", **name
             )
-            self._ask(complete, path)
+            answer = self._ask(complete, path)
         except BaseException:
             with suppress(SlackwaterError):
                 self._ask(partial(self._bucket.abort_multipart_upload, **name), path)
             raise
-        return f"{_md5(sums).hex()}-{len(parts)}"
+        return Written(answer.get("ETag"), f"{_md5(sums).hex()}-{len(parts)}")
 
-    def _put(self, path: str, content: Iterator[bytes], size: int) -> None:
-        """Writes an object of another store that does not exist yet; a large one after a look."""
+    def _put(self, path: str, content: Iterator[bytes], size: int) -> str | None:
+        """Writes an object of another store that does not exist yet; a large one after a look.  Returns its etag."""
         if size <= _MOST_PUT_BYTES:
             body = b"".join(content)
-            self._ask_store(partial(self._create, partial(create, self._client, self._location, path, body)), path)
+            call = partial(create, self._client, self._location, path, body)
         else:
-            large = partial(create_in_parts, self._client, self._location, path, content)
-            self._ask_store(partial(self._create, large), path)
+            call = partial(create_in_parts, self._client, self._location, path, content)
+        created: CreatedObject = self._ask_store(partial(self._create, call), path)
+        return created.version.get("e_tag")
 
-    def _create(self, call: Callable[[], object]) -> None:
+    def _create(self, call: Callable[[], CreatedObject]) -> CreatedObject:
         try:
-            call()
+            return call()
         except AlreadyExistsError:
             raise NameTakenError from None
 
-    def _take_back(self, path: str, found: Any) -> None:
-        """Deletes a copy of this call that is wrong."""
-        if found is None:
+    def _take_back(self, path: str, found: Any, written: Written) -> None:
+        """Deletes a copy of this call that is wrong, and no object that another program has put in its place."""
+        if found is None or not same_etag(found["e_tag"], written.etag):
             return
         created = CreatedObject(self._location, path, {"e_tag": found["e_tag"], "version": found.get("version")})
         with suppress(SlackwaterError):
@@ -227,7 +244,3 @@ def _hash(parts: Iterable[bytes]) -> bytes:
 
 def _md5(content: bytes) -> bytes:
     return md5(content, usedforsecurity=False).digest()
-
-
-def _same_etag(found: str | None, wanted: str | None) -> bool:
-    return bool(found) and bool(wanted) and found.strip('"') == wanted.strip('"')  # type: ignore[union-attr]

@@ -17,7 +17,7 @@ from obstore.exceptions import AlreadyExistsError
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion, is_same_object
-from actors.objects.archive_bucket import ArchiveBucket, NameTakenError
+from actors.objects.archive_bucket import ArchiveBucket, NameTakenError, Written
 from actors.objects.archive_directory import ArchiveDirectory, Original
 from actors.objects.bucket_client import ask_bucket, bucket_client, bucket_of
 from actors.objects.object_store import ObjectStore
@@ -141,7 +141,7 @@ class ObjectChanges:
     def _changed(self, path: str) -> ObjectChanged:
         return ObjectChanged(f"{self._location}/{path} has changed since it was listed")
 
-    def _copy_near(self, file: FileVersion, client: Any, key: str) -> str | None:
+    def _copy_near(self, file: FileVersion, client: Any, key: str) -> Written | None:
         """Has S3 copy an object within its bucket; None if it cannot do that without replacing another object."""
         location = self._location
         origin = {"Bucket": bucket_of(location), "Key": self._key(file.path)}
@@ -154,14 +154,14 @@ class ObjectChanges:
             IfNoneMatch="*",
         )
         try:
-            ask_bucket(call, location, file.path)
+            answer = ask_bucket(call, location, file.path)
         except ObjectChanged:
             # Either condition: of the original, or of the copy.
             self._require(file)
             raise NameTakenError from None
         except StorageUnavailableError:
             return None  # the server does not know the condition; the bytes pass this process
-        return file.etag
+        return Written(answer.get("CopyObjectResult", {}).get("ETag"), expected=file.etag)
 
     def _directory(self, target: Location) -> ArchiveDirectory:
         with self._lock:

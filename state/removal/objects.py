@@ -48,7 +48,7 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
     return CreatedObject(place, name, _version(obstore.put(client, name, content, mode="create")))
 
 
-def create_in_parts(client: ObjectStore, place: Location, name: str, content: Iterator[bytes]) -> None:
+def create_in_parts(client: ObjectStore, place: Location, name: str, content: Iterator[bytes]) -> CreatedObject:
     """Writes a large object in parts, after a look: only for stores that complete parts without a condition.
 
     Args:
@@ -56,6 +56,9 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
         place: the location that the name is relative to.
         name: of the object.
         content: its bytes, part by part; an error of it leaves no object.
+
+    Returns:
+        As `create`.
 
     Raises:
         obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
@@ -66,8 +69,7 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
         obstore.head(client, name)
     except (FileNotFoundError, NotFoundError):
         # A writer of obstore would complete the object when its block raises.
-        obstore.put(client, name, content, use_multipart=True)
-        return
+        return CreatedObject(place, name, _version(obstore.put(client, name, content, use_multipart=True)))
     raise AlreadyExistsError(f"{place}/{name} exists")
 
 
@@ -85,8 +87,7 @@ def create_same(client: ObjectStore, place: Location, name: str, content: bytes)
             return create(client, place, name, content)
         # One request for a large object exceeds the time limit of a request on a slow line.
         parts = (content[start : start + _PART_BYTES] for start in range(0, len(content), _PART_BYTES))
-        create_in_parts(client, place, name, parts)
-        return CreatedObject(place, name, _version(obstore.head(client, name)))
+        return create_in_parts(client, place, name, parts)
     except AlreadyExistsError:
         found = obstore.get(client, name)
         if bytes(found.bytes()) != content:

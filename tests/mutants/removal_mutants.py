@@ -44,6 +44,18 @@ REMOVAL_MUTANTS = (
         shown_by="tests/state/objects/test_local_identity.py",
     ),
     Mutant(
+        "the metadata of an Iceberg table has any file deleted",
+        "slackwater/publishing/iceberg_table.py",
+        (("        keep_metadata_of_others(table)\n", ""),),
+        shown_by=_UPKEEP,
+    ),
+    Mutant(
+        "an object that took the place of a copy in the archive is deleted",
+        "actors/objects/archive_bucket.py",
+        (('if found is None or not same_etag(found["e_tag"], written.etag):', "if found is None:"),),
+        shown_by="tests/actors/objects/test_moves.py",
+    ),
+    Mutant(
         "a vacuum follows a link to another dataset",
         "state/removal/datasets.py",
         (("        require_no_links(evidence.root.path, evidence.path)\n", "        pass\n"),),

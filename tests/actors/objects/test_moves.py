@@ -11,18 +11,36 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import obstore
 import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
+from actors.objects.archive_bucket import ArchiveBucket, Written
 from actors.objects.object_changes import ObjectChanges
 from actors.objects.object_store import ObjectStore
 from slackwater.testing.servers.s3_server import S3Server
 from state.errors import SlackwaterError, StorageUnavailableError, UsageError
 from state.location import Location
+from state.objects.object_client import object_client
 
 PATH = "day=1/a.csv"
 BIG = b"x" * (20 << 20)
+
+
+class OverwrittenArchive(ArchiveBucket):
+    """Another program replaces each copy as soon as it is written."""
+
+    def __init__(self, location: Location, others: bytes) -> None:
+        super().__init__(location)
+        self._others = others
+        self._looks = 0
+
+    def _head(self, path: str) -> Any:
+        self._looks += 1
+        if self._looks == 2:  # the look after the copy
+            obstore.put(object_client(self._location), path, self._others)
+        return super()._head(path)
 
 
 class Moved:
@@ -424,3 +442,19 @@ def test_an_archive_on_a_mount(tmp_path: Path, mount: str, said: str, left: list
     assert files == str(left)
     if said == "StorageUnavailableError":
         assert "the disk is full" in first
+
+
+@pytest.mark.parametrize("size", [3, 9 << 20])
+@pytest.mark.parametrize("near", [False, True])
+def test_a_copy_that_another_program_replaces_is_not_deleted(s3: S3Server, bucket: str, size: int, near: bool) -> None:
+    location, others = s3.location(bucket, "archive"), b"o" * size
+    content = b"x" * size
+
+    def copied(client: Any, key: str) -> Written:
+        answer = client.put_object(Bucket=bucket, Key=key, Body=content)
+        return Written(answer["ETag"], expected=answer["ETag"])
+
+    archive = OverwrittenArchive(location, others)
+    with pytest.raises(StorageUnavailableError, match="the original stays"):
+        archive.put("a.csv", lambda: [content], size, copied if near else None)
+    assert bytes(obstore.get(object_client(location), "a.csv").bytes()) == others
