@@ -169,7 +169,8 @@ def test_old_metadata_of_an_iceberg_table_is_deleted(tmp_path: Path) -> None:
     clock, number = SystemClock(), epochs()
     target = sw.Iceberg(str(tmp_path / "v"))
     PublishedIcebergTable(target, clock).replace(rows(1).to_reader(), next(number))
-    table = load_catalog("slackwater", type="sql", uri=f"sqlite:///{tmp_path / 'catalog.db'}").load_table(target.identifier)
+    catalog = load_catalog("slackwater", type="sql", uri=f"sqlite:///{tmp_path / 'catalog.db'}")
+    table = catalog.load_table(target.identifier)
     with table.transaction() as transaction:
         transaction.set_properties({"write.metadata.previous-versions-max": "1"})
     for at in range(3):
