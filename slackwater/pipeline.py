@@ -449,7 +449,7 @@ class Pipeline:
         run_id = new_run_id(self._clock)
         record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
         if warning := record.warning(self.root):
-            structlog.get_logger(actor="run").warning(warning)
+            structlog.get_logger(actor="run").warning("the store of the root lacks a capability", text=warning)
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)

@@ -239,10 +239,10 @@ class Publications:
         publication = self._job.publications[report.number]
         view, table = publication.view, str(publication.target)
         if report.error is not None and report.error != before.error:
-            text = "a publication failed; it is tried again"
             if report.is_failed:
-                text = "a publication failed, and does not go on by itself; it is tried again at growing intervals"
-            _log.warning(text, view=view, table=table, error=report.error)
+                _log.warning("a publication needs you; it is tried again", view=view, table=table, error=report.error)
+            else:
+                _log.warning("a publication failed; it is tried again", view=view, table=table, error=report.error)
         if report.error is None and before.error is not None:
             _log.info("a publication goes on", view=view, table=table)
         if report.upkeep_error is not None and report.upkeep_error != before.upkeep_error:

@@ -140,7 +140,7 @@ class SparkJobs:
             if seconds >= report_s:
                 report_s *= 2
                 slow = sorted(names[each] for each in running if each.running())
-                _log.warning(f"work on {kind}s takes long", names=slow, doing=doing, seconds=round(seconds))
+                _log.warning("work takes long", kind=kind, names=slow, doing=doing, seconds=round(seconds))
 
     def _release(self) -> None:
         """Makes the calls return that wait for an application that cannot compute any longer."""

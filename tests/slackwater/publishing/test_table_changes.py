@@ -28,7 +28,7 @@ from tests.slackwater.publishing.published import (
     written_by_another,
 )
 from tests.slackwater.publishing.second_reader import second_contents
-from tests.slackwater.publishing.test_contract import FORMATS, require_equal_twice
+from tests.slackwater.publishing.two_readers import FORMATS, require_equal_twice
 
 PARTITIONED = pytest.mark.parametrize("format", ["parquet", "delta"])
 KEPT = pa.schema([("k", pa.string()), ("n", pa.int64())])

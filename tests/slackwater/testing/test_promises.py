@@ -9,9 +9,13 @@ import pytest
 from actors.protocol.run_state import RunState
 from slackwater.testing.simulation.model_views.model_view import EveryRow
 from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
+from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.promises import Promises
 from slackwater.testing.simulation.world.bucket import Bucket
 from slackwater.testing.simulation.world.file_rows import Span
+from slackwater.testing.simulation.world.published_tables import PublishedTables
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 from state.memory.memory_disk import MemoryDataset, MemoryDisk, MemoryVersion
 from state.tables.records import EpochCounts, Head, ViewVersion
 from tests.slackwater.testing.store_versions import (
@@ -48,7 +52,17 @@ class Store:
             store_version(self.heads[1], self.records[:1], file_tables([finished(self.a)], [waiting(self.b)]))
         )
         self.disk.add(self.last(file_tables([finished(self.a)], [self.half_read], [self.bad])))
-        self.promises = Promises(self.disk, self.bucket, [EveryRow("rows", frozenset({SOURCE}))], order="name")
+        clock = SimulatedClock()
+        tables = PublishedTables((), clock)
+        published = PublicationChecker(self.disk.datasets, tables.by_view)
+        self.promises = Promises(
+            self.disk,
+            self.bucket,
+            [EveryRow("rows", frozenset({SOURCE}))],
+            order="name",
+            kept=KeptFileChecker(self.disk, self.bucket, clock, None, (), tables, published, expires=False),
+            published=published,
+        )
 
     def last(self, tables: FileTables) -> MemoryVersion:
         """The last version, with these rows about files."""

@@ -145,7 +145,7 @@ def test_work_that_takes_long_is_reported_with_the_name_of_its_view(
         eventually(lambda: len(logs) >= 2)
         go_on.set()
         work.join()
-    assert {(each["event"], *each["names"], each["doing"]) for each in logs} == {
-        ("work on views takes long", "slow", "over rows")
+    assert {(each["event"], each["kind"], *each["names"], each["doing"]) for each in logs} == {
+        ("work takes long", "view", "slow", "over rows")
     }
     jobs.close()
