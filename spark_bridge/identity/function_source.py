@@ -13,6 +13,7 @@ import sys
 import sysconfig
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import EnumType
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -23,6 +24,7 @@ _CONSTANTS = (bool, int, float, complex, str, bytes, decimal.Decimal, datetime.d
 _LIBRARIES = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["purelib"], "<frozen ")
 _OF_THIS_PROCESS = ("pyspark.", "py4j.")
 _LONGEST = 1_000
+_OF_PYTHON = ("__wrapped__", "_abc_impl")
 _PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -91,7 +93,7 @@ class _Reached:
     def _text(self, value: Any) -> str:
         """A value as a text: equal for equal values, in every process."""
         value = _plain(value)
-        if isinstance(value, _CONSTANTS):
+        if isinstance(value, _CONSTANTS) and _is_of_library(type(value)):
             return _short(repr(value))
         if id(value) in self._told:
             return self._told[id(value)][0]
@@ -99,6 +101,10 @@ class _Reached:
             return self._function(value)
         if isinstance(value, type):
             return self._class(value)
+        if isinstance(value, BuiltinFunctionType | MethodType) and (known := _library_name(value)):
+            return known
+        if isinstance(value, BuiltinFunctionType) and not isinstance(value.__self__, ModuleType | type | None):
+            return f"{self._text(value.__self__)}.{value.__name__}"  # such as the method of a dictionary
         if isinstance(value, BuiltinFunctionType | ModuleType):
             return str(getattr(value, "__qualname__", value.__name__))
         self._told[id(value)] = f"<again {len(self._told)}>", value
@@ -139,7 +145,7 @@ class _Reached:
         name = self._named(function, function.__qualname__, _canonical(function))
         for at, value in enumerate((*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).items())):
             self.texts[f"{name} default {at}"] = self._text(value)
-        for used, value in _used(function):
+        for used, value in [*_used(function), *_attributes(function)]:
             if not isinstance(value, ModuleType) and self._told.get(id(value), ("",))[0] != name:
                 self.texts[f"{name}.{used}"] = self._text(value)
         return name
@@ -148,10 +154,10 @@ class _Reached:
         if _is_of_library(kind):
             return f"{kind.__module__}.{kind.__qualname__}"
         name = self._named(kind, kind.__qualname__, _canonical(kind))
-        for _, value in sorted(vars(kind).items()):
-            method = getattr(value, "__func__", getattr(value, "fget", value))
-            if isinstance(method, FunctionType) and method.__qualname__.startswith(f"{kind.__qualname__}."):
-                self._function(method)
+        for attribute, value in _attributes(kind):
+            self.texts[f"{name}.{attribute}"] = self._text(value)
+        if not _is_of_library(type(kind)):
+            self._text(type(kind))
         for base in kind.__bases__:
             self._text(base)
         return name
@@ -171,6 +177,40 @@ def _plain(value: Any) -> Any:
         return value.__wrapped__
     is_udf = hasattr(value, "returnType") and hasattr(value, "evalType")
     return value.func if is_udf else value
+
+
+def _attributes(code: FunctionType | type) -> list[tuple[str, Any]]:
+    """What a function or class holds, which code can set outside of its source text: methods, classes and values.
+
+    Without what Python itself adds, which differs between its versions.
+    """
+    found = []
+    for name, value in sorted(vars(code).items()):
+        if name in _OF_PYTHON or (isinstance(code, EnumType) and _is_of_enumerations(name)):
+            continue
+        parts = [value.fget, value.fset] if isinstance(value, property) else [_function_in(value)]
+        is_special = name.startswith("__") and name.endswith("__")
+        for at, part in enumerate(parts):
+            if isinstance(part, FunctionType):
+                is_added = _is_library(part.__code__.co_filename) and part.__qualname__ == f"{code.__qualname__}.{name}"
+                is_added |= is_special and _is_library(part.__code__.co_filename)
+            else:
+                is_added = is_special or part is None
+            if not is_added:
+                found.append((f"{name} {at}" if at else name, part))
+    return found
+
+
+def _is_of_enumerations(name: str) -> bool:
+    """Whether Python itself sets the name in an enumeration; it keeps the members under one of the names."""
+    return name.startswith("_") and name.endswith("_") and not name.startswith("__") and name != "_member_map_"
+
+
+def _function_in(attribute: Any) -> Any:
+    """The function inside a static or class method or a cached property, or the attribute itself."""
+    if isinstance(attribute, functools.cached_property):
+        return attribute.func
+    return _plain(attribute.__func__ if isinstance(attribute, staticmethod | classmethod) else attribute)
 
 
 def _has_code(value: Any) -> bool:
@@ -205,9 +245,16 @@ def _used(function: FunctionType) -> list[tuple[str, Any]]:
             found[name] = cell.cell_contents
         except ValueError:
             continue
-    for module, value in list(found.items()):
-        if isinstance(value, ModuleType) and not _is_library(getattr(value, "__file__", None)):
-            found |= {f"{module}.{name}": getattr(value, name) for name in names if hasattr(value, name)}
+    modules = [(name, value) for name, value in found.items() if isinstance(value, ModuleType)]
+    followed = set[int]()
+    while modules:
+        path, module = modules.pop()
+        if _is_library_module(module) or id(module) in followed:
+            continue
+        followed.add(id(module))
+        held = {f"{path}.{name}": getattr(module, name) for name in sorted(names) if hasattr(module, name)}
+        found |= held
+        modules += [(name, value) for name, value in held.items() if isinstance(value, ModuleType)]
     return sorted(found.items(), key=lambda each: each[0])
 
 
@@ -221,6 +268,24 @@ def _is_library(path: str | None) -> bool:
     return path is None or "site-packages" in path or "/pyspark/" in path or path.startswith(_LIBRARIES)
 
 
+def _library_name(method: BuiltinFunctionType | MethodType) -> str | None:
+    """The name of a method that a library has as a function, such as `random.randint`; None for other methods.
+
+    The state of its object belongs to the process.
+    """
+    for name in (method.__module__, type(method.__self__).__module__):
+        module = sys.modules.get(name or "")
+        if module is not None and _is_library_module(module) and getattr(module, method.__name__, None) is method:
+            return f"{name}.{method.__name__}"
+    return None
+
+
+def _is_library_module(module: ModuleType) -> bool:
+    """As `_is_library`; a package of a user can be a directory without a file of its own."""
+    file = getattr(module, "__file__", None)
+    return _is_library(file or next(iter(getattr(module, "__path__", ())), None))
+
+
 def _is_of_library(kind: type) -> bool:
     """Whether a class belongs to Python or to an installed package, and not to a file, notebook or prompt of a user."""
     module = sys.modules.get(kind.__module__)
@@ -229,13 +294,19 @@ def _is_of_library(kind: type) -> bool:
 
 def _canonical(code: FunctionType | type) -> str:
     try:
-        return ast.unparse(ast.parse(textwrap.dedent(inspect.getsource(code))))
+        # Of the code object: of a function with `__wrapped__`, Python finds the source of the wrapped one.
+        tree = ast.parse(textwrap.dedent(inspect.getsource(code if isinstance(code, type) else code.__code__)))
     except (OSError, TypeError, SyntaxError):
         # Typed into a prompt, or a lambda within an expression: its byte code stands for its source.
         functions = (
             [code] if isinstance(code, FunctionType) else [*map(_plain, filter(_is_function, vars(code).values()))]
         )
         return f"Python {_PYTHON}: {'; '.join(_code_text(each.__code__) for each in functions)}"
+    text = ast.unparse(tree)
+    is_one_of_several = sum(isinstance(node, ast.Lambda) for node in ast.walk(tree)) > 1
+    if isinstance(code, FunctionType) and code.__name__ == "<lambda>" and is_one_of_several:
+        return f"{text}; Python {_PYTHON}: {_code_text(code.__code__)}"
+    return text
 
 
 def _code_text(code: CodeType) -> str:

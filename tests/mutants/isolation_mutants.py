@@ -11,8 +11,44 @@ _SOURCES, _SOURCE_TESTS = (
     "spark_bridge/identity/function_source.py",
     "tests/spark_bridge/analysis/test_function_source.py",
 )
+_VALUES = f"{_SOURCE_TESTS}::test_a_changed_value_is_another_view_and_an_equal_one_is_not"
 
 ISOLATION_MUTANTS = (
+    Mutant(
+        "the source of a wrapper is that of the function in it",
+        _SOURCES,
+        (("inspect.getsource(code if isinstance(code, type) else code.__code__)", "inspect.getsource(code)"),),
+        shown_by=f"{_VALUES}[the code of a wrapper that keeps the wrapped function]",
+    ),
+    Mutant(
+        "lambdas of one line are one function",
+        _SOURCES,
+        (('if isinstance(code, FunctionType) and code.__name__ == "<lambda>" and is_one_of_several:', "if False:"),),
+        shown_by=f"{_VALUES}[one of the lambdas of a line]",
+    ),
+    Mutant(
+        "values that a class gets outside of its text are not seen",
+        _SOURCES,
+        (("        for attribute, value in _attributes(kind):\n", "        for attribute, value in ():\n"),),
+        shown_by=f"{_VALUES}[a computed attribute of a class]",
+    ),
+    Mutant(
+        "the state of the generator of random numbers is seen",
+        _SOURCES,
+        (("(known := _library_name(value))", "(known := None)"),),
+        shown_by=f"{_SOURCE_TESTS}::test_a_function_of_a_library_that_has_a_state_is_known_by_its_name",
+    ),
+    Mutant(
+        "a module in a module is not followed",
+        _SOURCES,
+        (
+            (
+                "        modules += [(name, value) for name, value in held.items() if isinstance(value, ModuleType)]\n",
+                "",
+            ),
+        ),
+        shown_by=f"{_SOURCE_TESTS}::test_a_module_in_a_package_of_the_user_is_followed",
+    ),
     Mutant(
         "a Python worker that dies ends the epoch",
         _JOBS,

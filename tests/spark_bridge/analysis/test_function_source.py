@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import os
+import random
 import subprocess
 import sys
 import textwrap
@@ -54,6 +55,33 @@ SEEN = {
     "a data class": "@@dataclass\nclass D:\n    p: str\nC = D(@)\ndef look(k): return C.p + k",
     "a cached function": "@@functools.cache\ndef p(): return @\ndef look(k): return p() + k",
     "another lambda": "a, b = (lambda k: k), [\n    lambda k: @ + k][0]\ndef look(k): return b(a(k))",
+    "the code of a wrapper that keeps the wrapped function": (
+        "def more(f):\n    @@functools.wraps(f)\n    def g(k): return f(k) + @\n    return g\n"
+        "@@more\ndef look(k): return k"
+    ),
+    "one of the lambdas of a line": ("ALL = {'Alpha': lambda k: k, 'Beta': lambda k: k + k}\nlook = ALL[@]"),
+    "an attribute of a function": "def p(k): return p.size + k\np.size = @\ndef look(k): return p(k)",
+    "a computed attribute of a class": "N = @\nclass C:\n    p = N\ndef look(k): return C.p + k",
+    "a function that a class gets later": (
+        "def made(n): return lambda self: n\nclass C: pass\nC.p = made(@)\ndef look(k): return C().p()"
+    ),
+    "a constant of a cached property": (
+        "N = @\nclass C:\n    @@functools.cached_property\n    def p(self): return N\ndef look(k): return C().p"
+    ),
+    "a constant of a cached method": (
+        "N = @\nclass C:\n    @@functools.lru_cache\n    def p(self): return N\ndef look(k): return C().p()"
+    ),
+    "a constant of a class in a class": (
+        "N = @\nclass C:\n    class D:\n        def p(self): return N\ndef look(k): return C.D().p()"
+    ),
+    "the class of a class": (
+        "class M(type):\n    def __getitem__(cls, k): return @\nclass C(metaclass=M): pass\ndef look(k): return C[k]"
+    ),
+    "the code of a kind of text": "class T(str):\n    def p(self): return @\nC = T('x')\ndef look(k): return C.p() + k",
+    "a text of a kind that prints otherwise": (
+        "class T(str):\n    def __repr__(self): return 'T'\nC = T(@)\ndef look(k): return C + k"
+    ),
+    "the object of a method in C": "look = {'x': @}.get\nlook = functools.partial(look, 'x')",
     "a function in a list": "def p(k): return @ + k\nALL = [p]\ndef look(k): return ALL[0](k)",
 }
 
@@ -95,6 +123,32 @@ def test_a_module_of_the_user_is_followed(monkeypatch: pytest.MonkeyPatch) -> No
     assert known["Alpha"] != known["Beta"]
 
 
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_a_module_in_a_package_of_the_user_is_followed(monkeypatch: pytest.MonkeyPatch, is_directory: bool) -> None:
+    package, rules = ModuleType("helpers"), ModuleType("helpers.rules")
+    if is_directory:
+        package.__path__ = ["/helpers"]
+    else:
+        package.__file__ = "/helpers/__init__.py"
+    rules.__file__ = "/helpers/rules.py"
+    vars(package)["rules"] = rules
+    monkeypatch.setitem(sys.modules, "helpers", package)
+    monkeypatch.setitem(sys.modules, "helpers.rules", rules)
+    code = "import helpers.rules\ndef look(k): return helpers.rules.NAMES[k]"
+    vars(rules)["NAMES"] = {"a": "Alpha"}
+    known = texts_of(code)
+    vars(rules)["NAMES"] = {"a": "Beta"}
+    assert texts_of(code) != known
+
+
+@pytest.mark.parametrize("name", ["random", "randint"])
+def test_a_function_of_a_library_that_has_a_state_is_known_by_its_name(name: str) -> None:
+    code = f"from random import {name} as p\ndef look(k): return k + str(p(1, 2))"
+    known = texts_of(code)
+    random.random()
+    assert texts_of(code) == known
+
+
 def test_a_library_is_known_by_its_names_alone() -> None:
     assert texts_of("import json\ndef look(k): return json.dumps(k)") == [
         "look: def look(k):\n    return json.dumps(k)",
@@ -104,6 +158,17 @@ def test_a_library_is_known_by_its_names_alone() -> None:
 def test_what_cannot_be_pickled_and_what_is_of_this_process_is_known_by_its_kind() -> None:
     code = "import threading\nLOCK = threading.Lock()\ndef look(k): return str(LOCK)"
     assert "look.LOCK: <_thread.lock>" in texts_of(code)
+
+
+def test_a_class_is_the_same_in_another_module() -> None:
+    code = (
+        "import abc\nimport logging\nimport threading\n"
+        "@dataclass(frozen=True)\nclass D:\n    n: int = 1\n"
+        "class E(str, Enum):\n    A = 'a'\n"
+        "class B(abc.ABC):\n    lock, log, kinds = threading.Lock(), logging.getLogger('a'), {'a', 'b', 'c'}\n"
+        "def look(k): return str((D(), E.A, B))"
+    )
+    assert texts_of(code) == texts_of(code, "other")
 
 
 def test_a_value_that_holds_itself_ends() -> None:
