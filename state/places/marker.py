@@ -6,8 +6,11 @@ Its name begins with `_`, so readers of Parquet, Delta, Iceberg and Lance skip i
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from dataclasses import asdict, dataclass
+from stat import S_ISREG
 from typing import Any, Literal
 
 import obstore
@@ -20,6 +23,8 @@ from state.removal.objects import create
 
 MARKER = "_slackwater.json"
 """The name of the marker, in the directory of a root or of a table."""
+_MOST_BYTES = 64 << 10
+_MOST_LETTERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -42,10 +47,11 @@ class Marker:
 
     @property
     def words(self) -> str:
-        """The place in a message."""
+        """The place in a message.  Anybody can write a marker: its texts are shortened, and are printable."""
+        pipeline, root, view = map(_printable, (self.pipeline, self.root, self.view))
         if self.kind == "root":
-            return f"the root of pipeline {self.pipeline}" if self.pipeline else "a root of Slackwater"
-        return f"the published table of view {self.view} of {self.root}"
+            return f"the root of pipeline {pipeline}" if pipeline else "a root of Slackwater"
+        return f"the published table of view {view} of {root}"
 
     def to_json(self) -> bytes:
         about = "Slackwater owns this directory: its programs write and delete files here"
@@ -60,8 +66,12 @@ class Marker:
             if kind not in ("root", "table"):
                 return None
             return cls(kind, *(str(document[name]) for name in ("pipeline", "root", "view", "version")))
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             return None
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else "?" for each in text[:_MOST_LETTERS])
 
 
 def write_marker(location: Location, marker: Marker) -> None:
@@ -81,14 +91,33 @@ def write_marker(location: Location, marker: Marker) -> None:
 def read_marker(location: Location) -> Marker | None:
     """The marker of a directory; None if it does not exist, or may not be read.
 
+    An object that is too large is no marker, nor is a link, a pipe or a device in a local directory, which could have
+    no end.
+
     Raises:
         StorageError: the store does not answer.
     """
-    if location.is_local and not location.path.is_dir():
-        return None
     try:
-        return Marker.of_json(bytes(obstore.get(object_client(location), MARKER).bytes()))
-    except (NotFoundError, FileNotFoundError, PermissionDeniedError, PermissionError):
+        content = _local(location) if location.is_local else _remote(location)
+    except (NotFoundError, FileNotFoundError, NotADirectoryError, PermissionDeniedError, PermissionError):
         return None
     except (BaseError, OSError) as error:
         raise storage_error(error, location) from None
+    return None if content is None else Marker.of_json(content)
+
+
+def _local(location: Location) -> bytes | None:
+    try:
+        file = os.open(location.path / MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+    with os.fdopen(file, "rb") as opened:
+        status = os.fstat(file)
+        return opened.read(_MOST_BYTES) if S_ISREG(status.st_mode) and status.st_size <= _MOST_BYTES else None
+
+
+def _remote(location: Location) -> bytes | None:
+    found = obstore.get(object_client(location), MARKER)
+    return bytes(found.bytes()) if found.meta["size"] <= _MOST_BYTES else None

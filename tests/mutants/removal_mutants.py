@@ -56,6 +56,18 @@ REMOVAL_MUTANTS = (
         shown_by="tests/actors/objects/test_moves.py",
     ),
     Mutant(
+        "a pipe in the place of a marker stops a start for good",
+        "state/places/marker.py",
+        (("content = _local(location) if location.is_local else _remote(location)", "content = _remote(location)"),),
+        shown_by="tests/state/places/test_marker.py",
+    ),
+    Mutant(
+        "a marker of others controls the terminal",
+        "state/places/marker.py",
+        (("each if each.isprintable() else", "each if each else"),),
+        shown_by="tests/state/places/test_marker.py",
+    ),
+    Mutant(
         "a vacuum follows a link to another dataset",
         "state/removal/datasets.py",
         (("        require_no_links(evidence.root.path, evidence.path)\n", "        pass\n"),),

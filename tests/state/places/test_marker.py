@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import os
+from dataclasses import asdict
 from pathlib import Path
 
+import obstore
 import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
+from state.objects.object_client import object_client
 from state.places.marker import MARKER, Marker, read_marker, write_marker
 
 ROOT = Marker("root", "flights", "/lake/root", "", "0.1.0")
@@ -46,3 +51,24 @@ def test_a_marker_has_words_for_messages() -> None:
     assert ROOT.words == "the root of pipeline flights"
     assert TABLE.words == "the published table of view by_carrier of /lake/root"
     assert Marker.of_json(TABLE.to_json()) == TABLE
+
+
+def test_a_marker_without_end_is_no_marker(tmp_path: Path) -> None:
+    path = tmp_path / MARKER
+    os.mkfifo(path)
+    assert read_marker(Location(str(tmp_path))) is None
+    for target in ("/dev/zero", "missing", MARKER):
+        path.unlink()
+        path.symlink_to(target)
+        assert read_marker(Location(str(tmp_path))) is None
+
+
+def test_a_marker_is_small_and_printable(place: Location) -> None:
+    client = object_client(place)
+    text = json.dumps({**asdict(TABLE), "view": "\x1b]0;title\x07" + "v" * 5_000})
+    obstore.put(client, MARKER, text.encode())
+    found = read_marker(place)
+    assert found is not None and " ?]0;title?vvv" in found.words and len(found.words) < 1_100
+    for content in (text.encode() + b" " * 65_536, b"[" * 60_000):
+        obstore.put(client, MARKER, content)
+        assert read_marker(place) is None
