@@ -75,7 +75,8 @@ class PublishedDeltaTable:
         with self._errors():
             last = next(self._changes(), {})
         operation = last.get("operation", "a commit")
-        if operation == _CREATION:
+        # Some programs create a table and write its first rows in one commit.
+        if operation == _CREATION and not self._table.file_uris():
             return None
         words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
         return TableHead(

@@ -10,6 +10,17 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a table that was created with rows is taken for an empty one",
+        "slackwater/publishing/delta_table.py",
+        (
+            (
+                "        if operation == _CREATION and not self._table.file_uris():\n",
+                "        if operation == _CREATION:\n",
+            ),
+        ),
+        shown_by=f"{_CHANGES}test_rows_that_came_with_the_creation_of_a_table_stay",
+    ),
+    Mutant(
         "a whole row that leaves takes rows with the other sign of a zero with it",
         "slackwater/publishing/delta_table.py",
         (("        if not is_key and pa.types.is_floating(", "        if False and pa.types.is_floating("),),

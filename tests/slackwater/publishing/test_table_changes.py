@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 from pyiceberg.types import LongType
 
 import slackwater as sw
@@ -327,6 +327,17 @@ def test_a_commit_without_information_is_one_of_another_program(tmp_path: Path) 
     with pytest.raises(sw.CommitRefusedError, match=r"another program \(a commit without information by"):
         view.store.publish("v", target)
     assert sorted(rows_of_another(tmp_path, "delta")["n"].to_pylist()) == [1, 99]
+
+
+def test_rows_that_came_with_the_creation_of_a_table_stay(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "v"), pa.table({"n": [99]}))
+    commit = tmp_path / "v" / "_delta_log" / f"{0:020}.json"
+    commit.write_text(commit.read_text().replace('"operation":"WRITE"', '"operation":"CREATE TABLE"'))
+    view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
+    view.create(pa.table({"n": [1]}))
+    with pytest.raises(sw.CommitRefusedError, match=r"written by another program \(CREATE TABLE by"):
+        view.store.publish("v", target)
+    assert rows_of_another(tmp_path, "delta")["n"].to_pylist() == [99]
 
 
 def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> None:
