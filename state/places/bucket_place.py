@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import re
+import socket
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -13,6 +14,7 @@ from state.objects.object_client import endpoint_of
 
 _AWS = re.compile(r"(?:^|\.)amazonaws\.com(?P<partition>\.cn)?$")
 _AWS_BUCKET = re.compile(r"^(?P<bucket>.+?)\.s3[.-]")
+_NUMERIC = re.compile(r"(?:0x[0-9a-f]*|\d+)(?:\.(?:0x[0-9a-f]*|\d+)){0,3}")
 _GOOGLE = "storage.googleapis.com"
 _AZURE = ".core.windows.net"
 _AZURE_EMULATOR = "127.0.0.1:10000"
@@ -93,7 +95,7 @@ def _setting(location: Location, names: tuple[str, ...]) -> str:
 def _server(url: str) -> tuple[str, list[str]]:
     """The host with its port, and the parts of the path, of the URL of a server."""
     split = urlsplit(url)
-    host = (split.hostname or "").rstrip(".")
+    host = _one_spelling((split.hostname or "").rstrip("."))
     try:
         port = split.port
     except ValueError:
@@ -101,6 +103,14 @@ def _server(url: str) -> tuple[str, list[str]]:
     if _is_this_machine(host):
         host = "localhost"
     return host if port in (None, 80, 443) else f"{host}:{port}", _parts(split.path)
+
+
+def _one_spelling(host: str) -> str:
+    """The canonical form of an address: clients read `127.1`, `0x7f000001` and `127.0.0.1` as the same address."""
+    try:
+        return str(ipaddress.ip_address(socket.inet_aton(host) if _NUMERIC.fullmatch(host) else host))
+    except (ValueError, OSError):
+        return host
 
 
 def _is_this_machine(host: str) -> bool:
