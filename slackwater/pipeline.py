@@ -505,7 +505,7 @@ class Pipeline:
                 from slackwater.after_commit.file_work import FileWork
 
                 after, needs = tuple(self._after.values()), control.declared.needs
-                work = FileWork(self.root, after, ownership.check, self._clock, needs, places=self._watches())
+                work = FileWork(self.root, after, ownership.confirm, self._clock, needs, places=self._watches())
                 control.files_status = lambda: work.statuses
                 control.files = beside("files", work)
             return run

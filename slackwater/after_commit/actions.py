@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,6 +10,8 @@ from typing import TypeAlias
 from state.errors import SettingsError
 from state.location import Location
 
+# Times further back have no date.
+_MOST_S = 36_525 * 86_400
 _MOST_TAGS, _MOST_KEY, _MOST_VALUE = 10, 128, 256
 
 
@@ -19,7 +20,7 @@ class Delete:
     """Deletes files whose rows are committed.
 
     Args:
-        keep_s: seconds from the commit to the deletion, 0 or more.
+        keep_s: seconds from the commit to the deletion, from 0 to 100 years.
 
     Raises:
         SettingsError: the number is not valid.
@@ -40,7 +41,7 @@ class Move:
 
     Args:
         url: a local path or URL; `s3://`, `gs://` or `az://`.
-        keep_s: seconds from the commit to the move, 0 or more.
+        keep_s: seconds from the commit to the move, from 0 to 100 years.
         storage_options: access to the URL, by the names that `Pipeline` takes.  Without any, the options of the source
             count for a URL on the same kind of store.
 
@@ -71,7 +72,7 @@ class Tag:
 
     Args:
         tags: names and values; the other tags of an object stay.
-        keep_s: seconds from the commit to the tag, 0 or more.
+        keep_s: seconds from the commit to the tag, from 0 to 100 years.
 
     Raises:
         SettingsError: S3 does not accept the tags, or the number is not valid.
@@ -101,5 +102,7 @@ After: TypeAlias = Delete | Move | Tag
 
 
 def _require_seconds(keep_s: object) -> None:
-    if isinstance(keep_s, bool) or not isinstance(keep_s, (int, float)) or not 0 <= keep_s < math.inf:
-        raise SettingsError(f"keep_s={keep_s!r}: give a number of seconds, 0 or more")
+    if isinstance(keep_s, bool) or not isinstance(keep_s, (int, float)) or not 0 <= keep_s <= _MOST_S:
+        raise SettingsError(
+            f"keep_s={keep_s!r}: give a number of seconds, 0 or more, and at most {_MOST_S:,} (100 years)"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,7 +22,7 @@ from slackwater.after_commit.run_views import Needs, NeedsChangedError, Publishe
 from slackwater.places.place_watch import PlaceWatch
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
-from state.errors import SettingsError, SlackwaterError, StorageError, StoreNotFoundError
+from state.errors import FencedError, RunFailedError, SettingsError, SlackwaterError, StorageError, StoreNotFoundError
 from state.lance.handled_files import ClockChange, HandledFile, Outcome
 from state.location import Location
 from state.store.store import StateStore
@@ -33,6 +34,7 @@ _MOST_TRIES = 3
 _LOOK_S, _AGAIN_S = 5.0, 10.0
 _REST, _LONGEST_REST_S = 20, 60.0
 _SHORTEST_PAUSE_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 10.0, 600.0
+_CONFIRMED_FOR_S = 2.0
 LAST_WORK_S = 30.0
 """The seconds that the end of a run waits for files that are due; the next run goes on with the others."""
 
@@ -98,7 +100,8 @@ class FileWork:
     Args:
         root: the root of the run.
         after: the sources with an action on their files.
-        require_owner: raises FencedError if the root has another owner.
+        require_owner: raises FencedError if the root has another owner now: a process that was suspended does not know
+            it by itself.  Called for each batch, and before a file if two seconds have passed.
         clock: of the run.
         views: the views and tables that the run declares.
         access: the store, the record and the objects; None for those at the root.
@@ -116,6 +119,7 @@ class FileWork:
         places: Mapping[str, PlaceWatch] = {},
     ) -> None:
         self._root, self._require_owner, self._clock, self._views = root, require_owner, clock, views
+        self._owner_lock, self._confirmed_s = threading.Lock(), float("-inf")
         self._watch = ClockWatch(clock)
         self._clock_change: ClockChange | None = None
         self._access = access or FileAccess.of(root, clock)
@@ -166,7 +170,7 @@ class FileWork:
         self._ends_s = now_s + seconds
         self._paused = frozenset(name for name, source in status.sources.items() if source.paused is not None)
         try:
-            self._require_owner()
+            self._confirm_owner()
             needs = self._views.needs
             published = _published(status, needs)
             state = self._latest()
@@ -189,6 +193,14 @@ class FileWork:
             if not self._has_error:
                 self._log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
+
+    def _confirm_owner(self, valid_s: float = 0.0) -> None:
+        """Checks the owner of the root, unless it was checked within these last seconds."""
+        with self._owner_lock:
+            now_s = self._clock.uptime()
+            if not valid_s or now_s > self._confirmed_s + valid_s:
+                self._require_owner()
+                self._confirmed_s = now_s
 
     def _look_at_clock(self, state: StateStore) -> None:
         """Records a change of the clock, in this run or since the last one."""
@@ -334,7 +346,7 @@ class FileWork:
 
     def _outcomes(self, look: _Look, batch: Sequence[DueFile]) -> list[FileResult | None]:
         """The result of each file; None if the declaration has changed before its turn."""
-        self._require_owner()
+        self._confirm_owner()
         missing = self._without_stored_rows(look, batch) if look.reach.needed_by else frozenset[tuple[str, bytes]]()
         return list(self._access.together(partial(self._handle, look, missing), batch))
 
@@ -358,6 +370,7 @@ class FileWork:
         try:
             if isinstance(action, Move):
                 changes.copy(due.file, action.location)
+            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy takes any time, and a process can be suspended
             with self._views.acting(look.moment.needs):
                 if isinstance(action, Delete | Move):
                     changes.delete(due.file)
@@ -369,6 +382,8 @@ class FileWork:
             return FileResult("gone")
         except ObjectChanged:
             return FileResult("changed")
+        except (FencedError, RunFailedError):
+            raise
         except SlackwaterError as error:
             return FileResult("failed", str(redact(first_line(error))))
         return FileResult("done")

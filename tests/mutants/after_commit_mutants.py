@@ -17,6 +17,12 @@ _MOVES = "tests/actors/objects/test_moves.py"
 
 AFTER_COMMIT_MUTANTS = (
     Mutant(
+        "a suspended process deletes files after another one took the root",
+        "slackwater/after_commit/file_work.py",
+        (("            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy", "            # a copy"),),
+        shown_by="tests/slackwater/after_commit/test_file_work.py",
+    ),
+    Mutant(
         "files go before the views of the run are analysed",
         _REACH,
         (("if not needs.is_analysed:", "if needs.number < 0:"),),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,13 @@ from slackwater.after_commit import file_work
 from slackwater.after_commit.actions import Delete, Move
 from slackwater.after_commit.declaration import declared
 from slackwater.after_commit.due_files import DueFile, due_files
+from slackwater.after_commit.file_access import FileAccess
 from slackwater.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus
 from state.errors import FencedError, StorageUnavailableError
 from state.lance.handled_files import HandledFile, HandledFiles
 from state.location import Location
+from state.ownership.owner import Ownership
 from state.store.store import StateStore
 from state.tables.catalog import put_expectations, put_view
 from state.tables.expectations import Expectation, ViewExpectations
@@ -275,6 +278,34 @@ def test_another_owner_of_the_root_ends_the_work(files: RealFiles) -> None:
     with pytest.raises(FencedError):
         work.look(RunStatus("running", epoch))
     assert files.present() == {"a.csv"}
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_a_process_that_was_suspended_while_another_took_the_root_touches_no_file(
+    files: RealFiles, is_moved: bool
+) -> None:
+    """Its own renewals have not noticed it yet."""
+    first, second = files.write("a.csv"), files.write("b.csv")
+    epoch = files.finish(first, second)
+    old, new = (Ownership(files.root, files.clock, run_id=each, pipeline="p", interval_s=3_600) for each in "on")
+    old.acquire()
+
+    def suspended(handle: Callable[[DueFile], Any], some: Sequence[DueFile]) -> list[Any]:
+        results = [handle(some[0])]
+        files.clock.advance(60)
+        new.acquire(takeover=True)
+        return [*results, *map(handle, some[1:])]
+
+    access = replace(FileAccess.of(files.root, files.clock), together=suspended)
+    action = Move(str(files.directory / "archive")) if is_moved else Delete(keep_s=0)
+    work = FileWork(files.root, [declared(files.source, action)], old.confirm, files.clock, files.views, access)
+    try:
+        with pytest.raises(FencedError):
+            work.look(RunStatus("running", epoch))
+        assert files.present() == {"b.csv"}
+    finally:
+        new.release()
+        old.release()
 
 
 def test_a_root_that_cannot_be_read_ends_nothing(files: RealFiles) -> None:
