@@ -23,7 +23,7 @@ _SPARK_EXCEPTION = "org.apache.spark.SparkException"
 _ENDED = re.compile(
     r"Job \d+ cancelled|Job aborted due to stage failure: "
     r"(?:\S+ \d+ \(.*?\) has failed the maximum allowable number of times|Aborting TaskSet|"
-    r".*?\(TID \d+\) \([^)]*\): (?:ExecutorLostFailure|TaskKilled|FetchFailed|"
+    r"(?:(?!\(TID ).)*\(TID \d+\) \([^)]*\): (?:ExecutorLostFailure|TaskKilled|FetchFailed|"
     r"java\.lang\.OutOfMemoryError|org\.apache\.spark\.memory\.SparkOutOfMemoryError))",
     re.DOTALL,
 )
@@ -36,6 +36,14 @@ _ENDING = frozenset(
     }
 )
 _OF_RAY = re.compile(r"(?:^|: |Caused by: )io\.ray\.[\w.]+(?:Exception|Error)\b")
+_NO_ROOM = "No space left on device"
+# Only where Spark itself writes the class of an exception: rows and user functions can have the same text.
+_OF_FILES = re.compile(r"java\.n?io\.")
+_FULL_DISK = re.compile(
+    r"Job aborted due to stage failure: (?:(?!\(TID ).)*\(TID \d+\) \([^)]*\): (?:.*?\n\t[^\n]*\nCaused by: )?"
+    rf"java\.n?io\.[\w.$]+: [^\n]*{_NO_ROOM}",
+    re.DOTALL,
+)
 _OUR_TASK = "/spark_bridge/"
 # The last line of the traceback of our functions in tasks, when the store has refused or not answered.
 _OF_STORE = re.compile(
@@ -55,6 +63,23 @@ def ends_run(error: BaseException) -> bool:
         text = str(error)
         return _OUR_TASK in text and _OF_STORE.match(_last_of_traceback(text)) is not None
     return any(map(_ends_run, _causes(error)))
+
+
+def is_of_full_disk(error: BaseException) -> bool:
+    """Whether a disk was full, and not only a row or the message of a function has the same words."""
+    if isinstance(error, PythonException):
+        return _last_of_traceback(str(error)).startswith(f"OSError: [Errno 28] {_NO_ROOM}")
+    causes = [*_causes(error)]
+    if not causes:
+        return _NO_ROOM in str(error)
+    return any(map(_is_of_full_disk, causes))
+
+
+def _is_of_full_disk(cause: Any) -> bool:
+    kind, message = str(cause.getClass().getName()), str(cause.getMessage() or "")
+    if kind == _SPARK_EXCEPTION:
+        return _FULL_DISK.match(message) is not None
+    return _OF_FILES.match(kind) is not None and _NO_ROOM in message
 
 
 def _ends_run(cause: Any) -> bool:

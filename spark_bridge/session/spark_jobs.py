@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from actors.telemetry.logging import redact
 from spark_bridge.application.driver_jvm import begin_call, end_driver, has_ended, is_out_of_memory
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import OWNER_DIED, ends_run, one_line, reason_of, rows_lost
+from spark_bridge.session.spark_errors import OWNER_DIED, ends_run, is_of_full_disk, one_line, reason_of, rows_lost
 from state.clock import SystemClock
 from state.errors import (
     DamagedStoreError,
@@ -40,7 +40,6 @@ _CUT_OFF = (Py4JNetworkError, ConnectionError)
 _MOST_CHARS = 2_000
 """Of the error of a view, which the catalog keeps."""
 _LOST_OBJECT = "UnreconstructableException"
-_NO_ROOM = "No space left on device"
 # A broken stream of a result is an Arrow error or an end of file.
 _FAILURES = (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowInvalid)
 _OF_ONE_VIEW = (UsageError, NotFoundError, DamagedStoreError)
@@ -176,12 +175,12 @@ class SparkJobs:
             return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")
         if _LOST_OBJECT in str(error):
             return rows_lost(name, OWNER_DIED)
-        if _NO_ROOM in str(error):
-            return StorageFullError(
-                f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
-                "from the last epoch"
-            )
         try:
+            if is_of_full_disk(error):
+                return StorageFullError(
+                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
+                    "from the last epoch"
+                )
             is_of_run = kind == "source" or ends_run(error)
         except (Py4JError, OSError):  # the JVM, which has the causes, dies meanwhile
             return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")

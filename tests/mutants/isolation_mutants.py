@@ -15,6 +15,12 @@ _VALUES = f"{_SOURCE_TESTS}::test_a_changed_value_is_another_view_and_an_equal_o
 
 ISOLATION_MUTANTS = (
     Mutant(
+        "a row with the words of a full disk ends the run",
+        _ERRORS,
+        (("    return any(map(_is_of_full_disk, causes))\n", "    return _NO_ROOM in str(error)\n"),),
+        shown_by="tests/spark_bridge/session/test_spark_jobs.py::test_words_in_a_row_do_not_end_the_run",
+    ),
+    Mutant(
         "the source of a wrapper is that of the function in it",
         _SOURCES,
         (("inspect.getsource(code if isinstance(code, type) else code.__code__)", "inspect.getsource(code)"),),

@@ -7,13 +7,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 from structlog.testing import capture_logs
 
 from spark_bridge.session import spark_jobs
 from spark_bridge.session.session import is_alive
+from spark_bridge.session.spark_errors import is_of_full_disk
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import CommitRefusedError, SparkLostError, StorageFullError, ViewFailedError
 from tests.waiting import eventually
@@ -107,12 +111,66 @@ def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: Spark
 
 def test_full_scratch_disk_is_no_fault_of_the_rows(local_spark: SparkSession) -> None:
     jobs = SparkJobs(local_spark)
-    full = local_spark.range(3).selectExpr("raise_error('java.io.IOException: No space left on device')")
-    with pytest.raises(
-        StorageFullError, match=r"^view 'v': the disk of Spark's scratch directories is full: make room"
-    ):
-        jobs.run("view", "over rows", {"v": full.collect})
+
+    def of_java() -> None:
+        jvm: Any = local_spark._jvm
+        jvm.java.nio.file.Files.copy(
+            jvm.java.io.File("/proc/version").toPath(), jvm.java.io.FileOutputStream("/dev/full")
+        )
+
+    def of_python() -> None:
+        def written(number: int) -> int:
+            with open("/dev/full", "w") as file:
+                return file.write(str(number))
+
+        local_spark.range(3).select(F.udf("bigint")(written)("id")).collect()
+
+    for full in (of_java, of_python):
+        with pytest.raises(
+            StorageFullError, match=r"^view 'v': the disk of Spark's scratch directories is full: make room"
+        ):
+            jobs.run("view", "over rows", {"v": full})
     jobs.close()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No space left on device",
+        "ERROR java.io.IOException: No space left on device",
+        "Lost task (TID 1) (host executor 1): java.io.IOException: No space left on device",
+        "Lost task (TID 1) (host executor 1): TaskKilled",
+        "Lost task (TID 1) (host executor 1): ExecutorLostFailure",
+    ],
+)
+def test_words_in_a_row_do_not_end_the_run(local_spark: SparkSession, text: str) -> None:
+    jobs = SparkJobs(local_spark)
+    rows = local_spark.createDataFrame([(text,)], "s string")
+    with pytest.raises(ViewFailedError, match=r"^view 'v' failed over rows: "):
+        jobs.run("view", "over rows", {"v": rows.selectExpr("raise_error(s)").collect})
+    jobs.close()
+
+
+@pytest.mark.parametrize(
+    ("message", "is_full"),
+    [
+        ("(TID 5) (10.0.0.1 executor 1): java.io.IOException: No space left on device", True),
+        ("(TID 5) (host executor 1): java.io.FileNotFoundException: /tmp/a (No space left on device)", True),
+        (
+            "(TID 5) (host executor 1): org.apache.spark.SparkException: Task failed\n\tat a.B.c(D.scala:1)\n"
+            "Caused by: java.io.IOException: No space left on device",
+            True,
+        ),
+        ("(TID 5) (host executor 1): java.lang.RuntimeException: java.io.IOException: No space left on device", False),
+    ],
+)
+def test_a_full_disk_of_an_executor_is_known_by_the_class_that_spark_names(
+    local_spark: SparkSession, message: str, is_full: bool
+) -> None:
+    jvm: Any = local_spark._jvm
+    lost = "Job aborted due to stage failure: Task 0 in stage 1.0 failed 4 times: Lost task 0.3 in stage 1.0 " + message
+    failed = jvm.org.apache.spark.SparkException(lost)
+    assert is_of_full_disk(Py4JJavaError("a call failed", failed)) == is_full
 
 
 def test_error_of_the_work_itself_is_raised_when_the_rest_has_finished(local_spark: SparkSession) -> None:
