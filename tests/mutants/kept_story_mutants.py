@@ -143,10 +143,9 @@ KEPT_STORY_MUTANTS = (
         _WORK,
         (
             (
-                "        try:\n            self._require_owner()\n            needs",
-                "        try:\n            needs",
+                "                self._require_owner()\n                self._confirmed_s",
+                "                self._confirmed_s",
             ),
-            ("        self._require_owner()\n        missing", "        missing"),
         ),
         among=_KEPT,
     ),
