@@ -42,10 +42,10 @@ class FileVersion:
 
 
 def is_same_object(found: FileVersion, known: FileVersion) -> bool:
-    """Whether an object is still the one that was listed: the same content, written at the same time.
+    """True if an object is still the listed version: it has the same content, and was written at the same time.
 
-    A version by content does not tell, since it has no time.  Beside a strong etag the times are compared in whole
-    seconds: stores round them in the answer to a HEAD.
+    The fingerprint alone does not suffice: a version by content has no time.  For objects with a strong etag the
+    times are compared in whole seconds, since stores round them in the answer to a HEAD.
     """
     if (found.etag, found.size) != (known.etag, known.size):
         return False

@@ -211,10 +211,10 @@ class Pipeline:
             idle: a duration: if no row has come for so long, and every file that is there is finished, the watermark
                 follows the clock, so much behind it.  Windows close then, and rows of joins expire, though no row
                 comes; a row that comes later and is older is late.  None: a source without rows keeps its watermark.
-            after: what a run does to a file when every declared view and publication has its rows, see
+            after: the action on a file when every declared view and publication has its rows, see
                 docs/howto/after-the-commit.md: `Delete(keep_s=86_400)`, `Move("s3://archive/")` or
-                `Tag({"slackwater": "done"})`; never to a file with quarantined records, or that has changed.  A dry run
-                lists these files.  None: files are never touched.
+                `Tag({"slackwater": "done"})`.  Files with quarantined records and changed files are never touched.
+                A dry run lists the files of the action.  None: files are never touched.
 
         Raises:
             SettingsError: an argument is not valid, or the name is taken.
@@ -620,7 +620,7 @@ class Pipeline:
         return [*self._own_places(), *places_of(self._publications())]
 
     def _own_places(self) -> list[DeclaredPlace]:
-        """The places without those of published tables."""
+        """The places of the root, the sources and the archives, without the published tables."""
         sources = pipeline_places(self.root, self._sources.values(), changing=self._after)
         return [*sources, *archives_of(self._after.values())]
 

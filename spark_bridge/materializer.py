@@ -156,8 +156,8 @@ class Materializer:
     ) -> Declaration:
         """Analyses the declared views.  Call it again when a source gets its schema, and for each added or ended view.
 
-        Nothing changes when it raises.  A view of the catalog whose analysis fails, although its text is the recorded
-        one, fails in the next epoch, and the others go on; likewise a view whose maintenance cannot be made.
+        Nothing changes when it raises.  A view of the catalog fails in the next epoch if its analysis fails although
+        its text is the recorded text, or if its maintenance cannot be made.  The other views continue.
 
         Args:
             definitions: all declared views.

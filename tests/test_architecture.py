@@ -172,7 +172,7 @@ def _removing_calls(tree: ast.AST) -> Iterator[str]:
         is_removing = (
             (name in _REMOVING_METHODS and owner is not None)
             or (name == "delete" and above in _REMOVING_PARTS)
-            # `Path.replace` takes one argument; `str.replace` two, and `dataclasses.replace` is no method.
+            # `Path.replace` takes one argument; `str.replace` two, and `dataclasses.replace` is a function.
             or (name == "replace" and owner is not None and len(node.args) == 1 and not node.keywords)
             # Delta's vacuum takes arguments; ours do not.
             or (name == "vacuum" and owner is not None and bool(node.args or node.keywords))

@@ -288,7 +288,7 @@ class ListExecutor:
         return [*told, *(yield from self._continue(now_s))]
 
     def on_deleted(self, files: Sequence[DeletedFile]) -> list[ListInstruction]:
-        """The run has deleted or moved these files: what comes under their names is another version."""
+        """Records the files that the run has deleted or moved: a new file with their name is another version."""
         if not files:
             return []
         keys = path_fingerprints(self._source, pa.array([each.path for each in files], pa.string()))

@@ -74,7 +74,7 @@ class Shown:
 
     Args:
         sights: the `Sight` of each.
-        before: row → the name as it was before, of those with another version, and of those that are back.
+        before: row → the earlier state of the name, for names with another version and for names that have returned.
     """
 
     sights: npt.NDArray[np.uint8]

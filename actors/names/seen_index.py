@@ -177,7 +177,7 @@ class SeenIndex:
         self._flags[at[at >= 0]] |= _MISSING
 
     def is_gone(self, key: bytes) -> bool:
-        """Whether the version of a name is read again when it is back."""
+        """True if the version of a name is read again when the file returns."""
         (at,) = self._find([key])
         return key not in self._recent and at >= 0 and bool(self._flags[at] & _GONE)
 
@@ -191,11 +191,11 @@ class SeenIndex:
             self._flags[at[at >= 0]] |= _MISSING | _GONE
 
     def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
-        """The run has deleted these versions: other deliveries under these names are read.
+        """Records versions that the run has deleted: other deliveries with these names are read.
 
         Args:
             keys: the fingerprints of the paths.
-            versions: the deleted versions; a name that was handed on in another one stays as it is.
+            versions: the deleted versions; the entry of a name with another version does not change.
             deliveries: the deleted deliveries, see `state.tables.fingerprint`.
         """
         if any(key in self._recent for key in keys):

@@ -66,7 +66,7 @@ class ArchiveBucket:
         size: int,
         copy_near: Callable[[Any, str], Written | None] | None,
     ) -> None:
-        """Writes a copy, or takes one that is there with the same bytes.
+        """Writes a copy, or accepts an existing copy with the same bytes.
 
         Args:
             path: of the copy, relative to the location.
@@ -78,7 +78,7 @@ class ArchiveBucket:
         Raises:
             UsageError: the name has other content.
             AccessDeniedError, StorageUnavailableError: the store refuses or does not answer.
-            SlackwaterError: as `content`, which may tell that the original has vanished or changed.
+            SlackwaterError: as `content`, for example because the original has vanished or changed.
         """
         if self._size_of(path) is None:
             try:
@@ -188,7 +188,7 @@ class ArchiveBucket:
         return _hash(map(bytes, copied.stream(_PART_BYTES)))
 
     def _ask(self, call: Callable[[], Any], path: str) -> Any:
-        """A request of boto3.  The archive never tells that the original has vanished or changed."""
+        """A request of boto3.  An error of the archive never means that the original has vanished or changed."""
         try:
             return ask_bucket(call, self._location, path)
         except ObjectChanged:
@@ -224,7 +224,7 @@ def _hashed(parts: Iterable[bytes], update: Callable[[bytes], None]) -> Iterator
 
 
 def _grouped(parts: Iterable[bytes], size: int) -> Iterator[bytes]:
-    """The same bytes in parts of one size, and a last one."""
+    """The same bytes in parts of one size, except for the last part."""
     waiting = bytearray()
     for part in parts:
         waiting += part

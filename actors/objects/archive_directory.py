@@ -63,7 +63,7 @@ class ArchiveDirectory:
         self._synced: set[tuple[int, int]] = set()
 
     def put(self, original: Original) -> None:
-        """Writes a copy, or takes one that is there with the same bytes.  It is on the disk when this returns.
+        """Writes a copy, or accepts an existing copy with the same bytes.  The copy is durable when this returns.
 
         Raises:
             UsageError: the name has other content, is the original itself, or is not a regular file.
@@ -155,7 +155,7 @@ class ArchiveDirectory:
             os.close(readable)
 
     def _open_below(self, directory: int, part: str) -> int:
-        """The descriptor of a directory in another one; a new one is synced before it is used."""
+        """The descriptor of a subdirectory.  A new subdirectory is synced before it is used."""
         is_new = False
         try:
             found = self._opened(directory, part)

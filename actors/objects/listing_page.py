@@ -15,8 +15,8 @@ PAGE_NAMES = 1_000
 """The most names of a page, as in S3."""
 
 LISTED = pa.schema([("path", pa.string()), ("etag", pa.string()), ("size", pa.int64()), ("modified_us", pa.int64())])
-"""Columns of an object: its path, relative to the location; its etag in the normal form of `state.objects.etag`, empty
-where the store has none; its size in bytes; and the time when it was written, in microseconds since 1970."""
+"""Columns of an object.  The path is relative to the location.  The etag has the normal form of `state.objects.etag`.
+It is empty if the store has no etags.  The size is in bytes.  The time of writing is in microseconds since 1970."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Changes to objects of a location: deletion, a copy at another location, tags.  Each is for one version of an object.
 
-A deletion compares the version with that of the object just before.  On S3 it also carries the etag, which AWS compares
-itself; other servers may not.
+Just before a deletion the version of the object is read and compared.  On S3 the request also carries the etag, which
+AWS compares itself.  Other servers may ignore it.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class ObjectChanges:
         """Copies a version of an object to the same path below another location.
 
         The copy is complete, durable and compared with the original when this returns.  Within a bucket the store
-        copies it; otherwise its bytes pass this process.  A copy that is there already, with the same bytes, is taken:
-        a move that was broken off goes on.
+        copies it; otherwise its bytes pass this process.  An existing copy with the same bytes is accepted:
+        a move that was interrupted continues.
 
         Args:
             file: the version.
@@ -177,7 +177,7 @@ class ObjectChanges:
             return self._buckets[target.url]
 
     def _is_original(self, file: FileVersion, directory: int, name: str) -> bool:
-        """Whether a name in an open directory is the original, or a new file in the directory of the original."""
+        """True if a name in an open directory is the original, or a new file in the directory of the original."""
         found = stat_at(directory, name)
         *above, last = file.path.split("/")
         part = _part_name(file)
@@ -193,7 +193,7 @@ class ObjectChanges:
             return name == part and stat_at(original, part) is not None
 
     def _require_other_place(self, target: Location) -> None:
-        """Checks once that a new object at the target does not appear at the location, whatever their URLs are.
+        """Checks once that a new object at the target does not appear at the location, also under a different URL.
 
         Raises:
             UsageError: it does: a move would delete the only copy of every object.

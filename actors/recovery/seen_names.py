@@ -27,8 +27,8 @@ class SeenNames:
         store: a handle on the store; None without one: then no name was handed on.
         sources: the names of the sources.
         vanished: versions that had vanished before a row of them was read, and that are not in the queue.
-        queued: the keys of the queue: what is in it is not gone.
-        removing: the sources whose deleted files leave the views, and are read again when they are back.
+        queued: the keys of the queue: a queued file has not vanished.
+        removing: the sources whose views drop the rows of deleted files, and read a file again when it returns.
     """
 
     store: StateStore | None

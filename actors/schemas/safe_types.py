@@ -56,7 +56,7 @@ STORABLE_NAME = "a stored column needs a name without a dot, a backtick or a NUL
 
 
 def can_be_stored(column: str) -> bool:
-    """Whether Lance stores a column of this name and finds it again: it parses names as paths, also those of columns.
+    """True if Lance can store and find a column of this name.  Lance parses the names of columns as paths.
 
     Lance 14 writes a column with a backtick and refuses each later read of the dataset.
     """
@@ -64,7 +64,7 @@ def can_be_stored(column: str) -> bool:
 
 
 def has_nul_in_names(kind: pa.DataType) -> bool:
-    """Whether a field within a type has a NUL character in its name: Arrow passes names to Lance as C strings."""
+    """True if a field within a type has a NUL character in its name: Arrow passes names to Lance as C strings."""
     return kinds.is_nested(kind) and any(
         "\0" in field.name or has_nul_in_names(field.type) for field in map(kind.field, range(kind.num_fields))
     )

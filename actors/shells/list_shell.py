@@ -124,7 +124,7 @@ class ListShell(ActorShell[ListInstruction]):
         pages: its listing.
         events: its queue; None if the source has none.
         must_settle: see `ListExecutor`.
-        deletions: what the run has deleted in the source; None if nothing can be deleted.
+        deletions: the files that the run has deleted in the source; None if the run cannot delete files.
     """
 
     reports_progress = True

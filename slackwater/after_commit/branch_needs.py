@@ -124,7 +124,7 @@ def _readers(
 
 
 def _with_access(location: Location, like: Location) -> Location:
-    """A recorded location, which has no options, with the options of another one on the same kind of store."""
+    """A recorded location, which has no options, with the options of `like` if the kind of store is the same."""
     same_kind = location.scheme == like.scheme
     return Location(location.url, like.storage_options if same_kind else location.storage_options)
 

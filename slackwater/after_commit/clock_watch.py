@@ -27,10 +27,10 @@ class _Reading:
 
 
 class ClockWatch:
-    """Compares the wall clock with the uptime, from look to look.  Used by one thread at a time.
+    """Compares the wall clock with the uptime at each call.  Used by one thread at a time.
 
-    After a clock was set, the ages of earlier commits are unknown.  After a jump, in either direction, a
-    commit from before it is as old as the jump, and the age of the jump is measured as uptime.
+    After the clock was set, the ages of earlier commits are unknown.  So after a jump in either direction, the age of
+    an earlier commit counts from the jump, and is measured as uptime.
 
     Args:
         clock: of the run.
@@ -42,7 +42,7 @@ class ClockWatch:
         self._jumped: _Reading | None = None
 
     def has_jumped(self) -> bool:
-        """Whether the wall clock was set since the last call."""
+        """True if the wall clock was set since the last call."""
         now = self._reading()
         passed_s = now.uptime_s - self._base.uptime_s
         shift_s = (now.wall - self._base.wall).total_seconds() - passed_s
@@ -52,7 +52,7 @@ class ClockWatch:
         return True
 
     def has_settled(self, keep_s: float) -> bool:
-        """Whether this much time has passed since the last jump, by the uptime; True without a jump."""
+        """True if `keep_s` seconds have passed by the uptime since the last jump, or without a jump."""
         return self._jumped is None or self._clock.uptime() - self._jumped.uptime_s >= keep_s
 
     def _reading(self) -> _Reading:
@@ -71,7 +71,7 @@ class ClockWatch:
 
 
 def has_gone_back(now: datetime, commits: Sequence[Mapping[str, Any]], change: ClockChange | None) -> bool:
-    """Whether the clock was set back between two runs: a record is later than now.
+    """True if the clock was set back between two runs: a record is later than now.
 
     Args:
         now: the wall time.

@@ -28,7 +28,7 @@ class DeclaredAfter:
 
     @property
     def takes_away(self) -> bool:
-        """Whether the action deletes or moves files."""
+        """True if the action deletes or moves files."""
         return not isinstance(self.action, Tag)
 
 

@@ -35,7 +35,7 @@ class DueFile:
     rows: int = 0
 
     def is_old_enough(self, keep_s: float, now: datetime) -> bool:
-        """Whether the file itself is older than this, by the store's clock."""
+        """True if the file was written at least `keep_s` seconds ago, by the store's clock."""
         return self.waits_s(keep_s, now) == 0
 
     def waits_s(self, keep_s: float, now: datetime) -> float:

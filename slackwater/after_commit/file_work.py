@@ -203,7 +203,7 @@ class FileWork:
                 self._confirmed_s = now_s
 
     def _look_at_clock(self, state: StateStore) -> None:
-        """Records a change of the clock, in this run or since the last one."""
+        """Records a change of the clock during this run, or since the run before."""
         is_first = not self._has_looked
         if is_first:
             self._clock_change = self._record.clock_change()
@@ -219,7 +219,7 @@ class FileWork:
         self._has_looked = True
 
     def _reason_to_wait(self, name: str) -> str:
-        """The reason why no file of a source is touched, whatever its age; empty for none."""
+        """The reason why the files of a source are not touched at any age; empty without a reason."""
         if name in self._paused:
             return "the source is paused"
         try:
@@ -301,7 +301,7 @@ class FileWork:
             Whether all of them have had it: not if the time is over, or after a refused batch.
 
         Raises:
-            NeedsChangedError: the declaration has changed; what was done before is recorded.
+            NeedsChangedError: the declaration has changed; the actions before the change are recorded.
         """
         for some in files:
             wanted = iter([each for each in some if _key(each) not in progress.handled])
@@ -469,6 +469,6 @@ def _reason_of(progress: _Progress) -> str:
 
 
 def _published(status: RunStatus, needs: Needs) -> dict[PublishedView, int | None]:
-    """The last epoch of each table; None for one that has none, or that has not reported yet."""
+    """The last epoch of each table; None for a table without an epoch, or without a report yet."""
     found: dict[PublishedView, int | None] = dict.fromkeys(needs.published)
     return found | {PublishedView(each.view, each.table): each.epoch for each in status.publications}

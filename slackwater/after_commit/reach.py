@@ -1,7 +1,7 @@
-"""Reach: the last epoch of a source whose files may be touched, and the condition that keeps later ones.
+"""Reach: the last epoch of a source whose files may be touched, and the condition that keeps files of later epochs.
 
-The conditions are those of docs/howto/after-the-commit.md: views, publications, and time.  Two are about single files,
-and are checked by `FileWork`: the age of a file, and its rows in the stored rows of the source.
+docs/howto/after-the-commit.md describes the conditions: views, publications, and time.  Two conditions are about single
+files, and are checked by `FileWork`: the age of a file, and its rows in the stored rows of the source.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Reach:
 
     Args:
         epoch: the epoch; 0 for none.
-        waits_for: the reason why it is not a later one; empty if only the stated time has to pass.
+        waits_for: the condition that a later epoch does not meet; empty if only the stated time has to pass.
         needed_by: the view that lacks the files, which it can get from the stored rows of the source; empty without
             one.  Then only a file whose rows are all stored may be touched.
     """
@@ -49,7 +49,7 @@ class Moment:
         catalog: the catalog that this handle sees.
         root: the root of the store.
         needs: of the run; read before the handle was opened.
-        published: table → the last epoch that it has; None if it has none.
+        published: table → the last epoch that it has; None for a table without an epoch.
         now: the time.
         clock_change: the last change of the clock; None without one.
     """
@@ -64,7 +64,7 @@ class Moment:
 
 
 def reach(moment: Moment, source: str, *, keep_s: float, is_stored: bool) -> Reach:
-    """How far the files of a source may be touched.
+    """The last epoch of a source whose files may be touched.
 
     Args:
         moment: see `Moment`.

@@ -90,7 +90,7 @@ def drop_branch(
 ) -> tuple[str, ...]:
     """Deletes a branch with all files that Slackwater wrote; the root no longer keeps its epoch.
 
-    A call that was interrupted is repeated.  It also lets go of a branch whose files were deleted by other means.
+    Repeat a call that was interrupted.  A call also releases a branch whose files were deleted by other means.
 
     Args:
         root: the URL or directory of the root.

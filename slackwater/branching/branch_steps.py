@@ -88,7 +88,7 @@ def end_branch(name: str, epoch: int, files: FilesOfBranch, root: NotesOfRoot) -
 
 
 def forget_branch(name: str, files: FilesOfBranch, root: NotesOfRoot) -> tuple[str, ...]:
-    """Deletes what is left of a branch after `end_branch`; then the root keeps its epoch no longer.
+    """Deletes the remaining files of a branch after `end_branch`; then the root keeps its epoch no longer.
 
     Returns:
         The first names of objects that Slackwater did not write: they stay.

@@ -139,7 +139,7 @@ class ExpectationCounts:
         key: Sequence[str],
         records: Records,
     ) -> ViewExpectations:
-        """The expectations of a view; those that cannot be computed have an error, and the epoch goes on."""
+        """The expectations of a view.  An expectation that cannot be computed has an error; the epoch continues."""
         try:
             return self._view(epoch, name, declared, version, key, records)
         except _OF_ONE_VIEW as error:

@@ -77,7 +77,7 @@ def require_own_names(publications: Iterable[DeclaredPublication]) -> None:
         if not isinstance(target, Iceberg):
             continue
         catalog = tuple(sorted((target.catalog or {}).items()))
-        # Without a catalog, a local directory has one beside it.
+        # Without a catalog, the catalog of a local table is in the parent directory.
         beside = target.location.url.rpartition("/")[0] if target.location and not catalog else ""
         name = (target.identifier, catalog, beside)
         if name in views:

@@ -94,7 +94,7 @@ class PublishedDeltaTable:
         return () if self._table is None else tuple(self._table.metadata().partition_columns)
 
     def _changes(self) -> Iterator[dict[str, Any]]:
-        """The commits that may have changed the rows, the last one first; not those that a later one has taken back.
+        """The commits that may have changed the rows, newest first, without commits that a later restore has undone.
 
         The log itself is read: the history of delta-rs leaves out commits without information, which the protocol
         allows, and gives the commits before them wrong versions.
@@ -163,7 +163,7 @@ class PublishedDeltaTable:
         if self._table is None:
             raise ValueError("a table is replaced before it is changed")
         with self._errors():
-            # A merge without rows is no commit, and so could not name the epoch.
+            # A merge without rows makes no commit, and so could not name the epoch.
             if change.removed.num_rows or (change.key and change.rows.num_rows):
                 self._merge(self._table, change, epoch)
             else:
@@ -193,7 +193,7 @@ class PublishedDeltaTable:
             deleted = gone.num_rows
         else:
             gone, rows, deleted = self._whole_rows(table, change, leaving)
-        # A row that leaves has its key alone: the other columns are null, also those without nulls in the view.
+        # A retracted row has only its key: the other columns are null, also columns without nulls in the view.
         schema = with_nulls(change.rows.schema)
         source = pa.concat_tables([_marked(_padded(gone, schema), True), _marked(exact_rows(rows, schema), False)])
         same = " AND ".join(f"({condition})" for condition in _conditions(leaving.columns, schema, bool(change.key)))
@@ -237,7 +237,7 @@ class PublishedDeltaTable:
         return f"version {table.version()}"
 
     def _is_overtaken(self) -> bool:
-        """Whether another process has committed since the table was opened.  Delta-rs has one error for all reasons."""
+        """True if another process has committed since the table was opened.  Delta-rs has one error for all reasons."""
         now = DeltaTable(self._uri, storage_options=self._options)
         return self._table is None or now.version() > self._opened_version
 
@@ -287,7 +287,7 @@ def _marked(rows: pa.Table, leaves: bool) -> pa.Table:
 
 
 def _padded(rows: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with every column of a schema; those that they lack are null."""
+    """The rows with every column of a schema; missing columns are null."""
     for field in schema:
         if field.name not in rows.column_names:
             rows = rows.append_column(field.name, pa.nulls(rows.num_rows, field.type))

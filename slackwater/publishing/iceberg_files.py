@@ -162,7 +162,7 @@ def _statistics(footer: pq.FileMetaData, schema: Schema, properties: Properties)
     try:
         return data_file_statistics_from_parquet_metadata(footer, columns, places).to_serialized_dict()
     except (OverflowError, UnicodeEncodeError):
-        # A year beyond those of Python, or a bound that PyIceberg cuts into half of a character.
+        # A year that Python cannot hold, or a bound that PyIceberg cuts in the middle of a character.
         plain = {
             at: replace(column, mode=_COUNTS) if isinstance(column.iceberg_type, _OF_WIDE_RANGE) else column
             for at, column in columns.items()

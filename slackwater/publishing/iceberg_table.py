@@ -118,7 +118,7 @@ class PublishedIcebergTable:
         summary = {} if snapshot.summary is None else snapshot.summary.additional_properties
         words = f"{_operation(snapshot) or 'a change'} in {_version(snapshot)}"
         if _has_other_columns(self._table, snapshot):
-            # A column that was dropped and added again has nulls in all rows, and a change of columns is no snapshot.
+            # A change of columns makes no snapshot.  A column that was dropped and added again has nulls in all rows.
             return TableHead(version, None, f"a change of columns after {_version(snapshot)}")
         is_lost = _operation(snapshot) == Operation.REPLACE
         return TableHead(version, PublishedEpoch.of(summary), words, self._kept_epoch if is_lost else (lambda _: None))
@@ -241,7 +241,7 @@ class PublishedIcebergTable:
         return "" if current is None else _version(current)
 
     def _is_overtaken(self) -> bool:
-        """Whether another process has committed since the table was opened."""
+        """True if another process has committed since the table was opened."""
         if self._opened is None:
             return True
         return self._catalog.load_table(self._target.identifier).metadata_location != self._opened
@@ -330,7 +330,7 @@ def _operation(snapshot: Snapshot) -> Operation | None:
 
 
 def _has_other_columns(table: Table, snapshot: Snapshot) -> bool:
-    """Whether a name stands for another column now than in a snapshot."""
+    """True if a name refers to a different column now than in a snapshot."""
     written = table.schemas().get(-1 if snapshot.schema_id is None else snapshot.schema_id)
     if written is None:
         return False

@@ -28,7 +28,7 @@ class LeavingRows:
     def __init__(self, change: ViewChange) -> None:
         self.columns = list(change.key or change.rows.column_names)
         parts = [change.removed, *([change.rows.select(self.columns)] if change.key else [])]
-        # A format may have columns that can be null where the view has none.
+        # A column that is never null in the view may be nullable in the format.
         schema = with_nulls(change.rows.select(self.columns).schema)
         self._removed = pa.concat_tables([exact_rows(part, schema) for part in parts])
         self._keys = group_keys(self._removed.columns) if change.key else None

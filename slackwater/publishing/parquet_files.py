@@ -335,7 +335,7 @@ class PublishedParquetFiles:
                 yield from (str(each["path"]) for each in batch)
 
     def _delete(self, manifest: _Manifest, paths: Iterable[str]) -> None:
-        """Deletes files that a manifest names as replaced, or as those of a writer that died."""
+        """Deletes files that a manifest names as replaced, or as files of a writer that died."""
         used = frozenset(manifest.files)
         listed = frozenset(path for path, _ in manifest.replaced) - used
         evidence = ListedFiles(self._location, _version(manifest), listed)

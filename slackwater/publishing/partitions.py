@@ -122,7 +122,7 @@ def require_partition_values(place: object, rows: pa.Table, names: Iterable[str]
         is_delta: the table is of Delta, which has other names of directories.
 
     Raises:
-        SchemaError: a value would be read as another one, or is too long for the name of a directory.
+        SchemaError: a reader would read a different value, or a value is too long for the name of a directory.
     """
     for name in names:
         for value in pc.unique(rows[name]).cast(pa.string()).to_pylist():

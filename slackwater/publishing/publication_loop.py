@@ -117,7 +117,7 @@ class PublicationLoop:
         publication: the view and the table.
         clock: for pauses and ages.
         tell: is called with the report of each turn.
-        access: the root and the table; None for those of `root` and `publication`.
+        access: the root and the table; None: as `root` and `publication` name them.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class PublicationLoop:
         return published
 
     def _opened(self) -> PublishedRoot:
-        """The root; the epoch that the table names is pinned, so that what has changed since can be read."""
+        """The root; the epoch that the table names is pinned, so that the changes since then can be read."""
         root = self._access.open()
         view, target = self._publication.view, self._publication.target
         head = self._access.head()

@@ -25,7 +25,7 @@ from state.removal.objects import probe, remove_empty_directories
 FILE_BYTES = 128 << 20
 """The size of a data file, as Arrow counts its rows."""
 
-# What obstore, delta-rs and the drivers of catalogs write about a place that does not answer.
+# Texts of obstore, delta-rs and the drivers of catalogs about a place that does not answer.
 _OF_A_STORE = re.compile(
     r"generic (s3|local|gcs|microsoft|http)|object ?store|object at location|error sending request|timed? ?out"
     r"|os error|errno|connection|i/o error|io error|\b5\d\d\b|database is locked",
@@ -151,7 +151,7 @@ def refused_commit(place: object) -> OvertakenError:
 
 
 def column_types(schema: pa.Schema) -> dict[str, str]:
-    """Name → type of each column, for `require_same_columns`.  What may be null does not matter there."""
+    """Name → type of each column, for `require_same_columns`, which ignores whether a column may be null."""
     return {field.name: str(nullable_type(field.type)) for field in schema}
 
 

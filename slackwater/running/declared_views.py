@@ -53,7 +53,7 @@ class DeclaredViews:
         return sources_read(self.definitions, self._sources)
 
     def add(self, view: ViewDefinition, published: Iterable[PublishedView] = ()) -> None:
-        """Adds a view, in this attempt and in the next ones.  Errors as `Run.add_view`.
+        """Adds a view, in this attempt and in later attempts.  Errors as `Run.add_view`.
 
         Args:
             view: the view.

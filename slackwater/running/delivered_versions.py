@@ -39,7 +39,7 @@ def delivered_versions(store: StateStore, files: Sequence[FileVersion]) -> list[
 
 
 def _is_earlier(row: Mapping[str, Any], file: FileVersion) -> bool:
-    """Whether a row is of a delivery, or of the same bytes that were deleted before this object was written."""
+    """True if a row is of a delivery, or of the same bytes that were deleted before this object was written."""
     if is_delivery(row["version"]):
         return True
     is_noted = any(row.get(name) is not None for name in _NOTES)

@@ -139,8 +139,8 @@ class MaterializerLoop:
         definitions: the declared views.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
-        retried: views that were retried before, and those that were to be rebuilt, as `version_name` names them; the
-            loop adds others, and removes a view that fails again.
+        retried: views that were retried before, and views to be rebuilt, as `version_name` names them; the loop
+            adds others, and removes a view that fails again.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.

@@ -164,7 +164,7 @@ class PublicationStatus:
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether the table lacks an epoch that it should have."""
+        """True if the table lacks an epoch that it should have."""
         return self.state not in ("current", "held")
 
 

@@ -203,7 +203,7 @@ class TotalOrder:
 
 
 def has_floats(expression: Expression) -> bool:
-    """Whether values of an expression may be equal in SQL and not identical."""
+    """True if values of an expression may be equal in SQL and not identical."""
     kind = str(expression.dataType().catalogString())
     return "float" in kind or "double" in kind
 

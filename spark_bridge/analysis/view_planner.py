@@ -40,8 +40,8 @@ class ViewPlanner:
     """Analyses views, and keeps the plans: an analysis takes 0.1 s.
 
     Attributes:
-        broken: name → reason of each view of the catalog whose analysis failed in the last call of `planned`, although
-            its text is the recorded one; and of the views that read it.
+        broken: name → reason of each view of the catalog whose analysis failed in the last call of `planned`, and of
+            the views that read it.  The text of such a view is the recorded text.
 
     Args:
         spark: the session.
@@ -291,7 +291,7 @@ def _is_same(last: PlannedView, schemas: _Schemas, views: Mapping[str, PlannedVi
 
 
 def _is_recorded(definition: ViewDefinition, known: CatalogView | None) -> bool:
-    """Whether the catalog has a view with the text of a declared one, so that it was accepted before."""
+    """True if the catalog has a view with the text of the declared view, which was accepted before."""
     if known is None:
         return False
     function = definition.function

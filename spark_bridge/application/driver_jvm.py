@@ -69,7 +69,7 @@ def driver_answers(spark: SparkSession) -> bool:
 
 
 def has_ended(gateway: Any) -> bool:
-    """Whether the JVM behind a gateway of py4j has ended, or ends within three seconds.
+    """True if the JVM behind a gateway of py4j has ended, or ends within three seconds.
 
     Args:
         gateway: as for `end_driver`.

@@ -1,4 +1,4 @@
-"""Rows that leave or stay, among identical rows of a bag, see `state.equality`."""
+"""Retracted and kept rows among identical rows of a bag, see `state.equality`."""
 
 from __future__ import annotations
 

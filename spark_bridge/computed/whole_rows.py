@@ -63,7 +63,7 @@ class WholeRows:
         return LeafRows.of_frame(self._over(whole, rows, size).select(*columns)), size
 
     def _difference(self, both: DataFrame, columns: list[str]) -> LeafRows:
-        """The rows without those that leave and come again, of rows with their weights, see `state.equality`."""
+        """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
         if not any(_has(field.dataType, MapType) for field in both.schema):
             return LeafRows.of_frame(_net_rows(both, columns))
         # Spark does not group by maps.
@@ -92,7 +92,7 @@ def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:
 
 
 def _has(data_type: DataType, kind: type[DataType]) -> bool:
-    """Whether a type, or one within it, is of a kind."""
+    """True if a data type, or a type within it, is of a kind."""
     if isinstance(data_type, kind):
         return True
     if isinstance(data_type, ArrayType):

@@ -46,7 +46,7 @@ class LaterCommits:
         return {name: self._leaving(name, call) for name, call in work.items()}
 
     def begin(self, name: str, location: Location, commit: Commit) -> Commit:
-        """Begins a commit of a dataset, whose earlier ones are over.  Returns a call that waits for its outcome.
+        """Begins a commit of a dataset whose earlier commits have ended.  Returns a call that waits for its outcome.
 
         Args:
             name: of the work that has begun it.
@@ -90,7 +90,7 @@ class LaterCommits:
             each.result()
 
     def take_failed(self) -> list[tuple[str, Exception]]:
-        """Waits for all commits.  Returns (name of the work, error) of those that failed, and forgets all."""
+        """Waits for all commits.  Returns (name of the work, error) of each failed commit, and forgets all commits."""
         with self._lock:
             running, self._running = [*self._running.values()], {}
         errors = [(name, future.exception()) for name, future in running]

@@ -535,7 +535,7 @@ def _is_shared(fragment: lance.LanceFragment) -> bool:
 
 
 def _is_of_rows(error: Exception, location: Location) -> bool:
-    """Whether rows could not be written or indexed, although the store works and no other process has written."""
+    """True if rows could not be written or indexed, although the store works and no other process has written."""
     if isinstance(error, OSError) or isinstance(_commit_error(location, error), CommitRefusedError):
         return False
     return type(storage_error(error, location)) is StorageUnavailableError

@@ -46,8 +46,8 @@ Wanted = Mapping[str, pa.Array]
 class WantedRows:
     """Which rows of a dataset are read; all of them by default.
 
-    The condition on `values` lets more rows pass than those with values that are equal in SQL, see `state.equality`: it
-    has the columns with the fewest values.  Lance compares zeros by value, and NaNs by their bits.
+    The condition on `values` accepts every row with values that are equal in SQL, see `state.equality`, and more rows:
+    it has only the columns with the fewest values.  Lance compares zeros by value, and NaNs by their bits.
 
     Args:
         source: the source of which they are; None for the rows of a view.

@@ -180,9 +180,9 @@ def _plain(value: Any) -> Any:
 
 
 def _attributes(code: FunctionType | type) -> list[tuple[str, Any]]:
-    """What a function or class holds, which code can set outside of its source text: methods, classes and values.
+    """The attributes of a function or class that code can set outside of its source text: methods, classes and values.
 
-    Without what Python itself adds, which differs between its versions.
+    Attributes that Python itself adds are left out, since they differ between its versions.
     """
     found = []
     for name, value in sorted(vars(code).items()):

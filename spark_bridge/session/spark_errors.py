@@ -53,7 +53,7 @@ _CRASHED = "Python worker exited unexpectedly"
 
 
 def ends_run(error: BaseException) -> bool:
-    """Whether an error on a living application is provably no fault of the view that was computed.
+    """True if an error of a living application is provably not caused by the view that was computed.
 
     These are cancelled jobs, lost executors, a full memory, lost blocks of Ray, and stores that tasks cannot reach.
     """
@@ -66,7 +66,7 @@ def ends_run(error: BaseException) -> bool:
 
 
 def is_of_full_disk(error: BaseException) -> bool:
-    """Whether a disk was full, and not only a row or the message of a function has the same words."""
+    """True if a disk was full.  A row or the message of a function with the same words does not count."""
     if isinstance(error, PythonException):
         return _last_of_traceback(str(error)).startswith(f"OSError: [Errno 28] {_NO_ROOM}")
     causes = [*_causes(error)]

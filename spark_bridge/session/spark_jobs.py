@@ -89,9 +89,10 @@ class SparkJobs:
     def run_views(
         self, doing: str, work: Mapping[str, Callable[[], _Result]]
     ) -> tuple[dict[str, _Result], list[ViewFailedError]]:
-        """The results of the views, and the errors of those that failed.
+        """The results of the views, and the errors of the failed views.
 
-        Every error is one of the view, unless it is provably none: see `run`, and the errors of a store.
+        Every error counts as an error of the view, unless it provably has another cause: see `run`, and the errors of
+        a store.
         """
         results, failed = {}, []
         for name, future in self._done("view", doing, work).items():

@@ -195,7 +195,7 @@ class IncrementalViews:
 
     @property
     def has_failed(self) -> bool:
-        """Whether the new rows of an epoch could not be applied to a view, which `correction_work` computes again."""
+        """True if the new rows of an epoch could not be applied to a view, which `correction_work` computes again."""
         return bool(self._failed)
 
     def take_changes(self, guard: Guard = no_guard) -> tuple[dict[str, ChangeSet], list[ViewFailedError]]:

@@ -5,12 +5,12 @@
 
 Commits, ownership and pins rest on conditional writes; Lance reads parts of objects, and finds its latest version by a
 listing.  Some servers accept these requests and ignore the condition or the range: every writer then wins, without an
-error.  So the store is asked once, with objects of the probe's own.
+error.  So the store is probed once, with separate objects.
 
 Invariants:
 
-* A new root on a store without a capability is refused before anything else is written, and the probe's objects are
-  deleted, with the directories that it made.
+* A new root on a store without a capability is refused before anything else is written.  The objects and directories
+  of the probe are deleted.
 * An existing root is never refused: the result is recorded, and every start warns.
 * A capability counts as missing only if the store violates it.  A store that does not answer, or denies access, raises
   the usual error.

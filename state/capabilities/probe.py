@@ -61,7 +61,7 @@ class Probed:
     """The result of a probe.
 
     Args:
-        violations: what the store did, by the capability that it lacks.
+        violations: missing capability → the observed behaviour of the store.
         written_at: the time of the probe's object by the clock of the store; it was written during the probe.
         left: the name of the probe's object and the error, if the store has refused to delete it; else empty.
     """
@@ -107,7 +107,7 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
 
 
 class _Checks:
-    """The requests of one probe; the first of them, in whatever order, creates the object."""
+    """The requests of one probe, in any order; the first request creates the object."""
 
     def __init__(self, location: Location, client: ObjectStore, name: str) -> None:
         self._location, self._client, self._name = location, client, name
@@ -117,7 +117,7 @@ class _Checks:
         self._created = self._create()
 
     def violation(self, capability: Capability) -> str:
-        """What the store does in violation of a capability; empty if it has the capability."""
+        """The observed violation of a capability; empty if the store has the capability."""
         match capability:
             case Capability.CREATE_IF_ABSENT:
                 return self._created

@@ -34,7 +34,7 @@ class StoreRecord:
         slackwater: the version of Slackwater that probed.
         capabilities: the names of the capabilities that were found.
         missing: the names of the missing capabilities.
-        violations: what the store did, one text for each missing capability.
+        violations: the observed behaviour of the store, one text for each missing capability.
     """
 
     probed_at: datetime

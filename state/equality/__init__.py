@@ -4,11 +4,11 @@ Two relations are needed, and every comparison in the code uses one of them:
 
 * **SQL equality**: the values that Spark puts into one group.  `GROUP BY`, `DISTINCT`, `JOIN`, `PARTITION BY`,
   `UNION`, `EXCEPT` and `INTERSECT` use it, and so do group keys, join hashes and keys of sources.
-* **Identity**: the values that no query can tell apart.  A retracted row removes an identical stored row, and a change
+* **Identity**: the values that no query can distinguish.  A retracted row removes an identical stored row, and a change
   exists only between rows that are not identical.
 
-Identical values are always equal in SQL.  The opposite is false: `cast(k AS string)` tells -0.0 from 0.0, so a
-correction that changes only the sign of a zero is a change, though both zeros are one group.
+Identical values are always equal in SQL.  The opposite is false: `cast(k AS string)` distinguishes -0.0 from 0.0.
+So a correction that changes only the sign of a zero is a change, though both zeros are one group.
 
 | values | SQL equality | identity |
 |---|---|---|

@@ -1,7 +1,7 @@
 """Rows under another schema with the same columns, value for value.
 
-Arrow's own cast does not serve here.  It refuses a null struct that has a field without nulls, although such a row is
-valid, and it matches the fields of nested structs by name.  The writers of Parquet files refuse the same row, because
+Arrow's own cast is not usable here.  It refuses a null struct that has a field without nulls, although such a row is
+valid.  It also matches the fields of nested structs by name.  The writers of Parquet files refuse the same row, because
 Arrow stores a null below each null struct.  PyIceberg's conversion turns a null list of structs into an empty list.
 """
 
@@ -55,7 +55,7 @@ def nullable_type(kind: pa.DataType) -> pa.DataType:
 
 
 class _NullFoundError(ValueError):
-    """A null where the type has none."""
+    """A null in a field that is not nullable."""
 
 
 def _exact(array: pa.Array, field: pa.Field) -> pa.Array:
@@ -91,7 +91,7 @@ def _child(array: pa.StructArray, at: int, field: pa.Field, valid: pa.Array) -> 
 
 
 def _filled(child: pa.Array, valid: pa.Array) -> pa.Array:
-    """The array with a default value wherever the struct is null."""
+    """The array with a default value in each row in which the struct is null."""
     positions = pc.if_else(valid, pa.array(range(len(child)), pa.int64()), len(child))
     return pa.concat_arrays([child, _default(child.type)]).take(positions)
 
@@ -119,7 +119,7 @@ def _entries(array: pa.MapArray, mask: pa.Array | None) -> pa.StructArray:
 
 
 def _offsets(array: pa.ListArray, valid: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The ends of the entries that `flatten` returns: those below a null list are not among them."""
+    """The ends of the entries that `flatten` returns, which leaves out the entries of a null list."""
     ends = array.offsets.cast(pa.int64())
     lengths = pc.if_else(valid, pc.subtract(ends[1:], ends[:-1]), 0)
     return pa.concat_arrays([pa.array([0], pa.int64()), pc.cumulative_sum(lengths)]).cast(kind)

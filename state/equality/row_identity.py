@@ -1,4 +1,4 @@
-"""Identity of rows and values: whether no query tells them apart."""
+"""Identity of rows and values: two rows are identical if no query can distinguish them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_KINDS = 1 << 62
 
 
 def exact(column: Column) -> Any:
-    """A column of values without parts that Arrow's kernels find equal exactly when those of the column are identical.
+    """A column of simple values: Arrow's kernels find two equal exactly if the values in `column` are identical.
 
     Floats become their bits, with one NaN, and nested values become texts.
     """

@@ -93,7 +93,7 @@ def element_texts(column: pa.ListArray, equality: Equality) -> pa.ListArray:
 
 
 def has_far_times(column: Column) -> bool:
-    """Whether a column of times has one outside of the years 1 to 9999, which Python cannot hold."""
+    """True if a column has a time outside of the years 1 to 9999, which Python cannot hold."""
     if pa.types.is_timestamp(column.type):
         return not _are_usual(column.cast(pa.timestamp("us")).cast(pa.int64()), _MICROSECONDS)
     return pa.types.is_date(column.type) and not _are_usual(column.cast(pa.date32()).cast(pa.int32()), _DAYS)

@@ -119,7 +119,7 @@ class BranchFiles:
         self._delete(DroppedBranch(self._root, self._name, STORE_PATH))
 
     def delete_rest(self) -> tuple[str, ...]:
-        """Deletes what is left of the branch after `delete_store`.  Errors as there.
+        """Deletes the remaining files of the branch after `delete_store`.  Errors as there.
 
         Returns:
             The first names of objects that Slackwater did not write: they stay.

@@ -1,7 +1,9 @@
-"""The record of what was done to files after their rows had been committed: a dataset at the root, beside the store.
+"""The record of the actions on files after the commit of their rows: a dataset at the root, next to the store.
 
-Rows are only appended.  A row without a path says that all files of the source up to an epoch are done, for one action;
-or, with the action `clock`, that the clock of the machine was set.  The last row of a version and an action counts.
+Rows are only appended.  The last row of a version and an action counts.  A row without a path has one of two meanings:
+
+* All files of the source up to an epoch are done, for one action.
+* With the action `clock`: the clock of the machine was set.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The format of a store: a number in the metadata of the schema of `state.lance`, checked when the store is opened.
 
-The number stands for everything that a root stores: the tables and their fields (`state.tables.tables`), keys,
-fingerprints, the datasets of views, and the small objects beside them.  A version of Slackwater reads and writes
+The number covers everything that a root stores: the tables and their fields (`state.tables.tables`), keys,
+fingerprints, the datasets of views, and the small objects next to them.  A version of Slackwater reads and writes
 exactly one format.  Next to the number is the version of Slackwater that wrote it, for the message of a refusal.
 """
 

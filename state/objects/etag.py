@@ -45,5 +45,5 @@ def is_strong(etag: str | None) -> bool:
 
 
 def same_etag(first: str | None, second: str | None) -> bool:
-    """Whether two ETags are equal.  No ETag equals none: nothing is known of either version."""
+    """True if two ETags are equal.  A missing ETag equals no ETag, not even a second missing one."""
     return bool(first) and bool(second) and normal_etag(first) == normal_etag(second)

@@ -2,7 +2,7 @@
 
 A file system gives the inode of a deleted file to the next new file: on ext4, 196 of 200 files that replaced one
 another had the same inode.  Together with a restored modification time (`rsync -t`) the new file would be the old
-version.  The birth time tells them apart; it never changes with the name, the permissions or the content.
+version.  The birth time distinguishes them; it never changes with the name, the permissions or the content.
 
 Python returns no birth time on Linux, so the file is examined by `statx`.
 """
@@ -53,7 +53,7 @@ class LocalFile:
 
     @property
     def is_regular(self) -> bool:
-        """Whether it is a regular file, and no link, directory or pipe."""
+        """True for a regular file; False for a link, a directory or a pipe."""
         return S_ISREG(self.mode)
 
     @property
@@ -68,7 +68,7 @@ class LocalFile:
         return f'"{self.inode:x}-{self.modified_us:x}-{self.size:x}"'
 
     def has_etag(self, etag: str) -> bool:
-        """Whether an etag from a listing names this version.
+        """True if an etag from a listing names this version.
 
         A machine that exports a directory lists its files with birth times, and one that mounts it reads them without.
         """
@@ -78,7 +78,7 @@ class LocalFile:
 
 
 def file_at(directory: int, name: str) -> LocalFile:
-    """Examines an entry of an open directory, not what a link leads to.
+    """Examines an entry of an open directory; a link itself, not its target.
 
     Args:
         directory: the descriptor of the directory.
@@ -132,7 +132,7 @@ def _examined(directory: int, name: bytes, flags: int) -> LocalFile:
 
 @lru_cache(maxsize=256)
 def _keeps_birth_times(major: int, minor: int) -> bool:
-    """Whether the birth times of a file system are the same for every reader, now and later."""
+    """True if the birth times of a file system are the same for every reader, now and later."""
     if major:
         return True  # a block device of this machine
     try:

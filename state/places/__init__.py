@@ -3,8 +3,8 @@
     Location ──► Place ──► relation to another Place: equal, above, below, crossing, apart
 
 A location is a text with options, and one directory has many texts: `..`, symbolic links, bind mounts, two spellings of
-an endpoint.  A place is what the text refers to now.  Links and mounts change, so nothing keeps a place for longer than
-one check.
+an endpoint.  A place is the directory or prefix to which the text refers now.  Links and mounts change, so no object
+keeps a place for longer than one check.
 
 Invariants:
 

@@ -29,8 +29,8 @@ _AZURE_EMULATORS = ("use_emulator", "azure_storage_use_emulator")
 class BucketPlace:
     """A prefix of a bucket.
 
-    Doubts count as equal: letters of hosts and buckets have no case, empty parts of a prefix do not count, and http
-    and https on their own ports are one server.
+    Doubts count as equal: the case of hosts and buckets and empty parts of a prefix are ignored, and http and https on
+    their default ports are one server.
 
     Args:
         server: host and port, lower case; without a port for 80 and 443.

@@ -71,7 +71,7 @@ class DirectoryPlace:
         return None
 
     def crosses(self, other: DirectoryPlace) -> bool:
-        """Whether a mount below one directory shows a part of the other, although none contains the other."""
+        """True if a mount below one directory shows a part of the other, although neither contains the other."""
         return any(
             _holds(one, another) or _holds(another, one) for _, one in self._shown for _, another in other._shown
         )
@@ -110,7 +110,7 @@ def _inodes(parts: tuple[str, ...]) -> Iterator[Inode]:
 
 
 def _ignores_case(existing: tuple[str, ...]) -> bool:
-    """Whether the deepest existing directory with a letter in its name is found by the other case of it, too."""
+    """True if the deepest existing directory with a letter in its name is also found with the case swapped."""
     for level in range(len(existing), 0, -1):
         swapped = existing[level - 1].swapcase()
         if swapped != existing[level - 1]:
@@ -127,7 +127,7 @@ def _ignores_case(existing: tuple[str, ...]) -> bool:
 def _regions(
     parts: tuple[str, ...], existing: tuple[str, ...]
 ) -> tuple[Region | None, tuple[tuple[tuple[str, ...], Region], ...]]:
-    """The region of a path, and those of the mounts below it."""
+    """The region of a path, and the regions of the mounts below it."""
     mounts = {number: (device, root, point) for number, device, root, point in _mounts()}
     found = mounts.get(_mount_of(_joined(existing)))
     region = None

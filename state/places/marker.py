@@ -91,8 +91,8 @@ def write_marker(location: Location, marker: Marker) -> None:
 def read_marker(location: Location) -> Marker | None:
     """The marker of a directory; None if it does not exist, or may not be read.
 
-    An object that is too large is no marker, nor is a link, a pipe or a device in a local directory, which could have
-    no end.
+    An object that is too large does not count as a marker.  Nor does a link, a pipe or a device in a local directory,
+    which could be endless.
 
     Raises:
         StorageError: the store does not answer.

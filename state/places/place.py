@@ -23,7 +23,7 @@ class Relation(Enum):
 
     @property
     def overlaps(self) -> bool:
-        """Whether an object can be in both places."""
+        """True if an object can be in both places."""
         return self is not Relation.APART
 
     @property
@@ -62,7 +62,7 @@ class Place:
         return cls(location, BucketPlace.of(location))
 
     def relation(self, other: Place) -> Relation:
-        """The relation of this place to another one."""
+        """The relation of this place to another place."""
         above, below = self.contains(other), other.contains(self)
         if above or below:
             return Relation.EQUAL if above and below else Relation.ABOVE if above else Relation.BELOW
@@ -72,15 +72,15 @@ class Place:
         return Relation.APART
 
     def overlaps(self, other: Place) -> bool:
-        """Whether an object can be in both places."""
+        """True if an object can be in both places."""
         return self.relation(other).overlaps
 
     def contains(self, other: Place) -> bool:
-        """Whether the other place is this one, or below it."""
+        """True if the other place is this place, or below it."""
         return self.path_to(other) is not None
 
     def path_to(self, other: Place) -> str | None:
-        """The path from this place down to the other one, empty if they are equal; None if it is not below this one."""
+        """The path from this place down to `other`, empty if they are equal; None if `other` is not below."""
         mine, others = self.identity, other.identity
         names = None
         if isinstance(mine, DirectoryPlace) and isinstance(others, DirectoryPlace):

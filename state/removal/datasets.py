@@ -67,8 +67,8 @@ def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
         evidence: the versions.
 
     Raises:
-        RemovalRefusedError: a version is not older than `named_after`, the path is not one of a dataset of a root, or
-            the dataset is or has a link to a directory.
+        RemovalRefusedError: a version is not older than `named_after`, the path does not belong to a dataset of a root,
+            or the dataset is or has a link to a directory.
         OSError, ValueError, RuntimeError: as Lance.
     """
     if any(version >= evidence.named_after for version in evidence.versions):
@@ -171,7 +171,7 @@ def _remote(place: Location) -> Iterator[tuple[str, int | None]]:
 
 
 def _local(path: Path) -> Iterator[tuple[str, int | None]]:
-    """The files below a directory with their sizes, and the links with None.  No link is followed."""
+    """The files below a directory with their sizes, and the links with the size None.  No link is followed."""
     for above, directories, files, descriptor in os.fwalk(path, follow_symlinks=False):
         prefix = "" if above == str(path) else os.path.relpath(above, path) + "/"
         for name in (*directories, *files):

@@ -27,7 +27,7 @@ class Evidence(Protocol):
         ...
 
     def covers(self, name: str) -> bool:
-        """Whether the record shows that the object of this name is ours, or is finished."""
+        """True if the record shows that the object of this name is ours, or is finished."""
         ...
 
 

@@ -96,7 +96,7 @@ def create_same(client: ObjectStore, place: Location, name: str, content: bytes)
 
 
 def overwrite(client: ObjectStore, evidence: ReservedNames, name: str, content: bytes) -> None:
-    """Writes an object of a name that only Slackwater writes, also in the place of an earlier one.
+    """Writes an object with a name that only Slackwater writes, and replaces an earlier object.
 
     Args:
         client: reaches the objects of the place.

@@ -110,7 +110,7 @@ def _opened(directory: int, part: str) -> int:
 
 
 def _remove_left_over(directory: int, part: str) -> None:
-    """Deletes a part file that nobody writes."""
+    """Deletes a part file that no process writes."""
     found = stat_at(directory, part)
     if found is None:
         return

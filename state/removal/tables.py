@@ -56,8 +56,8 @@ def vacuum_delta(table: Any, place: Location, keep_s: float) -> list[str]:
 def keep_metadata_of_others(table: Any) -> None:
     """Ends the deletion of old metadata files if the table's metadata names files in another directory.
 
-    PyIceberg deletes the files that the metadata log drops, by whatever path it names: any program that can write the
-    metadata could have any file deleted.
+    PyIceberg deletes each file that the metadata log drops, at any path: a program that can write the metadata could
+    have any file deleted.
 
     Args:
         table: a `pyiceberg.table.Table`, as it will be committed to.

@@ -59,11 +59,11 @@ def of_halves(high: pa.Int64Array, low: pa.Int64Array) -> pa.BinaryArray:
 def version_fingerprint(etag: str | None, size: int, last_modified: datetime | None) -> bytes:
     """The fingerprint of one version of an object by its content, 8 bytes, from the fields of its listing.
 
-    The time counts only beside an etag that is not strong: stores round it in some answers and not in others, and
+    The time counts only if the etag is not strong: stores round it in some answers and not in others, and
     change it when an object is copied onto itself.
 
     Args:
-        etag: the etag, with or without quotes; None if the store gives none.
+        etag: the etag, with or without quotes; None if the store has no etags.
         size: bytes.
         last_modified: a time with a time zone.
     """
@@ -87,7 +87,7 @@ def delivery_fingerprint(version: bytes, last_modified: datetime) -> bytes:
 
 
 def is_delivery(version: bytes) -> bool:
-    """Whether a version is by delivery."""
+    """True if a version is by delivery."""
     return version[-1:] == _BY_DELIVERY
 
 
@@ -98,7 +98,7 @@ def next_version(
 
     Args:
         known: the version that was handed on.
-        by_content: the version of the object that is there now, by its content.
+        by_content: the version of the present object, by its content.
         last_modified: the time of this object.
         is_deleted: whether the run has deleted the known one.
         deleted: the delivery that the run has deleted; None if that is not known.

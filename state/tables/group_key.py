@@ -3,8 +3,8 @@
 Two rows have one group key exactly when they are equal in SQL, see `state.equality`; `state.equality.value_texts`
 defines the text.  The store keeps the text, so its form never changes.
 
-An unescaped `|` ends a value wherever it is.  So the groups that share their first values are those whose texts
-begin with the texts of these values and a `|`, which in the order of UTF-8 is one range.
+Every unescaped `|` ends a value.  So the texts of all groups that share their first values begin with the texts of
+these values and a `|`.  In the order of UTF-8 these groups are one range.
 """
 
 from __future__ import annotations

@@ -232,5 +232,5 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
 FORMAT_VERSION = 2
 """The number of the format of a root: of `TABLES`, and of everything else that a root stores.
 
-Once a released version has written a number, every change of a stored format needs the next one
+Once a released version has written a number, every change of a stored format needs the next number
 (`tests/state/stored_formats.py`)."""

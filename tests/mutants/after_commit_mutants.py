@@ -17,13 +17,13 @@ _MOVES = "tests/actors/objects/test_moves.py"
 
 AFTER_COMMIT_MUTANTS = (
     Mutant(
-        "a suspended process deletes files after another one took the root",
+        "a suspended process deletes files although another process owns the root",
         "slackwater/after_commit/file_work.py",
         (("            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy", "            # a copy"),),
         shown_by="tests/slackwater/after_commit/test_file_work.py",
     ),
     Mutant(
-        "files go before the views of the run are analysed",
+        "files are deleted before the views of the run are analysed",
         _REACH,
         (("if not needs.is_analysed:", "if needs.number < 0:"),),
         shown_by=f"{_CONDITIONS}::test_no_file_is_deleted_before_the_views_of_the_run_are_analysed",
@@ -89,7 +89,7 @@ AFTER_COMMIT_MUTANTS = (
         shown_by=f"{_CONDITIONS}::test_the_next_run_waits_too_after_a_jump_of_the_clock",
     ),
     Mutant(
-        "files go that a branch has not read",
+        "files are deleted that a branch has not read",
         _WORK,
         (("if readers and reached.epoch > progress.done:", "if not readers and reached.epoch > progress.done:"),),
         shown_by=f"{_CONDITIONS}::test_a_branch_keeps_the_files_that_it_has_not_read",

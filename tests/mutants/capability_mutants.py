@@ -1,4 +1,4 @@
-"""Faults of what a root relies on: its format number, the store's abilities, and the identity of objects."""
+"""Faults of the format number of a root, of the capabilities of its store, and of the identity of objects."""
 
 from __future__ import annotations
 

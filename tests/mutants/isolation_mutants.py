@@ -21,7 +21,7 @@ ISOLATION_MUTANTS = (
         shown_by="tests/spark_bridge/session/test_spark_jobs.py::test_words_in_a_row_do_not_end_the_run",
     ),
     Mutant(
-        "the source of a wrapper is that of the function in it",
+        "the source of a wrapper is the source of the wrapped function",
         _SOURCES,
         (("inspect.getsource(code if isinstance(code, type) else code.__code__)", "inspect.getsource(code)"),),
         shown_by=f"{_VALUES}[the code of a wrapper that keeps the wrapped function]",

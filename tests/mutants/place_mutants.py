@@ -28,7 +28,7 @@ PLACE_MUTANTS = (
         shown_by=f"{_PLACES}::test_a_mount_below_a_place_belongs_to_it",
     ),
     Mutant(
-        "a mount that another one hides counts",
+        "a mount that another mount hides counts",
         _DIRECTORY,
         (
             (
@@ -45,7 +45,7 @@ PLACE_MUTANTS = (
         shown_by=f"{_PLACES}::test_every_spelling_of_an_endpoint_is_one_server",
     ),
     Mutant(
-        "a place above another one is apart from it",
+        "a place above another place is apart from it",
         _TABLE,
         (("if relation is Relation.APART and not", "if relation in (Relation.APART, Relation.ABOVE) and not"),),
         shown_by=f"{_OVERLAPS}::test_overlapping_places_are_refused_by_both_names_the_reason_and_the_next_step",
@@ -57,7 +57,7 @@ PLACE_MUTANTS = (
         shown_by=f"{_OVERLAPS}::test_two_sources_share_a_place_if_neither_changes_files_and_their_patterns_differ",
     ),
     Mutant(
-        "a publication writes to wherever its link leads now",
+        "a publication writes to the present target of its link",
         _WATCH,
         (("if place.address and now != place.address:", "if not place.address:"),),
         shown_by="tests/slackwater/places/test_published_places.py::"
@@ -76,7 +76,7 @@ PLACE_MUTANTS = (
         shown_by=f"{_PAUSES}::test_a_table_in_the_listing_pauses_the_source_before_a_file_of_the_page_is_handed_on",
     ),
     Mutant(
-        "a pause ends with the next listing whatever it shows",
+        "a pause ends with any next listing",
         _FOREIGN,
         (("        if not self._is_met:\n            self.paused = None", "        self.paused = None"),),
         shown_by=f"{_PAUSES}::test_a_pause_is_told_once_and_ends_with_a_listing_without_the_table",
@@ -94,7 +94,7 @@ PLACE_MUTANTS = (
         shown_by=f"{_PAUSES}::test_no_missing_file_leaves_the_views_while_the_source_is_paused",
     ),
     Mutant(
-        "a paused source lets the rows of missing files go",
+        "a paused source retracts the rows of missing files",
         _LIST,
         (
             (

@@ -21,7 +21,7 @@ PUBLICATION_MUTANTS = (
         shown_by=f"{_CHANGES}test_rows_that_came_with_the_creation_of_a_table_stay",
     ),
     Mutant(
-        "a whole row that leaves takes rows with the other sign of a zero with it",
+        "a retracted whole row removes rows with the other sign of a zero",
         "slackwater/publishing/delta_table.py",
         (("        if not is_key and pa.types.is_floating(", "        if False and pa.types.is_floating("),),
         shown_by=f"{_CHANGES}test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone[delta]",
@@ -56,7 +56,7 @@ PUBLICATION_MUTANTS = (
         shown_by=f"{_CONTRACT}[delta-groups]",
     ),
     Mutant(
-        "an epoch without rows is a merge, which is no commit",
+        "an epoch without rows is a merge, which makes no commit",
         "slackwater/publishing/delta_table.py",
         (
             (
@@ -119,7 +119,7 @@ PUBLICATION_MUTANTS = (
         shown_by=f"{_CHANGES}test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole",
     ),
     Mutant(
-        "a refused commit is taken for that of another process",
+        "a refused commit is taken for a commit of another process",
         "slackwater/publishing/delta_table.py",
         (("            if self._is_overtaken():\n", "            if True:\n"),),
         shown_by=f"{_CHANGES}test_a_table_that_refuses_a_commit_is_no_failure_of_the_store",

@@ -58,7 +58,7 @@ def test_every_delivery_in_a_bucket_is_read_once(s3: S3Server, bucket: str) -> N
             s3.put(bucket, "in/daily.csv", CONTENT)
         eventually(lambda: len(rows(root, s3.storage_options)) == 8)
         eventually(is_deleted)
-    # The next run learns from the record what the run before has deleted.
+    # The next run reads from the record which files the run before has deleted.
     s3.put(bucket, "in/daily.csv", CONTENT)
     pipeline().run(until="caught_up")
     pipeline().run(until="caught_up")

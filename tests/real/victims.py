@@ -30,7 +30,7 @@ _SIGNS: Final[dict[str, _Sign]] = {
 DRIVER = "driver"
 KINDS: Final = (*_SIGNS, DRIVER)
 PUBLISHING: Final = "publishing"
-"""The process beside a run with publications."""
+"""The process that accompanies a run with publications."""
 
 
 def _is_publishing(command: str) -> bool:

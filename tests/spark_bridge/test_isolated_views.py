@@ -171,7 +171,7 @@ def test_every_error_in_the_work_on_a_view_is_one_of_the_view(
 def test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_of_store: bool
 ) -> None:
-    """The rows are written beside the work on other views, which read them already."""
+    """The rows are written while other views already read them."""
     reader = ViewDefinition("reader", "SELECT n, count(*) AS groups FROM total GROUP BY n")
     root = Root(local_spark, tmp_path, [TOTAL, reader, HEALTHY])
     root.run(GOOD)

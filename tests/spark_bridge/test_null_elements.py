@@ -1,4 +1,4 @@
-"""Nulls within arrays, maps and structs reach interpreted functions and copies of rows, whichever way the rows take."""
+"""Nulls within arrays, maps and structs reach interpreted functions and copies of rows in each way of transport."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_view_over_null_elements_equals_spark(
     local_spark: SparkSession, tmp_path: Path, query: str, kind: str
 ) -> None:
     rows = rows_of(kind)
-    if "m," not in QUERIES[query]:  # a limit or a window beside a map is not maintained
+    if "m," not in QUERIES[query]:  # a limit or a window over rows with a map is not maintained
         rows = rows.drop_columns("m")
     view = CorrectedView(local_spark, tmp_path, ViewDefinition("v", QUERIES[query]), ("t",), rows.schema)
     view.correct({("t", "f"): rows}, {})

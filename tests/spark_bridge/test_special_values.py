@@ -57,7 +57,7 @@ def named(types: Sequence[str]) -> Mapping[str, str]:
 
 
 def shifted(types: Sequence[str], shift: int) -> pa.Table:
-    """A row for each value of each type, with the value that is so many places further, and null for other types."""
+    """A row for each value of each type, with the value `shift` places further, and null for other types."""
     fields = [pa.field(name, TYPES[kind].values.type) for name, kind in named(types).items()]
     schema = pa.schema([("id", pa.int64()), ("kind", pa.int64()), *fields])
     tables = []
@@ -71,7 +71,7 @@ def shifted(types: Sequence[str], shift: int) -> pa.Table:
 
 
 class ExactGraph(ViewGraph):
-    """Views whose rows must be identical to those of Spark's answer, also in the sign of each zero."""
+    """Views whose rows must be identical to the rows of Spark's answer, also in the sign of each zero."""
 
     def check(self, *names: str) -> None:
         names = names or tuple(each.name for each in self.definitions)
@@ -88,7 +88,7 @@ class ExactGraph(ViewGraph):
 
 
 def follow(spark: SparkSession, root: Path, query: str, types: Sequence[str], shifts: Sequence[int]) -> None:
-    """Epochs in which each value is replaced by others: for each shift by the one that is so many places further."""
+    """Epochs that replace each value: one epoch for each shift, with the value `shift` places further."""
     rows = shifted(types, 0)
     graph = ExactGraph(spark, root, [ViewDefinition("v", query)], ("l", "r"), rows.schema)
     graph.correct({("l", "f"): rows, ("r", "f"): rows})

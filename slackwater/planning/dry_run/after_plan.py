@@ -107,7 +107,7 @@ def _needs(views: Sequence[ViewDefinition], source: str, catalog: Catalog) -> Ne
         for name, part in parts.items()
         if (stored := catalog.views.get(name)) is not None
     }
-    # A view that the root lacks needs the files, whatever its plan is.
+    # A view that the root lacks needs the files with any plan.
     identities |= dict.fromkeys(parts.keys() - identities.keys(), "")
     return Needs(is_analysed=True, reads=sources_read(parts, [source]), identities=identities)
 

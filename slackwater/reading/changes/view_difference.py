@@ -79,9 +79,9 @@ def differing_rows(left: ViewReader, right: ViewReader, columns: list[str]) -> t
 
 
 def surplus(left: pa.Table, right: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """The rows of each table that the other one lacks, as bags; both have the same columns.
+    """The rows of each table that the other table lacks, as bags; both have the same columns.
 
-    A row comes once for each time that the other table lacks it.
+    A row is repeated for each copy that the other table lacks.
     """
     # A column may have nulls in one table alone.  A cast would refuse a null struct with a field without nulls.
     schema = with_nulls(left.schema)

@@ -65,7 +65,7 @@ def test_a_log_above_a_source_is_found(lake: Location, log: str, request: pytest
     found = above(lake.child("t/data/day=1"))
     assert found is not None and found == f"{LOGS[log]} ({lake.child('t')}/{log})"
     within = log.partition("/")[0]
-    assert within == "state.lance" or above(lake.child(f"t/{within}")) is None, "whoever reads the log means it"
+    assert within == "state.lance" or above(lake.child(f"t/{within}")) is None, "a reader of the log means this table"
 
 
 def test_a_directory_called_metadata_is_no_table(lake: Location, request: pytest.FixtureRequest) -> None:

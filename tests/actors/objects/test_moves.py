@@ -44,7 +44,7 @@ class OverwrittenArchive(ArchiveBucket):
 
 
 class Moved:
-    """A directory with one file, and an archive beside it."""
+    """A directory with one file, and an archive next to it."""
 
     def __init__(self, room: Path, content: bytes = b"one") -> None:
         self.room, self.content = room, content
@@ -255,7 +255,7 @@ def test_other_bytes_on_the_disk_than_were_written_are_noticed(moved: Moved, mon
 def test_a_version_that_the_store_replaces_before_the_deletion_stays(
     s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The deletion itself carries the etag: what a look just before has seen does not matter."""
+    """The deletion itself carries the etag: the result of a HEAD just before does not matter."""
     here = Location(f"s3://{bucket}/in", s3.storage_options)
     s3.put(bucket, "in/a.csv", b"one")
     file = ObjectStore(here).find("s", "a.csv")
@@ -407,7 +407,7 @@ print(sorted(str(each.relative_to(room)) for each in room.rglob("*") if each.is_
 
 
 def _with_mount(room: Path, mount: str) -> str:
-    """What a process prints that moves the file when the archive is mounted like this."""
+    """The output of a process that moves the file while the archive is mounted by `mount`."""
     command = f'{mount.format(archive=room / "archive", source=room / "in")} && exec "$0" -c "$1" "$2"'
     ended = subprocess.run(
         ["unshare", "--mount", "sh", "-c", command, sys.executable, _MOVE, str(room)],

@@ -100,7 +100,7 @@ class RealFiles:
         return epoch
 
     def analysed(self, **identities: str) -> None:
-        """Has the run analyse its views: those that the root has, and others with these identities."""
+        """Has the run analyse its views: the views of the root, and other views with these identities."""
         identities = {"by_carrier": "plan", "late": "plan", **identities}
         definitions = {each.name: each for each in _views(*identities)}
         self.views.analysed(definitions, {name: each for name, each in identities.items() if each})

@@ -117,7 +117,7 @@ def test_why_tells_what_a_file_waits_for(files: RealFiles) -> None:
     told = files.look(work, by_carrier=None)
     url = f"{files.raw}/a.csv"
     store = Store(files.root, files.clock)
-    assert "after the commit" not in store.why(url).text, "no run tells it"
+    assert "after the commit" not in store.why(url).text, "no run reports it"
     ownership = Ownership(files.root, files.clock, run_id="r", pipeline="flights")
     ownership.acquire()
     ownership.tell(lambda: RunStatus("running", epoch, after_commit=(told,)).to_json())

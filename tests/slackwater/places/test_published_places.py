@@ -102,7 +102,7 @@ def test_a_catalog_that_has_put_a_table_into_a_source_is_refused(tmp_path: Path)
 
 
 class Followed:
-    """A view that a loop publishes through the link `pub`, beside the source `raw`."""
+    """A view that a loop publishes through the link `pub`, next to the source `raw`."""
 
     def __init__(self, directory: Path, format: str) -> None:
         self.directory, self.link = directory, directory / "pub"

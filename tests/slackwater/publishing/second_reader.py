@@ -57,7 +57,7 @@ def _iceberg(directory: Path) -> tuple[int, pa.Table]:
             if entry["status"] != 2:
                 files.append((str(_local(entry["data_file"]["file_path"])), {}))
                 rows += entry["data_file"]["record_count"]
-    # The names of columns in the files are not those of the table, but their order is.
+    # Columns have other names in the files than in the table, but the same order.
     table = _read(files, []) if files else pa.table({field["name"]: pa.nulls(0) for field in schema["fields"]})
     table = table.rename_columns([field["name"] for field in schema["fields"]])
     assert rows == table.num_rows

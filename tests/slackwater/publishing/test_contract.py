@@ -38,7 +38,7 @@ class ChangingView:
         self.view.create(self._rows(20))
 
     def change(self) -> None:
-        """An epoch with one change, or with none."""
+        """An epoch with one change, or without changes."""
         kind = self._random.choice(("write", "write", "write", "remove", "correct", "correct", "nothing", "empty"))
         present = self.view.store.snapshot().view("v").to_arrow()
         if kind == "nothing" or (kind == "empty" and self._random.random() < 0.7):

@@ -58,7 +58,7 @@ TEXTS = [
 
 
 def partitioned(directory: Path, format: str, schema: pa.Schema = KEPT) -> Target:
-    """A table with partitions by `k`; that of Delta was made by another program."""
+    """A table with partitions by `k`; another program has made the Delta table."""
     if format == "parquet":
         return target_in(directory, format, partition_by="k")
     DeltaTable.create(str(directory / "v"), schema, partition_by=["k"])

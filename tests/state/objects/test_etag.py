@@ -1,4 +1,4 @@
-"""ETags in one form, whatever form the server gives them in."""
+"""ETags in one form, also if servers send them in different forms."""
 
 from __future__ import annotations
 

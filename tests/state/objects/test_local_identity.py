@@ -1,4 +1,4 @@
-"""The identity of local files: a new file is another version, whatever inode and time it has."""
+"""The identity of local files: a new file is another version with any inode and time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def identity(path: Path) -> LocalFile:
 
 
 def arrive(path: Path, content: bytes = b"n\n1\n") -> os.stat_result:
-    """Writes a file as `rsync -t` does: beside its name, with the time of the original."""
+    """Writes a file as `rsync -t` does: under a temporary name, with the time of the original."""
     part = path.with_name(f".{path.name}.part")
     part.write_bytes(content)
     os.utime(part, ns=(MODIFIED_NS, MODIFIED_NS))

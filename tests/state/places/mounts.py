@@ -12,7 +12,7 @@ import pytest
 
 @contextmanager
 def bind_mount(source: Path, point: Path) -> Iterator[None]:
-    """A directory that shows another one; the test is skipped where mounts are not permitted."""
+    """Mounts `source` at `point`; the test is skipped where mounts are not permitted."""
     point.mkdir(parents=True, exist_ok=True)
     try:
         mounted = subprocess.run(["mount", "--bind", source, point], capture_output=True, text=True)

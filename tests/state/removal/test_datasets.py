@@ -130,7 +130,7 @@ def test_a_link_in_a_root_leads_a_vacuum_to_no_other_dataset(tmp_path: Path, lin
     old = (root / path).stat().st_mtime - 30 * 86_400
     for file in other.rglob("*"):
         os.utime(file, (old, old))
-    # The link takes the place of a directory, whose own files are in the other one from now on.
+    # The link replaces a directory, whose own files are in the target of the link from now on.
     for file in (root / linked).rglob("*.*"):
         if file.is_file():
             target = other / linked / file.relative_to(root / linked)
