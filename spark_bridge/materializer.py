@@ -235,8 +235,8 @@ class Materializer:
         """Brings every view up to date with the epoch's rows, and creates the declared views that are new.
 
         A view without new rows keeps its version.  A view that fails keeps its version too, and is maintained no
-        longer: every error is one of the view, unless it is provably none.  When the store, Spark itself or the rows
-        of a source fail, the other views finish first: no work is left behind in a thread.
+        longer.  Every error counts as an error of the view, unless it provably has another cause.  When the store,
+        Spark itself or the rows of a source fail, the other views finish first: no work is left behind in a thread.
 
         Args:
             epoch: its number; the datasets of new views are named after it.

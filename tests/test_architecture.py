@@ -41,7 +41,7 @@ _MAY_REMOVE = {
     "spark_bridge/catalyst/row_chain.py: os.fdopen(...)": "a file in memory",
     "actors/objects/range_cache.py: open(...)": "a file that the call creates",
     "slackwater/publishing/iceberg_files.py: io.new_output(...)": "a file of a new name",
-    "slackwater/publishing/iceberg_table.py: table.io.new_output(...)": "a marker, if there is none",
+    "slackwater/publishing/iceberg_table.py: table.io.new_output(...)": "a marker, if the table has no marker",
     "slackwater/commands/replace_table.py: table.replace(rows)": "a version of a static table",
     "slackwater/running/corrections.py: StaticTable(location, name).replace(rows)": "a version of a static table",
     "spark_bridge/datasets/result_rows.py: table.replace(...)": "a version of a dataset",

@@ -355,7 +355,7 @@ class ListExecutor:
     def _pass_looked_over(
         self, events: EventWatch, found: Mapping[str, FileVersion | None], now_s: float
     ) -> list[ListInstruction]:
-        """Leaves the objects of a look to the listing that ends the pause, which needs no message about them."""
+        """Drops the objects of a look.  The listing that ends the pause shows them again, without a message."""
         events.on_looked()
         for path in found:
             self._looks.settle(path, self._writer.open_epoch)

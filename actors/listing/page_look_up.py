@@ -140,7 +140,7 @@ class PageLookUp:
             is_same = name.version == by_content
             return (Sight.BACK, name.version) if is_same else (sight, by_content)
         if name.deleted is not None:
-            # Being shown has ended the mark, which stays until another version is handed on.
+            # `show` has removed the mark, which has to last until another version is handed on.
             self._names.seen.set_deleted([key], [name.version], [name.deleted])
         modified = time_of(rows["modified_us"][at].as_py())
         version = next_version(name.version, by_content, modified, is_deleted=name.is_gone, deleted=name.deleted)

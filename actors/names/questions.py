@@ -58,9 +58,9 @@ class KnownName:
     """A name, as the index knows it.
 
     Args:
-        version: the version that was handed on; None if none was.
-        is_gone: whether that version is read again when it is back.
-        deleted: the delivery that the run has deleted; None if it has deleted none.
+        version: the version that was handed on; None if no version was.
+        is_gone: whether that version is read again when the file returns.
+        deleted: the delivery that the run has deleted; None without one.
     """
 
     version: bytes | None

@@ -28,7 +28,7 @@ class Sight(IntEnum):
     TWICE = 3
     """This listing has shown it before in another version: two names have one fingerprint."""
     BACK = 4
-    """It was handed on in this version, which was deleted since: its rows have left the views, or the run did it."""
+    """It was handed on in this version, and deleted since: its rows were retracted, or the run has deleted it."""
 
 
 class SeenIndex:

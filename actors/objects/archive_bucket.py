@@ -34,9 +34,8 @@ class Written:
     """An object that this process has written.
 
     Args:
-        etag: the etag that the store has given it, which shows later that the object is still this one; None if the
-            store gave none.
-        expected: the etag that shows that its content is right; None if only the content can.
+        etag: the etag of the written object, which identifies it later; None if the store returned no etag.
+        expected: the etag that an object with the right content has; None if only the content can be compared.
     """
 
     etag: str | None
@@ -150,7 +149,7 @@ class ArchiveBucket:
         return Written(answer.get("ETag"), f"{_md5(sums).hex()}-{len(parts)}")
 
     def _put(self, path: str, content: Iterator[bytes], size: int) -> str | None:
-        """Writes an object of another store that does not exist yet; a large one after a look.  Returns its etag."""
+        """Creates an object in a store other than S3; a large object after a check of its name.  Returns its etag."""
         if size <= _MOST_PUT_BYTES:
             body = b"".join(content)
             call = partial(create, self._client, self._location, path, body)

@@ -198,7 +198,7 @@ def _write_all(file: int, content: bytes) -> None:
 
 
 def _hash_of(file: int) -> bytes:
-    """The hash of a file's content, as the disk has it where the system allows that."""
+    """The hash of a file's content, read from the disk instead of the page cache if the system supports that."""
     if hasattr(os, "posix_fadvise"):
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
     content, at = blake2b(), 0

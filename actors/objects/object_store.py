@@ -101,7 +101,7 @@ class ObjectStore:
         yield from bucket_pages(self._store(), self.location, after, self._max_attempts)
 
     def enclosing_table(self) -> str | None:
-        """The root or table that the location is in, in words; None without one.  See `enclosing_table`."""
+        """A description of the root or table that contains the location; None without one.  See `enclosing_table`."""
         return enclosing_table(self.location, self._threads.map)
 
     @property

@@ -11,10 +11,10 @@ from actors.objects.page_reader import PageReader
 
 
 class SourcePages:
-    """Reads one listing after the other, as `PageReader`, and looks at the directories above.
+    """Reads one listing after the other, as `PageReader`, and searches the directories above for tables.
 
-    Links and mounts of a disk change, so a disk is looked at with each listing.  In a bucket that costs requests, see
-    `enclosing_table`: it is looked at with the first listing, and again while a table is found.
+    Links and mounts of a disk change, so a disk is searched with each listing.  In a bucket the search costs requests,
+    see `enclosing_table`: a bucket is searched with the first listing, and again while a table is found.
 
     Args:
         store: the location of the source.

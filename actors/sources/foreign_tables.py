@@ -13,7 +13,7 @@ from state.visible import visible
 
 
 class ForeignTables:
-    """Decides whether a source may go on reading.
+    """Decides whether a source may continue to read.
 
     It pauses when its pattern accepts a file in the directory of a table or a root: such files are not data to read one
     by one.  A table in a directory that the pattern leaves out pauses nothing.  A pause ends with a complete listing in

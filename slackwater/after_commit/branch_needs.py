@@ -83,7 +83,7 @@ def branch_readers(
 
 
 def limit(readers: Iterable[BranchReader], files: Iterable[Sequence[DueFile]]) -> tuple[int, str] | None:
-    """The epoch before the first file that a branch needs, and the reason; None if none needs one."""
+    """The epoch before the first file that a branch needs, and the reason; None if no branch needs a file."""
     readers, found = list(readers), None
     for some in files:
         for reader in readers:

@@ -36,7 +36,7 @@ _REST, _LONGEST_REST_S = 20, 60.0
 _SHORTEST_PAUSE_S, _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 10.0, 600.0
 _CONFIRMED_FOR_S = 2.0
 LAST_WORK_S = 30.0
-"""The seconds that the end of a run waits for files that are due; the next run goes on with the others."""
+"""The seconds that the end of a run waits for files that are due; the next run handles the remaining files."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class _Look:
-    """One look at one source.
+    """One pass over the files of one source.
 
     Args:
         name: of the source.
@@ -104,7 +104,7 @@ class FileWork:
             it by itself.  Called for each batch, and before a file if two seconds have passed.
         clock: of the run.
         views: the views and tables that the run declares.
-        access: the store, the record and the objects; None for those at the root.
+        access: the store, the record and the objects; None: as the root has them.
         places: source → the watch of its place and of the target of its moves; the others are not watched.
     """
 
@@ -141,9 +141,9 @@ class FileWork:
         return tuple(each.status for each in self._progress.values())
 
     def look(self, status: RunStatus) -> bool:
-        """Does what is due, for some seconds, if there is a new epoch or some time has passed; True.
+        """Handles due files for some seconds, if an epoch is new or some time has passed.  Returns True.
 
-        A look reads the ledger: after one that has found nothing to do, a rest follows that is many times as long.
+        A look reads the ledger.  After a look without work, a pause follows that is many times as long as the look.
 
         A root that cannot be read or written is logged once, and is tried again with the next look.
 
@@ -161,7 +161,7 @@ class FileWork:
         return True
 
     def end(self, status: RunStatus, failure: Exception | None) -> None:
-        """Does what is due at the end of the run, within `LAST_WORK_S`."""
+        """Handles due files at the end of the run, within `LAST_WORK_S`."""
         if status.epoch:
             self._do_for(status, LAST_WORK_S)
 
@@ -276,7 +276,7 @@ class FileWork:
                 self._reached(name, progress, reached.epoch)
 
     def _begin(self, name: str, state: StateStore, progress: _Progress) -> None:
-        """Takes up what earlier runs have done."""
+        """Reads the progress of earlier runs."""
         action = str(self._after[name].action)
         done = self._record.done_until(name, action)
         progress.handled = self._record.since(name, action, done)
@@ -298,7 +298,7 @@ class FileWork:
         counts as failed, so that no file keeps the others from their turn.
 
         Returns:
-            Whether all of them have had it: not if the time is over, or after a refused batch.
+            True if all files were handled; False if the time is over, or after a refused batch.
 
         Raises:
             NeedsChangedError: the declaration has changed; the actions before the change are recorded.
@@ -321,7 +321,7 @@ class FileWork:
         return True
 
     def _try_again(self, look: _Look, progress: _Progress, unfinished: Iterable[DueFile]) -> None:
-        """Tries unfinished files that are still due; what fails again stays as it is recorded."""
+        """Tries unfinished files that are still due; the record of a file that fails again does not change."""
         keep_s, now = self._after[look.name].action.keep_s, look.moment.now
         files = iter([each for each in unfinished if each.is_old_enough(keep_s, now)])
         while (batch := list(islice(files, _BATCH))) and not self._is_late():
@@ -391,7 +391,7 @@ class FileWork:
     def _note(
         self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[FileResult | None]
     ) -> None:
-        """Records what was done."""
+        """Records the results of a batch."""
         action, now = str(self._after[name].action), self._clock.now()
         results = [(each, done) for each, done in zip(batch, outcomes, strict=True) if done is not None]
         self._record.append(
@@ -463,7 +463,7 @@ def _too_new(due: DueFile, keep_s: float, wait_s: float) -> str:
 
 
 def _reason_of(progress: _Progress) -> str:
-    """Why single files wait, with the number of the files; empty if none does."""
+    """The reason why single files wait, with the number of the files; empty if no file waits."""
     waiting = [each.error for each in progress.unfinished.values() if not each.has_failed]
     return f"{len(waiting):,} files, for example: {waiting[-1]}" if waiting and waiting[-1] else ""
 

@@ -1,4 +1,4 @@
-"""RunViews: the views and published tables that a run declares, as far as they keep files from deletion.
+"""RunViews: the declared views and published tables of a run, which keep files from deletion.
 
 A deletion and a change of the declaration exclude each other:
 
@@ -59,7 +59,7 @@ class Needs:
 
 
 def version_name(view: CatalogView) -> str:
-    """A stored view as it is: when it is rebuilt, it has another epoch of creation."""
+    """The name of one version of a stored view: a rebuilt view has another epoch of creation."""
     return f"{view.name}@{view.created_epoch}"
 
 
@@ -93,7 +93,7 @@ class RunViews:
 
     @property
     def needs(self) -> Needs:
-        """The needs at the moment."""
+        """The present needs."""
         with self._changed:
             return Needs(
                 number=self._number,
@@ -108,11 +108,11 @@ class RunViews:
     def analysed(
         self, definitions: Mapping[str, ViewDefinition], identities: Mapping[str, str], rebuilt: Collection[str] = ()
     ) -> None:
-        """The run has analysed its views.
+        """Records that the run has analysed its views.
 
         Args:
             definitions: the declared views, by name.
-            identities: view → identity, of each one whose sources have schemas.
+            identities: view → identity, of each view whose sources have schemas.
             rebuilt: the stored views that are rebuilt, see `version_name`.
         """
         with self._changed:
@@ -126,7 +126,7 @@ class RunViews:
     def changing(self, *views: ViewDefinition, published: Iterable[PublishedView] = ()) -> Iterator[None]:
         """Protects the files of views while a change of them is accepted or refused.
 
-        It begins when no file is being deleted: a file that is deleted later is not one that the change protects.
+        It waits until no file is being deleted.  Files that are deleted later are not among the protected files.
 
         Args:
             views: the views, as they will be.
@@ -155,7 +155,7 @@ class RunViews:
                     del self._changes[number + at]
 
     def publish(self, published: Iterable[PublishedView]) -> None:
-        """Has further tables follow views, from now on."""
+        """Adds tables that follow views, from now on."""
         with self._changed:
             self._number += 1
             self._published = tuple(dict.fromkeys([*self._published, *published]))

@@ -11,7 +11,7 @@ _AZURE = ("abfs", "abfss", "wasb", "wasbs")
 
 
 def iceberg_location(uri: str | None) -> Location | None:
-    """The location of a URI of Iceberg; None for none, and for a store that Slackwater does not know.
+    """The location of a URI of Iceberg; None without a URI, and for a store that Slackwater does not support.
 
     Iceberg's libraries have more schemes than Slackwater for the same stores: `s3a://`, `abfss://`.
     """

@@ -98,11 +98,11 @@ _REASONS: Mapping[_Pair, str] = {
 
 
 def require_apart(places: Iterable[DeclaredPlace], *, new: Sequence[DeclaredPlace] | None = None) -> None:
-    """Checks pairs of places against `EXCEPTIONS`, as links and mounts are now.
+    """Checks pairs of places against `EXCEPTIONS`, with the present links and mounts.
 
     Args:
         places: all places of a pipeline.
-        new: those whose pairs are checked; None for all pairs.
+        new: the places whose pairs are checked; None for all pairs.
 
     Raises:
         SettingsError: two places overlap.  The message names both, the reason and the next step.

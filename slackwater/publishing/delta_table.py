@@ -185,7 +185,7 @@ class PublishedDeltaTable:
         return {DELTA_RETENTION: delta_retention(self._target.keep_s)}
 
     def _merge(self, table: DeltaTable, change: ViewChange, epoch: PublishedEpoch) -> None:
-        """Rows that leave are deleted, rows of known keys updated, and the others inserted, in one commit."""
+        """Deletes retracted rows, updates rows with known keys, and inserts the other rows, in one commit."""
         names = change.rows.column_names
         leaving = LeavingRows(change)
         if change.key:
@@ -221,7 +221,7 @@ class PublishedDeltaTable:
     ) -> tuple[pa.Table, pa.Table, int]:
         """The rows to delete, each once, the rows to insert, and the number of rows that the table loses.
 
-        A condition deletes every row that is equal to a removed one: those beyond the removed ones are written again.
+        A condition deletes every row that equals a removed row.  Surplus equal rows are written again.
         """
         batches = table.to_pyarrow_dataset().to_batches(columns=leaving.columns)
         equal = [leaving.equal(pa.Table.from_batches([batch])) for batch in batches if batch.num_rows]

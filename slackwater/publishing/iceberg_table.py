@@ -259,10 +259,10 @@ class PublishedIcebergTable:
 
 
 def _catalog(target: Iceberg) -> Catalog:
-    """The catalog that the target names, the configured one, or that of a local directory.
+    """The catalog that the target names, the configured catalog, or the catalog of a local directory.
 
     Raises:
-        SettingsError: there is none, or PyIceberg does not understand its properties.
+        SettingsError: no catalog is configured, or PyIceberg does not understand its properties.
     """
     properties = dict(target.catalog or {})
     if not properties and not Config().get_catalog_config(_CATALOG):
@@ -302,7 +302,7 @@ def _as_iceberg(schema: pa.Schema) -> pa.Schema:
 
 
 def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask, pa.Array]]:
-    """The data files that have leaving rows, each with the mask of the rows that stay."""
+    """The data files with retracted rows, each with the mask of the rows that stay."""
     for task in table.scan().plan_files():
         stays = leaving.staying(_read(table, task, leaving.columns))
         if stays.false_count:

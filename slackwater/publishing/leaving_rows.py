@@ -18,8 +18,8 @@ from state.tables.group_key import group_keys
 class LeavingRows:
     """The rows that a change removes or replaces.
 
-    With a key these are the rows of its groups.  Without one they are whole rows: each removed row takes one equal row
-    with it, in whichever part of the table that is.
+    With a key these are the rows of its groups.  Without a key they are whole rows: each removed row removes one
+    equal row, from any part of the table.
 
     Args:
         change: the change; its tables have the columns of the view.
@@ -60,7 +60,7 @@ class LeavingRows:
         return rows.take(pa.array([at for at, _ in self._equal(rows)], pa.int64()))
 
     def require_found(self, place: object) -> None:
-        """Checks, after all parts, that each whole row that leaves was there.
+        """Checks, after all parts, that the table had each retracted whole row.
 
         Raises:
             CommitRefusedError: the table lacks rows of the view.
@@ -73,11 +73,11 @@ class LeavingRows:
             )
 
     def _cast(self, rows: pa.Table) -> pa.Table:
-        """The rows with the types of the view: a format may have others for them."""
+        """The rows with the types of the view: a format may store them with other types."""
         return exact_rows(rows, self._removed.schema)
 
     def _equal(self, rows: pa.Table) -> list[tuple[int, str]]:
-        """Position and text of each row that is equal to a removed one.  Few rows become text: columns sift first."""
+        """The position and text of rows that equal a removed row.  Columns are compared first: few rows become text."""
         maybe = pa.array(np.ones(rows.num_rows, bool))
         for name in self.columns:
             if not pa.types.is_nested(rows[name].type):

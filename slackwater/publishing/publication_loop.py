@@ -1,4 +1,4 @@
-"""Loop of one publication beside a run: brings each epoch that it is told of into the table."""
+"""Loop of one publication of a run: writes each reported epoch to the table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NAMED_EVERY_S = 600.0
 
 @dataclass(frozen=True)
 class PublicationReport:
-    """What a loop tells of its publication after each turn.
+    """The report of a loop on its publication after each turn.
 
     Args:
         number: of the publication, from 0.
@@ -44,7 +44,7 @@ class PublicationReport:
         commits: commits to the table since the start of the process.
         rows: rows that they have written.
         failures: failed turns in a row.
-        error: the reason of the last one; None if the last turn succeeded.
+        error: the reason of the last failure; None if the last turn succeeded.
         is_failed: the reason does not pass by itself: a person must change the view, the table or an access.
         is_held: the gate of the root holds later epochs back.
         upkeep_error: the reason why the last upkeep of the table failed; None if it did not.
@@ -74,7 +74,7 @@ class PublicationReport:
 
 
 class EpochNews:
-    """The last epoch that the process was told of, and whether it is the last of the run."""
+    """The last reported epoch, and whether it is the last epoch of the run."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -238,7 +238,7 @@ class PublicationLoop:
         self._report = replace(self._report, looked=looked, later=len(later), later_since=since)
 
     def _keep_up(self, is_last: bool) -> None:
-        """The upkeep of the table, when it is due.  A failure is told, and changes nothing."""
+        """The upkeep of the table, when it is due.  A failure is reported, and changes nothing."""
         now_s = self._clock.monotonic()
         if self._upkeep_s is not None and (is_last or now_s < self._upkeep_s + _UPKEEP_EVERY_S):
             return

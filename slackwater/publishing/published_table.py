@@ -60,11 +60,11 @@ class PublishedTable(Protocol):
 
     @property
     def locations(self) -> Sequence[Location]:
-        """The directories that it is written to; none if a catalog still has to choose one."""
+        """The directories of the table; none if a catalog still has to choose one."""
         ...
 
     def head(self) -> TableHead | None:
-        """Its last commit; None if there is no table, or one that nothing was written to."""
+        """Its last commit; None if the table does not exist, or nothing was written to it."""
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
@@ -79,13 +79,13 @@ class PublishedTable(Protocol):
         """
 
     def require_writable(self) -> None:
-        """Checks the right to write, by a small object beside the data files, which is deleted at once."""
+        """Checks the right to write, by a small object next to the data files, which is deleted at once."""
 
     def mark(self, marker: Marker) -> None:
         """Writes the marker of the table, before the first row, unless its directory has an object of that name."""
 
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
-        """Writes these rows in place of all others, as one commit; returns the version."""
+        """Replaces all rows of the table by these rows, as one commit; returns the version."""
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
         """Removes and writes the rows of a change, as one commit; returns the version.
@@ -95,11 +95,11 @@ class PublishedTable(Protocol):
         """
 
     def maintain(self) -> None:
-        """Compacts and expires what is old, by the means of the format.  No row changes."""
+        """Compacts files and expires old versions, with the functions of the format.  No row changes."""
 
 
 def check_writable(location: Location) -> None:
-    """Writes and deletes a small object.  A directory that is made for it goes again.
+    """Writes and deletes a small object.  A directory that is created for the object is deleted again.
 
     Raises:
         StorageError: the place cannot be written.
@@ -182,7 +182,7 @@ def _without_nulls(path: tuple[str, ...], view: pa.Field, table: pa.Field) -> It
 
 
 def publish_error(error: Exception, place: object, location: Location | None) -> SlackwaterError:
-    """The error of our tree for an error of the library of a format.
+    """Converts an error of the library of a format to a `SlackwaterError`.
 
     Args:
         error: the error.

@@ -18,8 +18,8 @@ _NOTES = ["changed_epoch", "gone_epoch"]
 def delivered_versions(store: StateStore, files: Sequence[FileVersion]) -> list[FileVersion]:
     """The files, with a version by delivery where an earlier delivery of their name is in the ledger.
 
-    By content, the version would be the one of the deleted delivery: its row would be replaced, and a later start would
-    take the object for another delivery, and read it twice.
+    By content, the object would have the version of the deleted delivery.  It would replace the row of that delivery,
+    and a later start would take the object for another delivery, and read it twice.
 
     Args:
         store: a handle on the store.

@@ -73,7 +73,7 @@ class WrongIndex:
         dataset: the path of the dataset, below the root.
         column: the column of the index.
         missing: rows that the index does not return, of random keys.
-        wrong: rows that it returns for keys that they do not have.
+        wrong: rows that the index returns for a key although they have another key.
     """
 
     dataset: str

@@ -62,7 +62,7 @@ class AnalysisFailedError(ViewError):
     Args:
         view: its name.
         reason: the class and message of the error.
-        message: the whole message; None for one made of the others.
+        message: the whole message; None: it is made of the view and the reason.
     """
 
     def __init__(self, view: str, reason: str, message: str | None = None) -> None:

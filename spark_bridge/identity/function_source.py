@@ -202,7 +202,7 @@ def _attributes(code: FunctionType | type) -> list[tuple[str, Any]]:
 
 
 def _is_of_enumerations(name: str) -> bool:
-    """Whether Python itself sets the name in an enumeration; it keeps the members under one of the names."""
+    """True if Python itself sets the name in an enumeration, except for the name that holds the members."""
     return name.startswith("_") and name.endswith("_") and not name.startswith("__") and name != "_member_map_"
 
 

@@ -43,7 +43,7 @@ _LOST_OBJECT = "UnreconstructableException"
 # A broken stream of a result is an Arrow error or an end of file.
 _FAILURES = (PySparkException, Py4JError, ConnectionError, EOFError, pa.ArrowInvalid)
 _OF_ONE_VIEW = (UsageError, NotFoundError, DamagedStoreError)
-"""The errors of our tree that concern the datasets or the plan of one view; all others concern the run."""
+"""The classes of `SlackwaterError` that concern one view; all other classes concern the run."""
 _log = structlog.get_logger(actor="materializer")
 
 
@@ -113,7 +113,7 @@ class SparkJobs:
             raise self.of_view(name, doing, error) from error
 
     def of_view(self, name: str, doing: str, error: Exception) -> SlackwaterError:
-        """The error of our tree for an error in the work on a view: a `ViewFailedError`, or one that ends the run."""
+        """Converts an error in the work on a view: to a `ViewFailedError`, or to an error that ends the run."""
         if isinstance(error, SlackwaterError):
             is_of_view = isinstance(error, _OF_ONE_VIEW)
             return ViewFailedError(name, doing, str(error)[:_MOST_CHARS]) if is_of_view else error

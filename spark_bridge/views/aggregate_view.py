@@ -226,7 +226,7 @@ class AggregateView:
 
     @property
     def computes_again(self) -> bool:
-        """Whether `apply_again` can follow an `apply` that has failed: all rows can be read, and none uses the time."""
+        """True if `apply_again` can follow a failed `apply`: all rows can be read, and no value uses the time."""
         return self._view.is_changing and not self._view.timestamps.are_used
 
     def apply_again(self, new: EpochRows, rows: Changes) -> ViewVersion:

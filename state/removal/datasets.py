@@ -29,7 +29,7 @@ class UnnamedVersions:
         root: the root.
         path: of the dataset, relative to the root.
         versions: the versions.
-        named_after: a version after all of them that a record names, or that is the latest one.
+        named_after: a version after all `versions`, which a record names or which is the latest version.
     """
 
     root: Location

@@ -49,7 +49,7 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
 
 
 def create_in_parts(client: ObjectStore, place: Location, name: str, content: Iterator[bytes]) -> CreatedObject:
-    """Writes a large object in parts, after a look: only for stores that complete parts without a condition.
+    """Writes a large object in parts, after a check of its name: only for stores that complete parts unconditionally.
 
     Args:
         client: reaches the objects of the place.
@@ -76,7 +76,7 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
 def create_same(client: ObjectStore, place: Location, name: str, content: bytes) -> CreatedObject:
     """As `create`, but takes an existing object with the same bytes: the answer to an earlier try may be lost.
 
-    A store gets an object of more than 8 MiB in parts, after a look: use a name that no other process writes.
+    An object of more than 8 MiB is written in parts, after a check of its name: no other process may write the name.
 
     Raises:
         obstore.exceptions.AlreadyExistsError: the object exists with other bytes, and was not changed.

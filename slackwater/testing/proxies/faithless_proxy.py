@@ -18,7 +18,7 @@ _QUOTED_ETAG = re.compile(rb"<ETag>(?:&#34;|&quot;|\")?([^<&\"]*)(?:&#34;|&quot;
 class FaithlessProxy(RequestLog):
     """An endpoint in front of an S3 server that ignores headers.  Made by `S3Server.faithless_proxy`.
 
-    The client has signed its headers, so none can be removed on the way.  Where the server refuses a request because
+    The client has signed its headers, so the proxy cannot remove one.  Where the server refuses a request because
     of an ignored header, the proxy sends the request again without the header, with its own signature.
 
     Args:
