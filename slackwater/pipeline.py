@@ -447,9 +447,6 @@ class Pipeline:
         check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
         self._require_free_root(root)
         run_id = new_run_id(self._clock)
-        record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
-        if warning := record.warning(self.root):
-            structlog.get_logger(actor="run").warning("the store of the root lacks a capability", text=warning)
         for source in definition.sources:
             if isinstance(source.discovery, Notifications):
                 MessageQueue(source.discovery, source.location).claim(self.root.url)
@@ -457,6 +454,9 @@ class Pipeline:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 
             check_publications(self.root, publications, self._clock, self._own_places())
+        record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
+        if warning := record.warning(self.root):
+            structlog.get_logger(actor="run").warning("the store of the root lacks a capability", text=warning)
         ownership = Ownership(self.root, self._clock, run_id=run_id, pipeline=self.name)
         ownership.acquire(takeover=takeover)
         try:

@@ -12,9 +12,8 @@ from slackwater.cli.display.run_log import RunLog
 from slackwater.running.foreground import run_in_foreground
 from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
+from slackwater.terminal.safe_console import SafeConsole, print_note
 from state.clock import SystemClock
-from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline
@@ -104,6 +103,4 @@ def print_failed_publications(report: RunReport) -> None:
     for each in report.failed_publications:
         reason = each.error or "the run ended before it was published"
         behind = f"{counted(each.behind_epochs, 'epoch')} behind"
-        line = visible(f"error: view {each.view}: {each.table} is {behind} ({each.state}): {' '.join(reason.split())}")
-        sys.stderr.write(f"{line}\n")
-    sys.stderr.flush()
+        print_note(f"error: view {each.view}: {each.table} is {behind} ({each.state}): {' '.join(reason.split())}")

@@ -47,8 +47,8 @@ def test_another_number_of_name_actors_is_the_same_source(tmp_path: Path) -> Non
 
 def test_barriers_pass_the_name_actors_of_every_source(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
-    pipeline.source("a", tmp_path, format="csv", discovery=sw.Listing(name_actors=2))
-    pipeline.source("b", tmp_path, format="csv")
+    pipeline.source("a", tmp_path / "a", format="csv", discovery=sw.Listing(name_actors=2))
+    pipeline.source("b", tmp_path / "b", format="csv")
     pipeline.view("v", "SELECT * FROM a")
     topology = Topology(pipeline._definition(), ["fetch-0"])
     assert topology.names == {"a": ("names-a-0", "names-a-1"), "b": ()}

@@ -34,7 +34,7 @@ def test_the_declaration_says_what_is_wrong(options: dict[str, Any], said: str) 
 def test_explain_refuses_what_a_run_would_refuse(tmp_path_factory: pytest.TempPathFactory, local_spark: object) -> None:
     place = tmp_path_factory.mktemp("declared")
     pipeline = sw.Pipeline("p", place / "root")
-    pipeline.source("s", place, format="csv", schema="x bigint")
+    pipeline.source("s", place / "raw", format="csv", schema="x bigint")
     pipeline.view("good", "SELECT x FROM s", expect={"x is positive": "x > 0"}, on_violation="hold")
     pipeline.view("bad", "SELECT x FROM s", expect={"y is positive": "y > 0"})
     found = {
@@ -50,7 +50,7 @@ def test_expectations_change_nothing_of_the_plan(local_spark: object, tmp_path_f
     explained = []
     for options in ({}, {"expect": {"x is positive": "x > 0"}, "on_violation": "hold"}):
         pipeline = sw.Pipeline("p", place / "root")
-        pipeline.source("s", place, format="csv", schema="x bigint")
+        pipeline.source("s", place / "raw", format="csv", schema="x bigint")
         pipeline.view("v", "SELECT x FROM s", **options)  # type: ignore[call-overload]
         [found] = explain(pipeline._definition(), tuple(pipeline.views.values()), SparkSettings(), SystemClock())
         explained.append(found)

@@ -123,11 +123,12 @@ def test_the_tag_of_the_gate_is_not_the_users(root: GatedRoot) -> None:
 
 
 def test_a_tag_of_the_user_is_not_taken_over(tmp_path: Path) -> None:
-    writer = RootWriter(Location(str(tmp_path / "root")), Location(str(tmp_path)))
+    (tmp_path / "raw").mkdir()
+    writer = RootWriter(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
     writer.commit()
     put_tag(writer.store, PUBLISHED, writer.store.head.epoch)
     pipeline = sw.Pipeline("p", tmp_path / "root")
-    pipeline.source("s", tmp_path, format="csv", schema="n bigint")
+    pipeline.source("s", tmp_path / "raw", format="csv", schema="n bigint")
     pipeline.view("v", "SELECT n FROM s", expect={POSITIVE: "n > 0"}, on_violation="hold")
     with pytest.raises(UsageError, match=r"has a tag 'published'.*delete it \(`slackwater tag --delete`\)"):
         pipeline.start()
