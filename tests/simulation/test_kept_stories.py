@@ -149,6 +149,18 @@ def test_a_frozen_run_removes_nothing_when_it_goes_on(told: Told) -> None:
     told(*story, EVENTS(80), THAW, CAUGHT_UP, SECONDS(60), after=_DELETE)
 
 
+def test_a_suspended_run_reads_the_owner_before_it_deletes_the_next_file(told: Told) -> None:
+    """It learns of the takeover by no renewal before its next deletion."""
+    story = *(file(name) for name in "abcd"), START, CAUGHT_UP, AT("after delete", FREEZE), *[SECONDS(30)] * 3
+    told(*story, START, SECONDS(15), THAW, CAUGHT_UP, SECONDS(60), after=_DELETE)
+
+
+def test_a_run_that_waits_for_its_tables_at_its_end_still_renews_and_notices_a_takeover(told: Told) -> None:
+    story = file("a"), START, CAUGHT_UP, TABLES_DOWN(200), file("b"), BARRIER, STOP, SECONDS(9), START, SECONDS(30)
+    for outcome in told(*story, CAUGHT_UP, publishes=("rows",), is_contended=True):
+        assert outcome.published["rows"]
+
+
 @pytest.mark.parametrize("directory", ["m", "b/m"])
 def test_a_table_that_appears_below_a_source_is_not_read_and_no_file_goes(told: Told, directory: str) -> None:
     story = file("a"), START, BARRIER, mount(directory), file("c"), SECONDS(60), unmount, CAUGHT_UP, SECONDS(60)

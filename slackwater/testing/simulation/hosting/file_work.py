@@ -37,11 +37,11 @@ class SimulatedFileWork(Life):
     Args:
         process: the process.
         status: returns the status of its run.
-        check_owner: raises FencedError if the root has another owner.
+        require_owner: see `FileWork`.
     """
 
     def __init__(
-        self, process: SimulatedProcess, status: Callable[[], RunStatus], check_owner: Callable[[], None]
+        self, process: SimulatedProcess, status: Callable[[], RunStatus], require_owner: Callable[[], None]
     ) -> None:
         super().__init__("files", process)
         world = self._world = process.world
@@ -60,7 +60,7 @@ class SimulatedFileWork(Life):
             log=SimulatedRuntime(self, world).log,
         )
         needs = process.declared.needs
-        self._work = FileWork(world.place, after, check_owner, world.clock, needs, access)
+        self._work = FileWork(world.place, after, require_owner, world.clock, needs, access)
         self._look_later()
 
     def look_soon(self) -> None:
@@ -191,6 +191,7 @@ class SimulatedChanges:
     def _remove(self, file: FileVersion) -> None:
         world, process = self._world, self._process
         # What holds when the request is sent counts: nobody can call it back.
+        world.ownerships.checker.on_removal(process.name, file.path)
         world.promises.kept.on_sent(
             file,
             process.declared_models,

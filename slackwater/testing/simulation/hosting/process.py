@@ -401,4 +401,4 @@ def _file_work(process: SimulatedProcess, ownership: RunOwnership) -> SimulatedF
     # Here and not above: Lance takes a second to import, and few stories need it.
     from slackwater.testing.simulation.hosting.file_work import SimulatedFileWork
 
-    return SimulatedFileWork(process, process.status, ownership.check)
+    return SimulatedFileWork(process, process.status, ownership.confirm)

@@ -25,7 +25,7 @@ from slackwater.testing.simulation.world.pins import EpochPin
 from slackwater.testing.simulation.world.published_tables import ModelTable, TableCommit, items_of
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_root import SimulatedRoot, SimulatedStore
-from slackwater.testing.simulation.world.simulated_threads import SimulatedThreads
+from slackwater.testing.simulation.world.simulated_threads import PatientClock, SimulatedThreads
 from state.errors import EpochNotFoundError, NotFoundError
 from state.tables.catalog import Catalog
 from state.tables.keys import encode_key
@@ -113,9 +113,10 @@ class SimulatedPublications:
 
     def _start(self) -> None:
         self._left = len(self._declared)
+        clock = PatientClock(self._world.clock, self._world.threads)
         for number, each in enumerate(self._declared):
             access = _Access(self._world, self._life, each)
-            loop = PublicationLoop(self._world.place, number, each, self._world.clock, self._on_report, access)
+            loop = PublicationLoop(self._world.place, number, each, clock, self._on_report, access)
             self._world.threads.start(self._life, partial(loop.run, self._news), self._on_loop_over)
         self._news.tell(self._epoch)
 

@@ -149,7 +149,7 @@ class SimulatedRuntime:
         self._now_s = now_s
         if self._at_once > _MOST_AT_ONCE:
             # What is left of a wait is less than the clock can tell, and ends only if the time goes on.
-            self.clock.sleep(_MOMENT_S)
+            self._world.clock.skip(_MOMENT_S)
         self._schedule.soon(self._life, _run, action)
         return _NEVER
 

@@ -12,6 +12,8 @@ from slackwater.testing.simulation.world.schedule import Life
 from state.clock import Clock
 
 _SLACK_S = 1.0
+# As long as the work on files relies on its last reading of the owner, and some time for the reading itself.
+_CONFIRMED_FOR_S = 2.5
 
 
 @dataclass
@@ -60,6 +62,7 @@ class OwnerChecker:
         self._writes = 0
         self._written_s = 0.0
         self._replaced_s: dict[str, float] = {}
+        self._lost_uptime_s: dict[str, float] = {}
         self._excused_s: dict[str, float] = {}
         self._under_way: dict[str, int] = {}
 
@@ -98,6 +101,7 @@ class OwnerChecker:
             self._check_change(run)
             if self.owner:
                 self._replaced_s[self.owner] = self._clock.monotonic()
+                self._lost_uptime_s[self.owner] = self._clock.uptime()
             self.owner = run
             self.owners.append(run)
         self._starts[run].has_owned = True
@@ -142,6 +146,12 @@ class OwnerChecker:
         late_s = self._clock.monotonic() - self._replaced_s[run] - self.interval_s
         if late_s > _SLACK_S and not self._is_excused(run, self.interval_s + late_s):
             raise PromiseBroken("owner", f"{run} hears {late_s:.0f} s late that it does not own the root any more")
+
+    def on_removal(self, run: str, path: str) -> None:
+        """A run sends the request to delete a file of a user."""
+        lost_s = self._lost_uptime_s.get(run)
+        if lost_s is not None and self._clock.uptime() - lost_s > _CONFIRMED_FOR_S:
+            raise PromiseBroken("owner", f"{run} deletes {path}, and {self.owner} has taken the root before")
 
     def on_released(self, run: str) -> None:
         """A run has ended, and released the root."""

@@ -466,8 +466,13 @@ def STAND(seconds: float) -> Step:
 
 
 def LATER(seconds: float) -> Step:
-    """So much time passes, in which nothing happens."""
-    return Step(f"LATER({seconds:g})", lambda world: world.clock.sleep(seconds))
+    """Time passes without any event: a process that lives gets no turn in it."""
+
+    def begin(world: World) -> None:
+        world.clock.skip(seconds)
+        world.ownerships.checker.excuse_all()
+
+    return Step(f"LATER({seconds:g})", begin)
 
 
 def AT(moment: str, step: Step) -> Step:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import obstore
@@ -16,7 +15,12 @@ from slackwater.testing.simulation.world.interruptions import Interruptions
 from slackwater.testing.simulation.world.schedule import Life
 from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 from slackwater.testing.simulation.world.simulated_root import LATE, LOST, UNANSWERED, CommitFate
-from slackwater.testing.simulation.world.simulated_threads import SimulatedEvent, SimulatedThread, SimulatedThreads
+from slackwater.testing.simulation.world.simulated_threads import (
+    PatientClock,
+    SimulatedEvent,
+    SimulatedThread,
+    SimulatedThreads,
+)
 from state.errors import FencedError, OwnedError, StorageUnavailableError
 from state.location import Location
 from state.ownership.conditional_file import ConditionalFile, FileChangedError, ReadFile, Version
@@ -191,7 +195,7 @@ class RunOwnership(Ownership):
         self.on_lost: Callable[[], None] = lambda: None
         super().__init__(
             all.place,
-            _PatientClock(all.clock, all.threads),
+            PatientClock(all.clock, all.threads),
             run_id=run,
             pipeline="simulated",
             interval_s=all.checker.interval_s,
@@ -270,25 +274,6 @@ class _OwnerFile(ConditionalFile):
             self._write(content, version)
         except FileChangedError:
             pass
-
-
-class _PatientClock:
-    """The clock of a call that waits."""
-
-    def __init__(self, clock: SimulatedClock, threads: SimulatedThreads) -> None:
-        self._clock, self._threads = clock, threads
-
-    def now(self) -> datetime:
-        return self._clock.now()
-
-    def monotonic(self) -> float:
-        return self._clock.monotonic()
-
-    def uptime(self) -> float:
-        return self._clock.uptime()
-
-    def sleep(self, seconds: float) -> None:
-        self._threads.wait_until(lambda: False, seconds)
 
 
 class _SimulatedHost:

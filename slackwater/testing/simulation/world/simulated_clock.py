@@ -49,6 +49,11 @@ class SimulatedClock:
         return self._elapsed_s + self._asleep_s
 
     def sleep(self, seconds: float) -> None:
+        """Fails: during a sleep others act, so the sleeper needs a `PatientClock`."""
+        raise AssertionError(f"{seconds:g} s would pass without any event; only a call with a PatientClock sleeps")
+
+    def skip(self, seconds: float) -> None:
+        """Lets time pass without any event: timers come due afterwards."""
         self._elapsed_s += seconds
 
     def advance_to(self, monotonic_s: float) -> None:

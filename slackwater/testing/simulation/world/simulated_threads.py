@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import datetime
 
 from slackwater.testing.simulation.world.interruptions import Killed
 from slackwater.testing.simulation.world.schedule import Life, Schedule
@@ -136,6 +137,30 @@ class SimulatedThread:
         finally:
             self.is_over = True
             self._has_paused.release()
+
+
+class PatientClock:
+    """The clock of a call: while it sleeps, all others act.
+
+    Args:
+        clock: of the world.
+        threads: the calls.
+    """
+
+    def __init__(self, clock: SimulatedClock, threads: SimulatedThreads) -> None:
+        self._clock, self._threads = clock, threads
+
+    def now(self) -> datetime:
+        return self._clock.now()
+
+    def monotonic(self) -> float:
+        return self._clock.monotonic()
+
+    def uptime(self) -> float:
+        return self._clock.uptime()
+
+    def sleep(self, seconds: float) -> None:
+        self._threads.wait_until(lambda: False, seconds)
 
 
 class SimulatedEvent:
