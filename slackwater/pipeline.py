@@ -469,7 +469,7 @@ class Pipeline:
 
             replaces = current_head(root)
             ownership.confirm()
-            write_marker(self.root, Marker("root", self.name, self.root.url, "", __version__))
+            write_marker(self.root, Marker("root", self.name, self.root.url, "", __version__, record.identity))
             for name, rows in self._tables.items():
                 StaticTable(table_location(self.root, name), name).declare(rows)
             alerts = AlertWatch(self.alerts, self.name, self.root, self._clock) if self.alerts else None

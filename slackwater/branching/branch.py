@@ -18,6 +18,7 @@ from slackwater.places.overlap_table import require_apart
 from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_root
 from slackwater.tables.static_table import copy_table, table_location
+from state.capabilities.store_record import record_branch
 from state.clock import SystemClock
 from state.errors import NotFoundError, StoreNotFoundError, UsageError
 from state.lance.branch_files import BranchFiles
@@ -76,7 +77,9 @@ def branch(
     make_branch(name, files, notes, lambda: store.snapshot(epoch).epoch, is_chosen=epoch is not None)
     owner = store.owner()
     pipeline = "" if owner is None else owner.pipeline
-    write_marker(files.location, Marker("root", pipeline, files.location.url, "", __version__))
+    record = record_branch(location, files.location)
+    identity = "" if record is None else record.identity
+    write_marker(files.location, Marker("root", pipeline, files.location.url, "", __version__, identity))
     return open_root(files.location.url, storage_options)
 
 

@@ -1,6 +1,7 @@
 """Delta table of a publication, by delta-rs.
 
-The application `slackwater:ROOT:VIEW` has the epoch as the version of its transaction, and the commit names them, too.
+The application `slackwater:ROOT:VIEW:IDENTITY` has the epoch as the version of its transaction, and the commit names
+them, too.
 """
 
 from __future__ import annotations

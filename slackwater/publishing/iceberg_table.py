@@ -126,7 +126,7 @@ class PublishedIcebergTable:
     def _kept_epoch(self, wanted: PublishedEpoch) -> int | None:
         """The epoch in the properties of the table, which stay when the snapshots before a compaction expire."""
         kept = None if self._table is None else PublishedEpoch.of(self._table.properties)
-        return kept.epoch if kept is not None and kept.application == wanted.application else None
+        return kept.epoch if kept is not None and wanted.may_follow(kept) else None
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

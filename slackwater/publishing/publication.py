@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _ROOT, _VIEW, _EPOCH = "slackwater.root", "slackwater.view", "slackwater.epoch"
+_IDENTITY = "slackwater.identity"
 
 
 @dataclass(frozen=True)
@@ -17,21 +18,38 @@ class PublishedEpoch:
         root: the URL of the root.
         view: the name of the view.
         epoch: the epoch of the root whose rows the table has.
+        identity: the identity of the root, see `StoreRecord`; empty if the root has none, or if an earlier version made
+            the commit.
     """
 
     root: str
     view: str
     epoch: int
+    identity: str = ""
 
     @property
     def application(self) -> str:
         """The name of the writer: one for each view of a root."""
-        return f"slackwater:{self.root}:{self.view}"
+        return ":".join(filter(None, ("slackwater", self.root, self.view, self.identity)))
+
+    @property
+    def words(self) -> str:
+        """The root in a message: two roots can have one URL."""
+        return f"{self.root} (identity {self.identity})" if self.identity else f"{self.root} (without an identity)"
 
     @property
     def properties(self) -> dict[str, str]:
         """The properties of the commit."""
-        return {_ROOT: self.root, _VIEW: self.view, _EPOCH: str(self.epoch)}
+        identity = {_IDENTITY: self.identity} if self.identity else {}
+        return {_ROOT: self.root, _VIEW: self.view, _EPOCH: str(self.epoch), **identity}
+
+    def may_follow(self, published: PublishedEpoch) -> bool:
+        """True if a table that names another epoch belongs to the same view of the same root.
+
+        URL and identity are compared: roots on two machines can have one URL, and a copy of a root has its identity.
+        """
+        is_root = published.root == self.root and published.identity in ("", self.identity)
+        return is_root and published.view == self.view
 
     @classmethod
     def of(cls, properties: Mapping[str, Any]) -> PublishedEpoch | None:
@@ -39,7 +57,7 @@ class PublishedEpoch:
         root, view, epoch = (properties.get(name) for name in (_ROOT, _VIEW, _EPOCH))
         if root is None or view is None or not str(epoch).isdigit():
             return None
-        return cls(str(root), str(view), int(str(epoch)))
+        return cls(str(root), str(view), int(str(epoch)), str(properties.get(_IDENTITY) or ""))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,10 @@ class PublishedRoot(Protocol):
         """Its URL."""
         ...
 
+    def identity(self) -> str:
+        """The identity of the root; empty if it has none."""
+        ...
+
     def latest_epoch(self) -> int:
         """The last committed epoch; 0 before the first."""
         ...
@@ -108,6 +112,9 @@ class _OpenedRoot:
     @property
     def root(self) -> str:
         return self._store.root
+
+    def identity(self) -> str:
+        return self._store.identity()
 
     def latest_epoch(self) -> int:
         return self._store.latest_epoch()

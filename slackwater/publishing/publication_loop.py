@@ -216,7 +216,8 @@ class PublicationLoop:
         view, target = self._publication.view, self._publication.target
         head = self._access.head()
         latest = root.latest_epoch()
-        named = None if head is None else epoch_of(target, head, PublishedEpoch(root.root, view, latest))
+        wanted = PublishedEpoch(root.root, view, latest, root.identity())
+        named = None if head is None else epoch_of(target, head, wanted)
         self._pinned.close()
         if named is not None:
             self._pinned.enter_context(self._access.pin(named))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -47,6 +47,8 @@ class Publisher:
         target: the table.
         clock: gives the age of what is expired.
         is_marked: whether this process has written the marker of the table.
+        adopts: whether a table of this view becomes a table of this root, although another root has published it, or
+            this root had a later epoch before it was restored.
     """
 
     store: Store
@@ -54,15 +56,19 @@ class Publisher:
     target: Target
     clock: Clock
     is_marked: bool = False
+    adopts: bool = False
 
     def publish(self, epoch: int | str | None = None) -> Publication:
         """See `Store.publish`."""
         snapshot = self.store.published_snapshot() if epoch is None else self.store.snapshot(epoch)
         reader = snapshot.reader(self.view)
-        wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch)
+        wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch, self.store.identity())
         table = opened_table(self.target, self.clock)
         head = table.head()
-        since = None if head is None else epoch_of(self.target, head, wanted)
+        if head is not None and self.adopts and _is_adopted(head, wanted):
+            since = None
+        else:
+            since = None if head is None else epoch_of(self.target, head, wanted)
         table.require_fit(reader.schema)
         if head is None:
             require_free(self.target, wanted)
@@ -85,7 +91,8 @@ class Publisher:
 
     def _marker(self) -> Marker:
         owner = self.store.owner()
-        return Marker("table", "" if owner is None else owner.pipeline, self.store.root, self.view, __version__)
+        pipeline = "" if owner is None else owner.pipeline
+        return Marker("table", pipeline, self.store.root, self.view, __version__, self.store.identity())
 
     def _change(self, since: int, snapshot: Snapshot) -> ViewChange | None:
         """The change of the view since an epoch; None if it is not known, or is that from one dataset to another."""
@@ -126,29 +133,57 @@ def epoch_of(target: Target, head: TableHead, wanted: PublishedEpoch) -> int | N
 
     Raises:
         CommitRefusedError: the last commit is not ours.
-        UsageError: it is of another view, or of a later epoch.
+        UsageError: it is of another view, of another root, or of a later epoch.
     """
     published = head.published
     kept = None if published is not None else head.kept_epoch(wanted)
     if kept is not None:
         # The commits after it are not known any more: no change can be written, but all rows can.
-        published = PublishedEpoch(wanted.root, wanted.view, kept if kept > wanted.epoch else 0)
+        published = replace(wanted, epoch=kept if kept > wanted.epoch else 0)
     if published is None:
         raise CommitRefusedError(
             f"{target} was written by another program ({head.commit}): nothing was published; take its commit "
             "back, or publish to a new table"
         )
-    if published.application != wanted.application:
-        raise UsageError(
-            f"{target} holds view {published.view!r} of {published.root}: publish view {wanted.view!r} of "
-            f"{wanted.root} to a table of its own"
-        )
+    if not wanted.may_follow(published):
+        raise UsageError(_of_another_root(target, published, wanted))
     if published.epoch > wanted.epoch:
         raise UsageError(
             f"{target} is at epoch {published.epoch}, later than {wanted.epoch}, and never goes back: publish "
-            "this epoch to another table"
+            f"this epoch to another table; if the root was restored from a backup: {_adoption(target, wanted)}"
         )
     return published.epoch or None
+
+
+def _is_adopted(head: TableHead, wanted: PublishedEpoch) -> bool:
+    """True if the table holds the same view of another root, or a later epoch of a root that was restored.
+
+    Raises:
+        UsageError: this root has no identity, by which it could recognise the table afterwards.
+    """
+    published = head.published
+    if published is None or published.view != wanted.view:
+        return False
+    if wanted.may_follow(published) and published.epoch <= wanted.epoch:
+        return False
+    if not wanted.identity:
+        raise UsageError(f"{wanted.root} has no identity yet, so it cannot adopt a table: start its pipeline once")
+    return True
+
+
+def _of_another_root(target: Target, published: PublishedEpoch, wanted: PublishedEpoch) -> str:
+    refusal = f"{target} holds view {published.view!r} of {published.words}"
+    step = f"publish view {wanted.view!r} of {wanted.words} to a table of its own"
+    if published.view != wanted.view:
+        return f"{refusal}: {step}"
+    command = _adoption(target, wanted)
+    if wanted.identity and published.identity == wanted.identity:
+        return f"{refusal}, and this root is a copy of it, or was moved: {step}; if it was moved: {command}"
+    return f"{refusal}: {step}; if this root replaces the other one: {command}"
+
+
+def _adoption(target: Target, wanted: PublishedEpoch) -> str:
+    return f"slackwater publish {wanted.root} {wanted.view} --to {target} --adopt"
 
 
 def require_free(target: Target, wanted: PublishedEpoch) -> None:
@@ -161,9 +196,16 @@ def require_free(target: Target, wanted: PublishedEpoch) -> None:
     if location is None:
         return
     marker = read_marker(location)
-    is_own = marker is not None and (marker.kind, marker.root, marker.view) == ("table", wanted.root, wanted.view)
+    is_own = (
+        marker is not None
+        and marker.kind == "table"
+        and wanted.may_follow(PublishedEpoch(marker.root, marker.view, 0, marker.identity))
+    )
     if marker is not None and not is_own:
-        raise UsageError(f"{target} is {marker.words} ({location}/{MARKER}): publish to a directory of its own")
+        raise UsageError(
+            f"{target} is {marker.words} ({location}/{MARKER}), and this is view {wanted.view!r} of {wanted.words}: "
+            "publish to a directory of its own, or delete the marker if the directory has no table any more"
+        )
     above = ObjectStore(location).enclosing_table()
     if above is not None:
         raise UsageError(f"{target} is in {above}: publish to a directory outside")

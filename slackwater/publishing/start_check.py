@@ -14,6 +14,7 @@ from slackwater.publishing.publisher import epoch_of, opened_table, require_free
 from slackwater.publishing.target_store import require_target_store
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
+from state.capabilities.store_record import root_identity
 from state.clock import Clock
 from state.errors import EpochNotFoundError, StoreNotFoundError
 from state.location import Location
@@ -41,14 +42,15 @@ def check_publications(
     """
     snapshot = latest_snapshot(root, clock)
     tables = [(each, opened_table(each.target, clock)) for each in publications]
+    identity = root_identity(root) if tables else ""
     written = [
         DeclaredPlace(PlaceKind.TABLE, each.view, location) for each, table in tables for location in table.locations
     ]
     require_apart([*places, *written], new=written)
     for each, table in tables:
-        checked_epoch(table, each, root, snapshot)
+        checked_epoch(table, each, root, snapshot, identity)
         if table.head() is None:
-            require_free(each.target, PublishedEpoch(root.url, each.view, 0))
+            require_free(each.target, PublishedEpoch(root.url, each.view, 0, identity))
             require_target_store(each.target, clock)
         table.require_writable()
 
@@ -62,7 +64,11 @@ def latest_snapshot(root: Location, clock: Clock) -> Snapshot | None:
 
 
 def checked_epoch(
-    table: PublishedTable, publication: DeclaredPublication, root: Location, snapshot: Snapshot | None
+    table: PublishedTable,
+    publication: DeclaredPublication,
+    root: Location,
+    snapshot: Snapshot | None,
+    identity: str,
 ) -> int | None:
     """The epoch that a table has; None if it has none.
 
@@ -71,6 +77,7 @@ def checked_epoch(
         publication: what a run would publish to it.
         root: the root of the pipeline.
         snapshot: its latest epoch; None without one.
+        identity: the identity of the root; empty if it has none yet.
 
     Raises:
         CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
@@ -78,7 +85,7 @@ def checked_epoch(
     head, epoch = table.head(), None
     if head is not None:
         latest = sys.maxsize if snapshot is None else snapshot.epoch
-        epoch = epoch_of(publication.target, head, PublishedEpoch(root.url, publication.view, latest))
+        epoch = epoch_of(publication.target, head, PublishedEpoch(root.url, publication.view, latest, identity))
     if snapshot is not None and publication.view in snapshot.views:
         table.require_fit(snapshot.reader(publication.view).schema)
     return epoch

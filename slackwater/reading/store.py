@@ -30,7 +30,7 @@ from slackwater.reading.tables.source_table import source_table
 from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.trace import Trace, trace_of
 from slackwater.status.view_costs import ViewCost, view_costs
-from state.capabilities.store_record import read_record
+from state.capabilities.store_record import read_record, root_identity
 from state.clock import Clock, SystemClock
 from state.errors import EpochExpiredError, EpochNotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore
@@ -81,6 +81,7 @@ class Store:
         self._clock = clock
         self._state = LanceStateStore.open(root, clock, read_only=True)
         self._is_frozen = False
+        self._identity = ""
         self._cataloged: tuple[LanceStateStore, Catalog] | None = None
 
     def __repr__(self) -> str:
@@ -94,6 +95,18 @@ class Store:
     def root(self) -> str:
         """The URL of the root, without user information."""
         return self._root.url
+
+    def identity(self) -> str:
+        """The UUID that the root got when it was created; empty in a root that was not started since roots have one.
+
+        A copy of the root, and a backup, have the same identity.  A branch has its own.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        if not self._identity:
+            self._identity = root_identity(self._root)
+        return self._identity
 
     def frozen(self) -> Store:
         """The store as it is now: all calls see the epoch that is the latest at this call, so their answers agree.
@@ -563,7 +576,7 @@ class Store:
             on_step=on_step,
         ).run()
 
-    def publish(self, view: str, target: Target, *, epoch: int | str | None = None) -> Publication:
+    def publish(self, view: str, target: Target, *, epoch: int | str | None = None, adopt: bool = False) -> Publication:
         """Brings a view into a table of another format, as one commit that names root, view and epoch.
 
         The first call writes all rows.  Each later one reads from the table which epoch it has, and writes what differs
@@ -576,13 +589,17 @@ class Store:
             view: the name of the view.
             target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is made if there is none.
             epoch: an epoch, as for `snapshot`; None for the latest.
+            adopt: whether a table that holds this view of another root, or a later epoch of this root, becomes a table
+                of this root: one commit replaces all of its rows.  For a root that was moved or restored, or that
+                replaces a lost one.
 
         Raises:
             ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
             SchemaError: the format does not have a type of the view, or the table has other columns.
             CommitRefusedError: another program has written to the table; nothing was published.
             SettingsError: the table overlaps the root or a source.
-            UsageError: the table has a later epoch, or another view; or the library of the format is not installed.
+            UsageError: the table has a later epoch, another view, or belongs to another root; or the library of the
+                format is not installed.
             StorageError: the root or the table cannot be read or written.
 
         Examples:
@@ -591,7 +608,7 @@ class Store:
         from slackwater.publishing.publisher import Publisher, require_place  # late: it reads by this store
 
         require_place(view, target, self._root, self._catalog_of(self._latest()).sources.values())
-        return Publisher(self, view, target, self._clock).publish(epoch)
+        return Publisher(self, view, target, self._clock, adopts=adopt).publish(epoch)
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
         """Follows a view: yields the changes of each epoch, and waits for the next one without end.

@@ -9,11 +9,13 @@ error.  So the store is probed once, with separate objects.
 
 Invariants:
 
+* A root has one identity for life, in `store.json`.  It is never replaced by another one.
 * A new root on a store without a capability is refused before anything else is written.  The objects and directories
   of the probe are deleted.
 * An existing root is never refused: the result is recorded, and every start warns.
 * A capability counts as missing only if the store violates it.  A store that does not answer, or denies access, raises
   the usual error.
 
-Face: `probe.probe`, `store_record.require_capable`, `store_record.read_record`.
+Face: `probe.probe`, `store_record.require_capable`, `store_record.record_branch`, `store_record.read_record`,
+`store_record.root_identity`.
 """

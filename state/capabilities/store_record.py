@@ -1,28 +1,32 @@
-"""`<root>/store.json`: the capabilities of the store of a root, as the last probe found them."""
+"""`<root>/store.json`: the identity of a root, and the capabilities of its store, as the last probe found them."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
+from typing import Any
+from uuid import uuid4  # noqa: TID251 - no two roots may have one identity
 
 import obstore
-from obstore.exceptions import BaseError, NotFoundError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 
 from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, Capability, Probed, probe
 from state.clock import Clock
-from state.errors import BucketNotFoundError, StoreCapabilityError
+from state.errors import BucketNotFoundError, StorageUnavailableError, StoreCapabilityError
 from state.location import Location
+from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.removal.evidence import ReservedNames
 from state.removal.names import STORE_RECORD
-from state.removal.objects import overwrite
+from state.removal.objects import create, overwrite, replace_version
 
 NAME = "store.json"
 _REMEDY = "use a store that has it"
+_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class StoreRecord:
         capabilities: the names of the capabilities that were found.
         missing: the names of the missing capabilities.
         violations: the observed behaviour of the store, one text for each missing capability.
+        identity: a random UUID, made with the root; a copy of the root has the same one.  Empty in a root of an earlier
+            version until its next start.
     """
 
     probed_at: datetime
@@ -42,6 +48,7 @@ class StoreRecord:
     capabilities: tuple[str, ...]
     missing: tuple[str, ...] = ()
     violations: tuple[str, ...] = ()
+    identity: str = ""
 
     def warning(self, root: Location) -> str:
         """The warning about a root on a store without a capability; empty if it has all."""
@@ -63,7 +70,8 @@ class StoreRecord:
         try:
             read = json.loads(content)
             texts = {name: tuple(map(str, read[name])) for name in ("capabilities", "missing", "violations")}
-            return cls(datetime.fromisoformat(read["probed_at"]), str(read["slackwater"]), **texts)
+            probed_at, identity = datetime.fromisoformat(read["probed_at"]), str(read.get("identity", ""))
+            return cls(probed_at, str(read["slackwater"]), **texts, identity=identity)
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 
@@ -74,21 +82,24 @@ def read_record(root: Location) -> StoreRecord | None:
     Raises:
         StorageError: the root cannot be read.
     """
-    if root.is_local and not root.path.is_dir():
-        return None
-    try:
-        return StoreRecord.of_json(bytes(obstore.get(object_client(root), NAME).bytes()))
-    except (FileNotFoundError, NotFoundError) as error:
-        reason = storage_error(error, root)
-        if isinstance(reason, BucketNotFoundError):
-            raise reason from None
-        return None
-    except (BaseError, OSError) as error:
-        raise storage_error(error, root) from None
+    found = _found(root)
+    return None if found is None else StoreRecord.of_json(found[0])
+
+
+def root_identity(root: Location) -> str:
+    """The identity of a root; empty if the root does not exist, or was not started since roots have identities.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    record = read_record(root)
+    return "" if record is None else record.identity
 
 
 def require_capable(root: Location, clock: Clock, unique: str, exists: Callable[[], bool]) -> StoreRecord:
     """The record of a root; without one, or with missing capabilities, the store is probed and the result recorded.
+
+    A root without an identity gets one.
 
     Args:
         root: the root.
@@ -101,17 +112,71 @@ def require_capable(root: Location, clock: Clock, unique: str, exists: Callable[
         StorageError: the root cannot be read or written.
     """
     record = read_record(root)
-    if record is not None and not record.missing:
+    if record is not None and not record.missing and record.identity:
         return record
-    probed = probe(root, unique)
-    if probed.missing and not exists():
-        raise refused(f"root {root}", probed)
-    record = _record(probed, clock)
+    if record is None or record.missing:
+        probed = probe(root, unique)
+        if probed.missing and not exists():
+            raise refused(f"root {root}", probed)
+        record = _record(probed, clock)
+    return _recorded(root, record)
+
+
+def record_branch(root: Location, branch: Location) -> StoreRecord | None:
+    """Gives a new branch the record of its root, with an identity of its own; None if the root has no record.
+
+    Raises:
+        StorageError: the root or the branch cannot be read or written.
+    """
+    record = read_record(root)
+    return None if record is None else _recorded(branch, replace(record, identity=""))
+
+
+def _recorded(root: Location, record: StoreRecord) -> StoreRecord:
+    """Writes a record with the identity that the root has, or with a new one.
+
+    Two processes that start on a new root at once agree on one identity: the second one accepts that of the first.
+    """
+    client = object_client(root)
     try:
-        overwrite(object_client(root), ReservedNames(root, STORE_RECORD), NAME, record.to_json())
+        for _ in range(_TRIES):
+            found = _found(root)
+            before = None if found is None else StoreRecord.of_json(found[0])
+            written = replace(record, identity=(before.identity if before is not None else "") or str(uuid4()))
+            try:
+                if record.missing:  # such a store may not understand a condition
+                    overwrite(client, ReservedNames(root, STORE_RECORD), NAME, written.to_json())
+                elif found is None:
+                    create(client, root, NAME, written.to_json())
+                else:
+                    replace_version(client, root, NAME, written.to_json(), found[1])
+                return written
+            except (AlreadyExistsError, PreconditionError):
+                continue  # another process has started on the root meanwhile
     except (BaseError, OSError) as error:
         raise storage_error(error, root) from None
-    return record
+    raise StorageUnavailableError(f"{root}/{NAME}: other processes write it again and again; try again later")
+
+
+def _found(root: Location) -> tuple[bytes, dict[str, Any]] | None:
+    """The content of the file and its version; None if it does not exist.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    if root.is_local and not root.path.is_dir():
+        return None
+    try:
+        read = obstore.get(object_client(root), NAME)
+        content = bytes(read.bytes())
+    except (FileNotFoundError, NotFoundError) as error:
+        reason = storage_error(error, root)
+        if isinstance(reason, BucketNotFoundError):
+            raise reason from None
+        return None
+    except (BaseError, OSError) as error:
+        raise storage_error(error, root) from None
+    return content, {"e_tag": normal_etag(read.meta.get("e_tag")) or None, "version": read.meta.get("version")}
 
 
 def require_table_store(table: Location, unique: str, needs: Sequence[Capability] = ROOT_NEEDS) -> None:

@@ -37,6 +37,7 @@ class Marker:
         root: the URL of the root.
         view: the published view; empty for a root.
         version: the version of Slackwater that wrote it.
+        identity: the identity of the root; empty if an earlier version wrote the marker.
     """
 
     kind: Literal["root", "table"]
@@ -44,14 +45,15 @@ class Marker:
     root: str
     view: str
     version: str
+    identity: str = ""
 
     @property
     def words(self) -> str:
         """The place in a message.  Anybody can write a marker: its texts are shortened, and are printable."""
-        pipeline, root, view = map(_printable, (self.pipeline, self.root, self.view))
+        pipeline, root, view, identity = map(_printable, (self.pipeline, self.root, self.view, self.identity))
         if self.kind == "root":
             return f"the root of pipeline {pipeline}" if pipeline else "a root of Slackwater"
-        return f"the published table of view {view} of {root}"
+        return f"the published table of view {view} of {root}{f' (identity {identity})' if identity else ''}"
 
     def to_json(self) -> bytes:
         about = "Slackwater owns this directory: its programs write and delete files here"
@@ -65,7 +67,8 @@ class Marker:
             kind = document["kind"]
             if kind not in ("root", "table"):
                 return None
-            return cls(kind, *(str(document[name]) for name in ("pipeline", "root", "view", "version")))
+            pipeline, root, view, version = (str(document[name]) for name in ("pipeline", "root", "view", "version"))
+            return cls(kind, pipeline, root, view, version, str(document.get("identity", "")))
         except (ValueError, TypeError, KeyError, RecursionError):
             return None
 

@@ -6,6 +6,12 @@ from tests.mutants.mutant import Mutant
 
 CAPABILITY_MUTANTS = (
     Mutant(
+        "a second probe gives a root another identity",
+        "state/capabilities/store_record.py",
+        (("before.identity if before is not None", "before.identity if before is None"),),
+        shown_by="tests/state/capabilities/test_probe.py",
+    ),
+    Mutant(
         "a root of an older format is opened",
         "state/lance/store_format.py",
         (("    if int(found) < FORMAT_VERSION:\n", "    if int(found) < 0:\n"),),

@@ -10,6 +10,20 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a root continues the table of another root with the same URL",
+        "slackwater/publishing/publication.py",
+        ((' and published.identity in ("", self.identity)\n', "\n"),),
+        shown_by="tests/slackwater/publishing/test_root_identity.py::"
+        "test_a_root_of_the_same_url_with_another_identity_is_refused_with_both_identities[parquet]",
+    ),
+    Mutant(
+        "an adopted table of another root is continued by changes",
+        "slackwater/publishing/publisher.py",
+        (("            since = None\n        else:", "            since = head.published.epoch\n        else:"),),
+        shown_by="tests/slackwater/publishing/test_root_identity.py::"
+        "test_a_root_that_replaces_another_one_adopts_its_table[parquet]",
+    ),
+    Mutant(
         "a table that was created with rows is taken for an empty one",
         "slackwater/publishing/delta_table.py",
         (

@@ -39,6 +39,10 @@ def publish(
         typer.Option("--partition-by", metavar="COLUMN", help="a column of the directories of parquet:URI; repeatable"),
     ] = None,
     epoch: AtEpoch = None,
+    adopt: Annotated[
+        bool,
+        typer.Option("--adopt", help="take a table of this view from another root: one commit replaces all rows"),
+    ] = False,
     option: StorageOptions = None,
     json: Json = False,
     debug: Debug = False,
@@ -47,7 +51,7 @@ def publish(
     from slackwater.publishing.targets import target_of
 
     target = target_of(to, _properties(catalog), table, partition_by or ())
-    published = asdict(opened_store(root, option).publish(view, target, epoch=epoch))
+    published = asdict(opened_store(root, option).publish(view, target, epoch=epoch, adopt=adopt))
     output = Output(json)
     output.document(published) if json else output.rows([published], list(published))
 

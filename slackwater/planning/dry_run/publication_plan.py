@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publisher import opened_table
 from slackwater.publishing.start_check import checked_epoch, latest_snapshot
+from state.capabilities.store_record import root_identity
 from state.clock import Clock
 from state.errors import SlackwaterError
 from state.location import Location
@@ -47,11 +48,12 @@ def plan_publications(
     """
     declared = tuple(publications)
     snapshot = latest_snapshot(root, clock) if declared else None
+    identity = root_identity(root) if declared else ""
     plans = []
     for each in declared:
         table = str(each.target)
         try:
-            epoch = checked_epoch(opened_table(each.target, clock), each, root, snapshot)
+            epoch = checked_epoch(opened_table(each.target, clock), each, root, snapshot, identity)
         except SlackwaterError as error:
             plans.append(PublicationPlan(each.view, table, refused=str(error)))
             continue

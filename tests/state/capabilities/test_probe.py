@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import obstore
@@ -11,7 +12,7 @@ import pytest
 
 from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.probe import Capability, probe
-from state.capabilities.store_record import NAME, read_record, require_capable
+from state.capabilities.store_record import NAME, read_record, require_capable, root_identity
 from state.clock import ManualClock, SystemClock
 from state.errors import AccessDeniedError, BucketNotFoundError, StoreCapabilityError
 from state.location import Location
@@ -92,8 +93,10 @@ def test_an_existing_root_on_such_a_store_is_recorded_and_warns_until_its_store_
     s3: S3Server, bucket: str
 ) -> None:
     bad = Location(f"s3://{bucket}/root", s3.faithless_proxy(("If-None-Match",)).storage_options)
+    identities = set()
     for _ in range(2):
         record = require_capable(bad, SystemClock(), UNIQUE, lambda: True)
+        identities.add(record.identity)
         assert record.missing == (Capability.CREATE_IF_ABSENT.value,)
         assert read_record(bad) == record
         warning = record.warning(bad)
@@ -101,6 +104,18 @@ def test_an_existing_root_on_such_a_store_is_recorded_and_warns_until_its_store_
     good = require_capable(s3.location(bucket, "root"), SystemClock(), UNIQUE, lambda: True)
     assert good.missing == () and good.warning(bad) == ""
     assert read_record(bad) == good
+    assert identities == {good.identity} and good.identity, "each probe writes the record, with the same identity"
+
+
+def test_runs_that_start_on_a_new_root_at_once_agree_on_its_identity(tmp_path: Path) -> None:
+    def start(number: int) -> str:
+        return require_capable(
+            Location(str(tmp_path / "root")), SystemClock(), f"probe-{number}", lambda: False
+        ).identity
+
+    with ThreadPoolExecutor(8) as threads:
+        identities = set(threads.map(start, range(8)))
+    assert identities == {root_identity(Location(str(tmp_path / "root")))} != {""}
 
 
 def test_a_torn_record_is_written_again(tmp_path: Path) -> None:

@@ -203,6 +203,9 @@ class _Root:
     def root(self) -> str:
         return self._world.place.url
 
+    def identity(self) -> str:
+        return ""
+
     def latest_epoch(self) -> int:
         return self._reopened().head.epoch
 
