@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from slackwater.reading.relation import Relation
 from slackwater.reading.view_reader import ViewReader
+from state.lance.filtered_scan import filtered_scan
 
 
 class ViewRelation(Relation):
@@ -28,7 +29,7 @@ class ViewRelation(Relation):
 
     def batches(self, columns: Sequence[str], filter: pc.Expression | None) -> Iterator[pa.RecordBatch]:
         with self._reader.errors():
-            reader = self._reader.dataset.scanner(columns=list(columns), filter=filter).to_reader()
+            reader = filtered_scan(self._reader.dataset, filter, list(columns)).to_reader()
         return self._rows(reader)
 
     def _rows(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:

@@ -24,6 +24,7 @@ from spark_bridge.analysis.computed_leaves import TimeBound, TimedPlan
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.work_cost import count
+from state.lance.filtered_scan import filtered_scan
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import WEIGHT_FIELD
 
@@ -124,7 +125,7 @@ class TimedRows:
         dataset = parents.dataset(timed.rows)
         if not turning:
             return dataset.schema.empty_table().select(read)
-        rows = dataset.to_table(columns=read, filter=reduce(lambda one, other: one | other, turning))
+        rows = filtered_scan(dataset, reduce(lambda one, other: one | other, turning), read).to_table()
         count(WorkCost(given=rows.num_rows))
         return rows
 
@@ -135,8 +136,8 @@ def _read(timed: TimedPlan, columns: Sequence[str]) -> list[str]:
 
 def _first_after(parents: StoredParents, timed: TimedPlan, bound: TimeBound, time_us: int) -> int | None:
     """The least value of all rows that the time has not reached."""
-    batches = parents.dataset(timed.rows).scanner(columns=[bound.column], filter=~bound.reached(time_us)).to_batches()
-    return min(_firsts(bound, batches), default=None)
+    scan = filtered_scan(parents.dataset(timed.rows), ~bound.reached(time_us), [bound.column])
+    return min(_firsts(bound, scan.to_batches()), default=None)
 
 
 def _firsts(bound: TimeBound, batches: Iterator[pa.RecordBatch]) -> Iterator[int]:

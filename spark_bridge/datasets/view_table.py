@@ -23,6 +23,7 @@ from spark_bridge.datasets.small_rows import SmallRows
 from spark_bridge.work_cost import count
 from state.errors import CommitRefusedError, CommitUnknownError, StorageUnavailableError
 from state.lance.dataset_files import DatasetFiles
+from state.lance.filtered_scan import filtered_scan
 from state.lance.lance_access import create_dataset, create_of_fragments, open_dataset
 from state.lance.row_address import ADDRESS
 from state.location import Location
@@ -504,7 +505,7 @@ def look_up(dataset: lance.LanceDataset, by: str, keys: pa.Array, columns: list[
         rows = dataset.to_table(columns=list(dict.fromkeys([by, *columns])), with_row_address=True)
         found = rows.filter(pc.is_in(rows.column(by), value_set=keys))
         return found if by in columns else found.drop_columns(by)
-    return dataset.to_table(columns=columns, filter=pc.field(by).isin(keys), with_row_address=True)
+    return filtered_scan(dataset, pc.field(by).isin(keys), columns, with_row_address=True).to_table()
 
 
 def has_rows(rows: NewRows) -> bool:

@@ -18,6 +18,7 @@ from spark_bridge.catalyst.arrow_frames import spark_schema
 from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.hand_over.history import FragmentRows, StoredSpan
+from state.lance.filtered_scan import filtered_scan
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.tables import fingerprint
@@ -243,10 +244,11 @@ def _taken(
 
 
 def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, scan: _Scan) -> Iterator[pa.RecordBatch]:
-    scanner = dataset.scanner(
-        columns=_read_names(schema, wanted),
-        filter=wanted.condition(dataset.schema),
-        fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
+    scanner = filtered_scan(
+        dataset,
+        wanted.condition(dataset.schema),
+        _read_names(schema, wanted),
+        with_fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
         offset=scan.first,
         limit=scan.rows,
     )

@@ -17,5 +17,5 @@ Invariants:
 * On a disk, the files of rows are synced before the commit that names them, and its manifest before it is acknowledged.
 
 Face: `lance_root.LanceRoot`, `lance_store.LanceStateStore`, `view_dataset`, `dataset_files`, `lance_access`,
-`fragment_stager`, `branch_files`, `handled_files`, `row_address`.
+`fragment_stager`, `filtered_scan`, `branch_files`, `handled_files`, `row_address`.
 """

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from state.errors import DamagedStoreError
+from state.lance.filtered_scan import filtered_scan
 from state.lance.row_address import ADDRESS
 from state.location import Location
 from state.objects.storage_error import storage_error
@@ -99,7 +100,7 @@ def index_difference(
         return None
     expected = scanned.filter(pc.is_in(scanned.column(column), value_set=wanted)).column(ADDRESS).to_numpy()
     try:
-        by_index = dataset.to_table(columns=[column], filter=pc.field(column).isin(wanted), with_row_address=True)
+        by_index = filtered_scan(dataset, pc.field(column).isin(wanted), [column], with_row_address=True).to_table()
     except (OSError, ValueError, RuntimeError) as error:
         # The scan has read the same rows, so the index is damaged.
         if not isinstance(storage_error(error, location), DamagedStoreError):

@@ -151,8 +151,11 @@ def delete_listed(evidence: UnnamedDataset | DroppedBranch) -> Deleted:
     place = evidence.place
     if place.is_local:
         # A link in the place of `views` leads to the datasets of another root.
-        with directory_of(evidence.root.path, f"{place.path.relative_to(evidence.root.path)}/x"):
-            pass
+        try:
+            with directory_of(evidence.root.path, f"{place.path.relative_to(evidence.root.path)}/x"):
+                pass
+        except FileNotFoundError:
+            return Deleted(0, 0)  # nothing was written there yet
     sizes, left = dict[str, int](), list[str]()
     for name, size in list(_local(place.path) if place.is_local else _remote(place)):
         if size is not None and evidence.covers(name):

@@ -144,7 +144,7 @@ def check(root: LanceRoot, before: Acknowledged | None, after: Acknowledged) -> 
             pass
         root.tag_committed(replace(view, version=table.version))
         assert rows_of(lance.dataset(location.lance_uri, version="committed")).keys() >= expected.keys()
-        root.delete_versions(view.path, root.versions(view.path) - {table.version})
+        root.delete_versions(view.path, {each for each in root.versions(view.path) if each < table.version})
 
 
 def appends(views: Views) -> None:

@@ -112,6 +112,13 @@ def test_a_branch_is_one_directory_below_its_root(tmp_path: Path, name: str) -> 
         delete_listed(DroppedBranch(Location(str(tmp_path)), name))
 
 
+def test_a_branch_without_files_is_dropped(tmp_path: Path) -> None:
+    root = Location(str(tmp_path))
+    assert delete_listed(DroppedBranch(root, "trial")).objects == 0
+    (tmp_path / "branches").mkdir()
+    assert delete_listed(DroppedBranch(root, "trial", "state.lance")).objects == 0
+
+
 def test_a_named_version_is_not_deleted(tmp_path: Path) -> None:
     dataset, root = _written(tmp_path / "state.lance"), Location(str(tmp_path))
     with pytest.raises(RemovalRefusedError):
