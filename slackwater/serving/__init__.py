@@ -15,5 +15,5 @@ Invariants:
   the event loop keeps the limits of time and of connections.
 * A row leaves as soon as it is computed: a result is in memory only as far as DuckDB needs it to compute it.
 
-Face: `sql_server.SqlServer`, `sql_server.ServingLimits`, `authentication.Password`, `tls.tls_context`.
+Face: `sql_server.SqlServer`, `sql_server.ServingLimits`, and the room `log_in` for connections up to their log-in.
 """

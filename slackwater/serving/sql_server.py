@@ -6,6 +6,7 @@ import asyncio
 import errno
 import hmac
 import os
+import resource
 import socket
 import ssl
 from collections.abc import Iterator, Sequence
@@ -16,17 +17,25 @@ from typing import Any
 import structlog
 
 from slackwater.serving import messages as wire
-from slackwater.serving.authentication import MECHANISM, Password, ScramExchange
+from slackwater.serving.log_in.authentication import MECHANISM, Password, ScramExchange
+from slackwater.serving.log_in.client_connection import ClientConnection, PlaintextBehindTlsRequestError
+from slackwater.serving.log_in.connection_slots import SURPLUS, ConnectionSlots, Slot
+from slackwater.serving.log_in.log_in_pace import LogInPace
 from slackwater.serving.served_root import ServedRoot
 from slackwater.serving.session import Session
 from slackwater.serving.session_settings import SessionSettings
 from slackwater.serving.sql_error import PROTOCOL_VIOLATION, SqlError
-from state.errors import SlackwaterError, UsageError
+from state.errors import UsageError
 
-_LOG_IN_S = 60.0
+_REFUSAL_S = 1.0
 _LOOK_EVERY_S = 0.5
 _INSIST_EVERY_S = 0.1
-_LARGEST_FIRST = 10_000
+_LARGEST_RESPONSE = 10_000
+_ACCEPT_AGAIN_S = 0.1
+_BACKLOG = 128
+_OWN_FILES = 200
+"""Open files of the process besides its connections: the root, DuckDB, the log."""
+_LONGEST_LOGGED = 64
 _LARGEST = 64 << 20
 _MOST_AT_ONCE = 1_000
 _PART_BYTES = 64 << 10
@@ -39,13 +48,15 @@ class ServingLimits:
 
     Args:
         timeout_s: seconds that a statement computes at most.
-        connections: clients at one time.
+        connections: connections at one time, before and after their log-in.
         max_rows: rows of one answer; None for no limit.
+        log_in_s: seconds from the acceptance of a connection to the end of its log-in.
     """
 
     timeout_s: float = 300.0
     connections: int = 100
     max_rows: int | None = None
+    log_in_s: float = 10.0
 
 
 class SqlServer:
@@ -75,35 +86,47 @@ class SqlServer:
         self._threads = ThreadPoolExecutor(limits.connections + 1, thread_name_prefix="serve")
         self._clients: dict[int, _Client] = {}
         self._open: set[asyncio.Task[None]] = set()
+        self._slots = ConnectionSlots(limits.connections)
+        self._pace = LogInPace()
         self._last_id = 0
-        self._server: asyncio.Server | None = None
-        self._follower: asyncio.Task[None] | None = None
+        self._listeners: list[socket.socket] = []
+        self._loops: list[asyncio.Task[None]] = []
         self._is_awaited = asyncio.Event()
+        self._is_full = False
+        self._unread = ""
 
     @property
     def sessions(self) -> int:
         """The number of clients that are logged in."""
         return len(self._clients)
 
+    @property
+    def connections(self) -> int:
+        """The number of open connections, before and after their log-in."""
+        return self._slots.count
+
     async def start(self) -> int:
         """Begins to listen, and returns the port.
 
         Raises:
-            UsageError: the port is taken, or the host is not one of this machine.
+            UsageError: the port is taken, the host is not one of this machine, or the process may open too few files.
         """
+        _require_files(self._limits.connections)
         try:
-            self._server = await asyncio.start_server(self._accept, self._host, self._port, limit=1 << 20)
+            self._listeners = await _listeners(self._host, self._port)
         except OSError as error:
             raise UsageError(_not_listening(self._host, self._port, error)) from None
-        self._follower = asyncio.create_task(self._follow())
-        return int(self._server.sockets[0].getsockname()[1])
+        self._loops = [asyncio.create_task(self._listen(each)) for each in self._listeners]
+        self._loops.append(asyncio.create_task(self._follow()))
+        return int(self._listeners[0].getsockname()[1])
 
     async def close(self) -> None:
         """Ends all sessions, at once."""
-        if self._server is not None:
-            self._server.close()
-        if self._follower is not None:
-            self._follower.cancel()
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        for listener in self._listeners:
+            listener.close()
         for client in self._clients.values():
             client.session.stop("the server ends")
         for task in self._open:
@@ -122,45 +145,107 @@ class SqlServer:
                 self._is_awaited.clear()
 
     async def _refresh(self) -> None:
+        """Looks for a later epoch; whatever fails, the present epoch is served and the next look may succeed."""
         try:
             await asyncio.get_running_loop().run_in_executor(self._threads, self._root.refresh)
-        except SlackwaterError as error:
-            _log.warning("the root cannot be read now; the last epoch stays", error=str(error))
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            if reason != self._unread:
+                _log.warning("the root cannot be read now; the last epoch stays", error=reason)
+            self._unread = reason
+        else:
+            self._unread = ""
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    # ---- connections -------------------------------------------------------------------------------------------------
+
+    async def _listen(self, listener: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, peer = await loop.sock_accept(listener)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._slots.evict_one()
+                    _log.warning("a connection cannot be accepted", error=str(error), connections=self.connections)
+                await asyncio.sleep(_ACCEPT_AGAIN_S)
+                continue
+            task = asyncio.create_task(self._serve(ClientConnection(accepted, str(peer[0]))))
+            self._open.add(task)
+            task.add_done_callback(self._open.discard)
+            # An accepted connection does not yield to the event loop by itself: a flood must not stop the sessions.
+            await asyncio.sleep(0)
+
+    async def _serve(self, connection: ClientConnection) -> None:
+        """One connection, from its acceptance to its end."""
         task = asyncio.current_task()
         assert task is not None
-        self._open.add(task)
-        # A client whose machine has vanished ends, too.
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        slot = Slot(connection.network, task.cancel)
+        self._slots.take(slot)
         try:
-            await self._serve(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, ssl.SSLError, TimeoutError):
-            pass  # the client is gone
+            async with asyncio.timeout(self._limits.log_in_s):
+                first = await connection.first_message(self._tls, self._limits.log_in_s)
+                if isinstance(first, wire.CancelRequest):
+                    self._cancel(first)
+                    return
+                settings = SessionSettings(first.parameters)
+                self._require_slot(slot)
+                await self._log_in(connection, first, settings.user)
+                self._slots.log_in(slot)
+            await self._session(connection.reader, connection.writer, settings)
+        except (OSError, asyncio.IncompleteReadError, TimeoutError):
+            pass  # the client is gone, or has not logged in within the time
         except asyncio.CancelledError:
-            pass  # the server ends
+            # The connection is evicted, or the server ends: neither waits until the client has read what is buffered.
+            connection.abort()
+            raise
+        except PlaintextBehindTlsRequestError:
+            _log.warning("a connection was closed: plaintext follows its request for TLS", address=connection.address)
         except SqlError as error:
-            writer.write(wire.error_response(error, is_fatal=True))
+            await connection.refuse(error)
         except Exception:
-            _log.exception("a connection failed")
+            _log.exception("a connection failed", address=connection.address)
         finally:
-            self._open.discard(task)
-            writer.close()
+            try:
+                await connection.close()
+            finally:
+                self._slots.release(slot)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        first = await asyncio.wait_for(self._first(reader, writer), _LOG_IN_S)
-        if isinstance(first, wire.CancelRequest):
-            self._cancel(first)
+    def _require_slot(self, slot: Slot) -> None:
+        if self._slots.may_log_in(slot):
+            self._is_full = False
             return
-        settings = SessionSettings(first.parameters)
-        if len(self._clients) >= self._limits.connections:
-            raise SqlError(
-                "53300", f"there are {self._limits.connections} clients already (--max-connections): try later"
-            )
-        options = [name for name in first.parameters if name.startswith("_pq_.")]
-        if first.minor or options:
+        if not self._is_full:
+            _log.warning("connections are refused: --max-connections is reached", limit=self._limits.connections)
+        self._is_full = True
+        raise SqlError(
+            "53300", f"there are {self._limits.connections} connections already (--max-connections): try later"
+        )
+
+    async def _log_in(self, connection: ClientConnection, startup: wire.Startup, user: str) -> None:
+        reader, writer = connection.reader, connection.writer
+        options = [name for name in startup.parameters if name.startswith("_pq_.")]
+        if startup.minor or options:
             writer.write(wire.minor_version(0, options))
-        await asyncio.wait_for(self._log_in(reader, writer, settings.user), _LOG_IN_S)
+        if self._password is not None:
+            exchange = ScramExchange(self._password)
+            writer.write(wire.password_question(10, MECHANISM + b"\0\0"))
+            writer.write(wire.password_question(11, exchange.challenge(await _response(reader, writer))))
+            proof = await _response(reader, writer)
+            now_s = asyncio.get_running_loop().time
+            await asyncio.sleep(self._pace.wait_s(connection.network, now_s()))
+            try:
+                writer.write(wire.password_question(12, exchange.verdict(proof, user)))
+            except SqlError:
+                self._pace.refused(connection.network, now_s())
+                named = user[:_LONGEST_LOGGED]
+                _log.warning("a log-in was refused: wrong password", address=connection.address, user=named)
+                await asyncio.sleep(_REFUSAL_S)
+                raise
+        writer.write(wire.AUTHENTICATED)
+
+    async def _session(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, settings: SessionSettings
+    ) -> None:
         if not self._clients:
             await self._refresh()
         self._last_id += 1
@@ -178,36 +263,6 @@ class SqlServer:
             del self._clients[client.number]
             session.stop("the client is gone")
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, session.close))
-
-    async def _first(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> wire.Startup | wire.CancelRequest:
-        is_encrypted = False
-        while True:
-            size = int.from_bytes(await reader.readexactly(4), "big") - 4
-            if not 4 <= size <= _LARGEST_FIRST:
-                raise SqlError(PROTOCOL_VIOLATION, "the first message is none of PostgreSQL's protocol")
-            first = wire.first_message(await reader.readexactly(size))
-            if not isinstance(first, wire.EncryptionRequest):
-                if self._tls is not None and not is_encrypted and isinstance(first, wire.Startup):
-                    raise SqlError("28000", "this server needs TLS: connect with sslmode=require")
-                return first
-            if not first.is_tls or self._tls is None or is_encrypted:
-                writer.write(b"N")
-                await writer.drain()
-                continue
-            writer.write(b"S")
-            await writer.drain()
-            await writer.start_tls(self._tls)
-            is_encrypted = True
-
-    async def _log_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, user: str) -> None:
-        if self._password is not None:
-            exchange = ScramExchange(self._password, os.urandom(18).hex())
-            writer.write(wire.password_question(10, MECHANISM + b"\0\0"))
-            writer.write(wire.password_question(11, exchange.challenge(await _response(reader, writer))))
-            writer.write(wire.password_question(12, exchange.verdict(await _response(reader, writer), user)))
-        writer.write(wire.AUTHENTICATED)
 
     def _cancel(self, request: wire.CancelRequest) -> None:
         client = self._clients.get(request.process_id)
@@ -274,7 +329,7 @@ def _is_gone(following: asyncio.Task[Sequence[wire.Message]]) -> bool:
 async def _response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
     await writer.drain()
     kind, size = await reader.readexactly(1), int.from_bytes(await reader.readexactly(4), "big") - 4
-    if kind != b"p" or not 0 <= size <= _LARGEST_FIRST:
+    if kind != b"p" or not 0 <= size <= _LARGEST_RESPONSE:
         raise SqlError(PROTOCOL_VIOLATION, "an answer about the password is expected")
     return await reader.readexactly(size)
 
@@ -292,6 +347,42 @@ async def _group(reader: asyncio.StreamReader) -> Sequence[wire.Message]:
         is_enough = len(received) == _MOST_AT_ONCE or nbytes > _LARGEST
         if is_enough or isinstance(received[-1], (wire.Query, wire.Sync, wire.Flush, wire.Terminate)):
             return received
+
+
+async def _listeners(host: str, port: int) -> list[socket.socket]:
+    """A listening socket for each address of the host; a free port is the same one for all of them."""
+    found = await asyncio.get_running_loop().getaddrinfo(
+        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    listeners: list[socket.socket] = []
+    try:
+        for family, address in dict.fromkeys((each[0], each[4]) for each in found):
+            name, number, *rest = address
+            taken = number or (listeners[0].getsockname()[1] if listeners else 0)
+            listeners.append(socket.create_server((name, taken, *rest), family=family, backlog=_BACKLOG))
+            listeners[-1].setblocking(False)
+    except BaseException:
+        for listener in listeners:
+            listener.close()
+        raise
+    return listeners
+
+
+def _require_files(connections: int) -> None:
+    """Raises the soft limit of open files as far as the connections need it.
+
+    Raises:
+        UsageError: the hard limit is lower.
+    """
+    needed = connections + SURPLUS + _OWN_FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        if hard != resource.RLIM_INFINITY and hard < needed:
+            raise UsageError(
+                f"--max-connections {connections} needs {needed} open files, and this process may open {hard}: raise "
+                "the limit (ulimit -Hn, or LimitNOFILE of systemd), or give fewer connections"
+            )
+        resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _not_listening(host: str, port: int, error: OSError) -> str:

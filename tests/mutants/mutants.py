@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutants.after_commit_mutants import AFTER_COMMIT_MUTANTS
 from tests.mutants.branch_mutants import BRANCH_MUTANTS
 from tests.mutants.capability_mutants import CAPABILITY_MUTANTS
+from tests.mutants.endpoint_mutants import ENDPOINT_MUTANTS
 from tests.mutants.equality_mutants import EQUALITY_MUTANTS
 from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
@@ -842,6 +843,7 @@ MUTANTS = (
         (("columns = {*columns, source.event_time.column}", "pass"),),
         shown_by="tests/actors/reading/test_event_times.py::test_the_time_is_read_when_no_view_uses_it",
     ),
+    *ENDPOINT_MUTANTS,
     *EQUALITY_MUTANTS,
     *FORMAT_MUTANTS,
     *CAPABILITY_MUTANTS,

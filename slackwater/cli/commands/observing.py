@@ -106,7 +106,7 @@ def serve(
             "--max-memory-gib", min=0.01, help="memory of all statements; by default 4, or half of the machine's"
         ),
     ] = None,
-    max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="clients at one time")] = 100,
+    max_connections: Annotated[int, typer.Option("--max-connections", min=1, help="connections at one time")] = 100,
     max_rows: Annotated[
         int | None, typer.Option("--max-rows", min=1, help="rows of one answer; by default no limit")
     ] = None,

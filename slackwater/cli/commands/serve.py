@@ -9,11 +9,11 @@ from pathlib import Path
 from actors.telemetry.logging import configure_default
 from slackwater.cli.commands.until_signal import serve_until_signal
 from slackwater.reading.store import Store
-from slackwater.serving.authentication import VARIABLE, Password
 from slackwater.serving.engine import Engine
+from slackwater.serving.log_in.authentication import VARIABLE, Password
+from slackwater.serving.log_in.tls import tls_context
 from slackwater.serving.served_root import ServedRoot
 from slackwater.serving.sql_server import ServingLimits, SqlServer
-from slackwater.serving.tls import tls_context
 from slackwater.terminal.output import Output
 from slackwater.ui.gate import is_loopback
 from state.errors import UsageError

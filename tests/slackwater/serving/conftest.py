@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -31,3 +33,14 @@ def flights(written: WrittenRoot) -> Iterator[ServedSql]:
     """The endpoint of that root."""
     with served(written.root.url) as endpoint:
         yield endpoint
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate of this machine, and its key."""
+    place = tmp_path_factory.mktemp("tls")
+    certificate, key = place / "server.crt", place / "server.key"
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    named = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*made, *named], check=True, capture_output=True)
+    return certificate, key

@@ -13,8 +13,8 @@ from typing import Any
 import psycopg
 
 import slackwater as sw
-from slackwater.serving.authentication import Password
 from slackwater.serving.engine import Engine
+from slackwater.serving.log_in.authentication import Password
 from slackwater.serving.served_root import ServedRoot
 from slackwater.serving.sql_server import ServingLimits, SqlServer
 
@@ -48,11 +48,12 @@ def served(
     tls: ssl.SSLContext | None = None,
     limits: ServingLimits = ServingLimits(),
     max_memory_bytes: int = 1 << 30,
+    host: str = HOST,
 ) -> Iterator[ServedSql]:
     """Serves a root from a thread, as `slackwater serve` does from its process."""
     epochs = ServedRoot(sw.open(root), Engine(max_memory_bytes))
     proof = Password.of(password) if password else None
-    server = SqlServer(epochs, host=HOST, port=0, password=proof, tls=tls, limits=limits)
+    server = SqlServer(epochs, host=host, port=0, password=proof, tls=tls, limits=limits)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="endpoint")
     thread.start()

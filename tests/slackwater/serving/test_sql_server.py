@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +12,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from slackwater.serving.authentication import VARIABLE, Password
-from slackwater.serving.tls import tls_context
+from slackwater.serving.log_in.authentication import VARIABLE, Password
+from slackwater.serving.log_in.tls import tls_context
 from state.errors import UsageError
+from tests.slackwater.serving.raw_client import framed
 from tests.slackwater.serving.served_sql import HOST, ServedSql, served
 from tests.slackwater.serving.value_root import write_values
 from tests.waiting import eventually
@@ -24,26 +24,15 @@ _PASSWORD = "ä long pässword, 16"
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A certificate of this machine, and its key."""
-    place = tmp_path_factory.mktemp("tls")
-    certificate, key = place / "server.crt", place / "server.key"
-    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    named = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
-    subprocess.run([*made, *named], check=True, capture_output=True)
-    return certificate, key
-
-
-@pytest.fixture(scope="module")
-def locked(tmp_path_factory: pytest.TempPathFactory, files: tuple[Path, Path]) -> Iterator[ServedSql]:
+def locked(tmp_path_factory: pytest.TempPathFactory, certificate: tuple[Path, Path]) -> Iterator[ServedSql]:
     """An endpoint with a password and TLS."""
     root = write_values(tmp_path_factory.mktemp("locked") / "root")
-    with served(root, password=_PASSWORD, tls=tls_context(*files)) as endpoint:
+    with served(root, password=_PASSWORD, tls=tls_context(*certificate)) as endpoint:
         yield endpoint
 
 
-def test_a_client_proves_its_password_over_tls(locked: ServedSql, files: tuple[Path, Path]) -> None:
-    with locked.connect(password=_PASSWORD, sslmode="verify-full", sslrootcert=str(files[0])) as client:
+def test_a_client_proves_its_password_over_tls(locked: ServedSql, certificate: tuple[Path, Path]) -> None:
+    with locked.connect(password=_PASSWORD, sslmode="verify-full", sslrootcert=str(certificate[0])) as client:
         assert client.execute("SELECT count(*) FROM totals").fetchone() == (3,)
         assert client.pgconn.ssl_in_use
         client.cancel_safe()
@@ -76,22 +65,18 @@ def test_a_password_that_is_too_short_is_refused() -> None:
         Password.from_environment({VARIABLE: "short"})
 
 
-def test_one_file_of_tls_is_not_enough(files: tuple[Path, Path], tmp_path: Path) -> None:
-    certificate, key = files
+def test_one_file_of_tls_is_not_enough(certificate: tuple[Path, Path], tmp_path: Path) -> None:
+    file, key = certificate
     assert tls_context(None, None) is None
-    assert isinstance(tls_context(certificate, key), ssl.SSLContext)
+    assert isinstance(tls_context(file, key), ssl.SSLContext)
     for one, other, said in (
-        (certificate, None, "--tls-key is missing"),
+        (file, None, "--tls-key is missing"),
         (None, key, "--tls-certificate is missing"),
         (tmp_path / "nothing", key, "--tls-certificate .*nothing cannot be read: No such file"),
-        (key, certificate, "are no certificate with its key"),
+        (key, file, "are no certificate with its key"),
     ):
         with pytest.raises(UsageError, match=said):
             tls_context(one, other)
-
-
-def framed(kind: bytes, body: bytes) -> bytes:
-    return kind + struct.pack("!I", len(body) + 4) + body
 
 
 _STARTUP = struct.pack("!I", 196608) + b"user\0ann\0\0"
