@@ -16,6 +16,7 @@ from actors.file_errors import UnreadableFile
 from actors.objects.listing_page import LISTED, ListingPage, SkippedName
 from actors.objects.local_file import LINK_REFUSED, directory_of, open_below
 from state.objects.local_identity import LocalFile, file_at
+from state.removal.names import CLAIMED_FILES, PART_FILES
 
 MOST_LEVELS = 64
 """The most directories between a source and a file."""
@@ -68,6 +69,11 @@ def find_file(root: Path, path: str) -> ListingPage | None:
     return _page([_row(path, found)], []) if found.is_regular else None
 
 
+def is_reserved(name: str) -> bool:
+    """True for a file that Slackwater is writing or deleting: it is no data, also of a pattern of hidden names."""
+    return name.startswith(".slackwater-") and (CLAIMED_FILES.covers(name) or PART_FILES.covers(name))
+
+
 def _row(path: str, found: LocalFile) -> tuple[str, str, int, int]:
     return path, found.etag, found.size, found.modified_us
 
@@ -96,6 +102,8 @@ def _walk(directory: int, prefix: str, level: int) -> Iterator[tuple[str, str, i
     with os.scandir(directory) as entries:
         ordered = sorted(entries, key=_place)
     for entry in ordered:
+        if is_reserved(entry.name):
+            continue
         try:
             if _is_unreadable(entry):
                 yield SkippedName(ascii(prefix + entry.name)[1:-1], _BAD_NAME)

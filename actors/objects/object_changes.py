@@ -26,6 +26,7 @@ from state.errors import AccessDeniedError, StorageUnavailableError, UsageError
 from state.location import Location
 from state.objects.etag import is_strong
 from state.objects.object_client import object_client
+from state.removal.claimed_file import recover
 from state.removal.evidence import CreatedObject, FinishedFile
 from state.removal.local_path import directory_of, stat_at
 from state.removal.objects import create, delete_version, probe_names
@@ -60,9 +61,10 @@ class ObjectChanges:
             AccessDeniedError, StorageUnavailableError: the store refuses or does not answer.
         """
         location, path = self._location, file.path
+        evidence = self._evidence(file)
+        self._recover(evidence)
         if location.is_local or not is_strong(file.etag):
             self._require(file)
-        evidence = FinishedFile(location, path, file.etag, _COMMITTED, file.last_modified)
         request = partial(self._delete_in_s3, path) if location.scheme == "s3" else None
         client = None if location.is_local else self._client
         outcome = ask_store(partial(delete_version, evidence, client, request), location, path)
@@ -100,6 +102,7 @@ class ObjectChanges:
             UsageError: another object has the name at the other location, or both locations are the same place.
             ObjectVanished, ObjectChanged, UnreadableFile, AccessDeniedError, StorageUnavailableError: as `delete`.
         """
+        self._recover(self._evidence(file))
         self._require(file)
         if target.is_local:
             part, is_at = _part_name(file), partial(self._is_original, file)
@@ -126,6 +129,14 @@ class ObjectChanges:
         wanted = [{"Key": key, "Value": value} for key, value in {**present, **tags}.items()]
         put = partial(self._bucket.put_object_tagging, Tagging={"TagSet": wanted}, **name)
         ask_bucket(put, location, file.path)
+
+    def _evidence(self, file: FileVersion) -> FinishedFile:
+        return FinishedFile(self._location, file.path, file.etag, _COMMITTED, file.last_modified)
+
+    def _recover(self, evidence: FinishedFile) -> None:
+        """Ends a deletion on a disk in which an earlier process was killed."""
+        if self._location.is_local:
+            ask_store(partial(recover, evidence), self._location, evidence.name)
 
     def _require(self, file: FileVersion) -> None:
         """Raises ObjectVanished or ObjectChanged if the object is not there in this version."""

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 _STATX = struct.Struct("=IIQIIIHHQQQQqIiqIiqIiqIiIIII")  # linux/stat.h, up to the device
@@ -55,6 +55,11 @@ class LocalFile:
     def is_regular(self) -> bool:
         """True for a regular file; False for a link, a directory or a pipe."""
         return S_ISREG(self.mode)
+
+    @property
+    def is_directory(self) -> bool:
+        """True for a directory."""
+        return S_ISDIR(self.mode)
 
     @property
     def etag(self) -> str:

@@ -18,6 +18,7 @@ from state.location import Location
 from state.objects.etag import normal_etag, same_etag
 from state.objects.local_identity import file_at
 from state.objects.object_client import object_client
+from state.removal.claimed_file import delete_claimed, is_version
 from state.removal.evidence import CreatedObject, Evidence, FinishedFile, ReservedNames, require_covered
 from state.removal.local_path import directory_of, parts_of, stat_at
 
@@ -198,6 +199,9 @@ def delete_version(
 ) -> Removal:
     """Deletes an object if it still has the version that its evidence names.  Arguments and errors as `delete_if`."""
     if isinstance(evidence, FinishedFile):
+        if _is_disk(evidence.place, client):
+            require_covered(evidence, evidence.name)
+            return _delete_local_version(evidence.place, evidence.name, evidence.etag, claims=True)
         return delete_if(evidence, evidence.name, evidence.etag, client, request, modified=evidence.modified)
     return delete_if(evidence, evidence.name, evidence.version.get("e_tag"), client, request)
 
@@ -213,7 +217,8 @@ def delete_if(
 ) -> Removal:
     """Deletes an object if it still has a version.
 
-    A disk compares the identity of the file in the open directory, just before.  An object store compares by
+    A disk compares the identity of the file in the open directory just before; see `claimed_file` for files of users.
+    An object store compares by
     HEAD just before; pass `request` where the store can compare by itself.
 
     Args:
@@ -304,12 +309,12 @@ def _unlinked(place: Location, name: str) -> bool:
     return True
 
 
-def _delete_local_version(place: Location, name: str, etag: str | None) -> Removal:
+def _delete_local_version(place: Location, name: str, etag: str | None, *, claims: bool = False) -> Removal:
     try:
         with directory_of(place.path, name) as (directory, last):
-            found = file_at(directory, last)
-            is_same = same_etag(found.etag, etag) or same_etag(found.etag_of_obstore, etag)
-            if S_ISDIR(found.mode) or not is_same:
+            if claims:
+                return "deleted" if delete_claimed(directory, last, etag) else "changed"
+            if not is_version(file_at(directory, last), etag):
                 return "changed"
             os.unlink(last, dir_fd=directory)
     except FileNotFoundError:

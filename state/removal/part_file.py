@@ -17,6 +17,7 @@ from state.removal.names import PART_FILES
 _RENAME_NOREPLACE = 1
 _NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 _TRIES = 3
+_renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
 
 
 class PartFileInUseError(OSError):
@@ -79,7 +80,7 @@ class PartFile:
         except OSError as error:
             if error.errno not in _NO_LINKS:
                 raise
-            _rename_without_replacing(self._directory, self._part, name)
+            rename_without_replacing(self._directory, self._part, name)
         if not self._is_there(name):
             raise PartFileInUseError(errno.EBUSY, "another file has the name now")
 
@@ -136,11 +137,15 @@ def _lock(descriptor: int) -> None:
         pass  # a file system without locks: `finish` compares inodes
 
 
-def _rename_without_replacing(directory: int, part: str, name: str) -> None:
-    """renameat2(2), for file systems without hard links, such as FAT."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    if rename is None:
-        raise OSError(errno.ENOTSUP, "the file system has no hard links")
-    if rename(directory, os.fsencode(part), directory, os.fsencode(name), _RENAME_NOREPLACE) != 0:
+def rename_without_replacing(directory: int, part: str, name: str) -> None:
+    """Renames an entry of an open directory by renameat2(2).
+
+    Raises:
+        FileExistsError: the new name exists; nothing was changed.
+        OSError: the old name does not exist; or the system, or the file system, has no such request (ENOTSUP, EINVAL).
+    """
+    if _renameat2 is None:
+        raise OSError(errno.ENOTSUP, "the system cannot rename without replacing")
+    if _renameat2(directory, os.fsencode(part), directory, os.fsencode(name), _RENAME_NOREPLACE) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

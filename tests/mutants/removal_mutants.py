@@ -9,6 +9,19 @@ _UPKEEP = "tests/slackwater/publishing/test_upkeep.py"
 
 REMOVAL_MUTANTS = (
     Mutant(
+        "a file that replaces a version between its comparison and its deletion is deleted",
+        "state/removal/claimed_file.py",
+        (("    if is_version(file_at(directory, claim), etag):\n", "    if claim:\n"),),
+        shown_by="tests/state/removal/test_claimed_file.py",
+    ),
+    Mutant(
+        "a source reads a file that is being deleted",
+        "actors/objects/local_listing.py",
+        (("        if is_reserved(entry.name):\n            continue\n", ""),),
+        shown_by="tests/actors/objects/test_object_changes.py::"
+        "test_a_deletion_on_a_disk_in_which_a_process_was_killed_is_repeated",
+    ),
+    Mutant(
         "an object is deleted that no record lists",
         "state/removal/evidence.py",
         (("    if not evidence.covers(name):\n", "    if not evidence.covers(name) and not name:\n"),),

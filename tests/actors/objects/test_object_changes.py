@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
+from actors.objects.local_listing import list_directory
 from actors.objects.object_changes import ObjectChanges
 from actors.objects.object_file import ObjectFile
 from actors.objects.object_store import ObjectStore
@@ -75,6 +78,39 @@ def test_the_version_is_deleted_and_no_other_one(place: Place) -> None:
     assert place.find("day=1/b.csv") == other
     with pytest.raises(ObjectVanished):
         ObjectChanges(place.location).delete(first)
+
+
+@pytest.mark.parametrize("is_move", [False, True], ids=["delete", "move"])
+def test_a_deletion_on_a_disk_in_which_a_process_was_killed_is_repeated(tmp_path: Path, is_move: bool) -> None:
+    place, archive = Place(Location(str(tmp_path / "in"))), Location(str(tmp_path / "archive"))
+    file = place.put("day=1/a.csv", b"one")
+
+    class Killed(BaseException):
+        pass
+
+    def kill(name: str, **options: Any) -> None:
+        if name.endswith(".deleting"):
+            raise Killed
+        real(name, **options)
+
+    real = os.unlink
+    changes = ObjectChanges(place.location)
+
+    def act() -> None:
+        if is_move:
+            changes.move(file, archive)
+        else:
+            changes.delete(file)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "unlink", kill)
+        with pytest.raises(Killed):
+            act()
+    [left] = (tmp_path / "in" / "day=1").iterdir()
+    pages = list(list_directory(tmp_path / "in", 1_000))
+    assert left.name.endswith(".deleting") and [page.table.num_rows for page in pages] == [0], "no source reads it"
+    act()
+    assert list((tmp_path / "in" / "day=1").iterdir()) == []
 
 
 def test_another_version_stays(place: Place, archive: Place) -> None:
