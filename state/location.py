@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,8 @@ Durability = Literal["power_loss", "process"]
 _SECRET_ENDS = tuple(name.replace("_", "") for name in SECRET_OPTIONS)
 _LANCE_FILE = "file-object-store"
 _SCHEMES = ("file", "s3", "gs", "az", "http", "https")
+_FILE = re.compile(r"file:", re.IGNORECASE)
+_ONE_SLASH = re.compile(rf"({'|'.join(_SCHEMES)}):(?!//)", re.IGNORECASE)
 
 
 def is_secret(option: str) -> bool:
@@ -56,21 +59,46 @@ def is_secret(option: str) -> bool:
 
 
 def _normalised(url: str | os.PathLike[str]) -> str:
-    """The URL in absolute form, without user information, query or trailing slash; `file://` for a local path."""
+    """The URL in absolute form, without user information, query or trailing slash; `file://` for a local path.
+
+    The path of a `file://` URL is literal: `%20` are three characters, as in a local path.
+    """
     text = os.fspath(url)
-    if "://" not in text:
+    if match := _FILE.match(text):
+        return f"file://{_path_of_file_url(text, text[match.end() :])}"
+    if match := _ONE_SLASH.match(text):
+        raise SettingsError(f"{text} has no `//` after {match[0]}; write {match[1].lower()}://... or ./{text}")
+    if "://" not in text or text.startswith(("/", ".", "~")):
         return "file://" + str(Path(text).expanduser().absolute())
     parts = urlsplit(text)
     if parts.scheme not in _SCHEMES:
         raise SettingsError(
             f"{parts.scheme}:// is not a valid scheme of a URL; use a local path or one of {', '.join(_SCHEMES)}"
         )
-    if parts.scheme == "file":
-        return "file://" + (text[len("file://") :].rstrip("/") or "/")
     if not parts.hostname:
         raise SettingsError(f"{parts.scheme}:// needs a bucket or host after it")
     host = parts.netloc.rpartition("@")[2]
     return urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
+
+
+def _path_of_file_url(url: str, rest: str) -> str:
+    """The absolute path in a URL of RFC 8089: `file:///x`, `file://localhost/x` or `file:/x`.
+
+    Args:
+        url: the URL, for the message.
+        rest: the URL without `file:`.
+
+    Raises:
+        SettingsError: the path is not absolute, or the URL names another machine.
+    """
+    host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", rest[:1], rest[1:])
+    if host.lower() not in ("", "localhost"):
+        raise SettingsError(
+            f"{url} names a file of the machine {host!r}: write file:///{path}, or mount the directory and give its path"
+        )
+    if slash != "/" and rest != "//":
+        raise SettingsError(f"{url} has no absolute path: write file:///..., or a local path without file:")
+    return str(Path(f"/{path.lstrip('/')}"))
 
 
 @dataclass(frozen=True)
@@ -78,7 +106,7 @@ class Location:
     """A URL and the options that open it.  The repr never shows the value of an option.
 
     Args:
-        url: a local path, or `file://`, `s3://`, `gs://`, `az://`, `http(s)://`.
+        url: a local path, or `file://`, `s3://`, `gs://`, `az://`, `http(s)://`.  `_normalised` is the only parser.
         storage_options: options by the names of obstore and Lance (`access_key_id`, `endpoint`, `allow_http`, ...).
             The usual environment variables give the others.
         durability: of commits to a local path: `"power_loss"` syncs their files, `"process"` leaves that to the system.

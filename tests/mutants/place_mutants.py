@@ -16,6 +16,12 @@ _PAUSES = "tests/actors/listing/test_foreign_tables.py"
 
 PLACE_MUTANTS = (
     Mutant(
+        "the host of a file URL is a part of its path",
+        "state/location.py",
+        (('host, slash, path = rest[2:].partition("/") if rest.startswith("//") else', "host, slash, path ="),),
+        shown_by="tests/state/test_location.py",
+    ),
+    Mutant(
         "symbolic links are not resolved",
         _DIRECTORY,
         (("_split(os.path.realpath(path))", "_split(os.path.normpath(path))"),),
