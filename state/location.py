@@ -94,7 +94,7 @@ def _path_of_file_url(url: str, rest: str) -> str:
     host, slash, path = rest[2:].partition("/") if rest.startswith("//") else ("", rest[:1], rest[1:])
     if host.lower() not in ("", "localhost"):
         raise SettingsError(
-            f"{url} names a file of the machine {host!r}: write file:///{path}, or mount the directory and give its path"
+            f"{url} names a file of the machine {host!r}: write file:///{path}, or mount it and give that path"
         )
     if slash != "/" and rest != "//":
         raise SettingsError(f"{url} has no absolute path: write file:///..., or a local path without file:")

@@ -22,7 +22,7 @@ from state.objects.object_client import object_client
 from state.objects.storage_error import NO_PART, storage_error
 from state.removal.evidence import ReservedNames
 from state.removal.names import PROBES
-from state.removal.objects import delete, overwrite, remove_empty_directories
+from state.removal.objects import delete, overwrite, remove_empty_directories, require_own_path
 
 FOLDER = "probes"
 _WRITERS = 4
@@ -85,7 +85,8 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
         needs: the capabilities that are checked.
 
     Raises:
-        StorageError: the store does not answer, denies access, or the bucket does not exist.
+        StorageError: the store does not answer, denies access, or the bucket does not exist; or the directory of the
+            probe's objects is a link.
     """
     with _directories(location):
         try:
@@ -93,6 +94,7 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
         except OSError as error:
             raise storage_error(error, location) from None
         name, left = f"{FOLDER}/{unique}", ""
+        require_own_path(client, location, name)
         try:
             checks = _Checks(location, client, name)
             found = {each: violation for each in needs if (violation := checks.violation(each))}

@@ -6,6 +6,7 @@ import itertools
 import os
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from stat import S_ISDIR
 from typing import Any, Literal, TypeAlias
@@ -42,10 +43,11 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
         The evidence for a later `replace_version` or `delete_version` of exactly this object.
 
     Raises:
+        RemovalRefusedError: see `require_own_path`.
         obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
-    parts_of(name)
+    require_own_path(client, place, name)
     return CreatedObject(place, name, _version(obstore.put(client, name, content, mode="create")))
 
 
@@ -62,10 +64,11 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
         As `create`.
 
     Raises:
+        RemovalRefusedError: see `require_own_path`.
         obstore.exceptions.AlreadyExistsError: the object exists, and was not changed.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
-    parts_of(name)
+    require_own_path(client, place, name)
     try:
         obstore.head(client, name)
     except (FileNotFoundError, NotFoundError):
@@ -106,10 +109,11 @@ def overwrite(client: ObjectStore, evidence: ReservedNames, name: str, content: 
         content: its bytes.
 
     Raises:
-        RemovalRefusedError: the name has another form.
+        RemovalRefusedError: the name has another form, or see `require_own_path`.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
     require_covered(evidence, name)
+    require_own_path(client, evidence.place, name)
     obstore.put(client, name, content)
 
 
@@ -131,16 +135,35 @@ def replace_version(
         The new version.
 
     Raises:
+        RemovalRefusedError: see `require_own_path`.
         obstore.exceptions.PreconditionError: the object has another version, and was not changed.
         obstore.exceptions.BaseError, OSError: as obstore.
     """
-    parts_of(name)
+    require_own_path(client, place, name)
     if _is_disk(place, client):
         if _version(obstore.head(client, name)) != dict(version):
             raise PreconditionError(f"{place}/{name} has changed")
         return _version(obstore.put(client, name, content))
     update: Any = {key: value for key, value in version.items() if value is not None}
     return _version(obstore.put(client, name, content, mode=update))
+
+
+def require_own_path(client: ObjectStore, place: Location, name: str) -> None:
+    """Checks the name of an object that is to be written: on a disk, a linked directory leads to files of others.
+
+    Args:
+        client: reaches the objects of the place.
+        place: the location that the name is relative to, which itself may be reached through links.
+        name: of the object.
+
+    Raises:
+        RemovalRefusedError: a directory of its path is a link, or the name is not valid, see `parts_of`.
+        OSError: a directory cannot be opened.
+    """
+    parts_of(name)
+    if _is_disk(place, client):
+        with suppress(FileNotFoundError), directory_of(place.path, name):
+            pass
 
 
 def probe(client: ObjectStore, place: Location) -> None:

@@ -9,6 +9,12 @@ _UPKEEP = "tests/slackwater/publishing/test_upkeep.py"
 
 REMOVAL_MUTANTS = (
     Mutant(
+        "a pin is written through a link in the root",
+        "state/removal/objects.py",
+        (("    require_own_path(client, evidence.place, name)\n", ""),),
+        shown_by=f"{_OBJECTS}::test_a_write_below_a_linked_directory_is_refused[overwrite]",
+    ),
+    Mutant(
         "a file that replaces a version between its comparison and its deletion is deleted",
         "state/removal/claimed_file.py",
         (("    if is_version(file_at(directory, claim), etag):\n", "    if claim:\n"),),

@@ -14,7 +14,7 @@ from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.probe import Capability, probe
 from state.capabilities.store_record import NAME, read_record, require_capable, root_identity
 from state.clock import ManualClock, SystemClock
-from state.errors import AccessDeniedError, BucketNotFoundError, StoreCapabilityError
+from state.errors import AccessDeniedError, BucketNotFoundError, RemovalRefusedError, StoreCapabilityError
 from state.location import Location
 from state.objects.object_client import object_client
 
@@ -116,6 +116,15 @@ def test_runs_that_start_on_a_new_root_at_once_agree_on_its_identity(tmp_path: P
     with ThreadPoolExecutor(8) as threads:
         identities = set(threads.map(start, range(8)))
     assert identities == {root_identity(Location(str(tmp_path / "root")))} != {""}
+
+
+def test_a_linked_directory_of_probes_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "users").mkdir()
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "probes").symlink_to(tmp_path / "users")
+    with pytest.raises(RemovalRefusedError, match="'probes', which is a link"):
+        probe(Location(str(tmp_path / "root")), UNIQUE)
+    assert list((tmp_path / "users").iterdir()) == []
 
 
 def test_a_torn_record_is_written_again(tmp_path: Path) -> None:

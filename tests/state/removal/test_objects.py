@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import obstore
@@ -17,6 +18,7 @@ from state.removal.evidence import CreatedObject, FinishedFile, ListedFiles, Res
 from state.removal.names import PINS
 from state.removal.objects import (
     create,
+    create_in_parts,
     create_same,
     delete,
     delete_version,
@@ -64,6 +66,25 @@ def test_a_directory_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(RemovalRefusedError, match="link"):
         delete(_listed(place, "day=1/epoch-1.parquet"), ["day=1/epoch-1.parquet"])
     assert (users / "epoch-1.parquet").exists()
+
+
+@pytest.mark.parametrize("write", ["create", "create_in_parts", "overwrite", "replace_version"])
+def test_a_write_below_a_linked_directory_is_refused(tmp_path: Path, write: str) -> None:
+    users, root = tmp_path / "users", Location(str(tmp_path / "root"))
+    users.mkdir()
+    root.path.mkdir()
+    (users / "host-1-1.json").write_bytes(b"user")
+    (root.path / "pins").symlink_to(users)
+    client, name = object_client(root), "pins/host-1-1.json" if write != "create" else "pins/host-1-2.json"
+    writes: dict[str, Callable[[], object]] = {
+        "create": lambda: create(client, root, name, b"ours"),
+        "create_in_parts": lambda: create_in_parts(client, root, name, iter([b"ours"])),
+        "overwrite": lambda: overwrite(client, ReservedNames(root, PINS), name, b"ours"),
+        "replace_version": lambda: replace_version(client, root, name, b"ours", {"e_tag": "1"}),
+    }
+    with pytest.raises(RemovalRefusedError, match="link"):
+        writes[write]()
+    assert {each.name: each.read_bytes() for each in users.iterdir()} == {"host-1-1.json": b"user"}
 
 
 def test_a_link_in_the_place_of_a_file_loses_only_itself(tmp_path: Path) -> None:
