@@ -27,7 +27,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from actors.hosting.forked_worker import OUTPUTS, PY_EXECUTABLE, VARIABLE, ray_program, run_program, this_python
+from actors.hosting.forked_worker import (
+    OUTPUTS,
+    PY_EXECUTABLE,
+    VARIABLE,
+    is_own_user,
+    ray_program,
+    run_program,
+    this_python,
+)
 
 _LOADED = ("actors.hosting.coordinator", "actors.hosting.ray_actors", "actors.recovery.recovery")
 _ASKED_S = 10.0
@@ -143,6 +151,8 @@ def _next_fork(listener: socket.socket) -> _Worker | None:
     with connection:
         connection.settimeout(_ASKED_S)
         with suppress(OSError, ValueError):
+            if not is_own_user(connection):
+                return None
             connection.sendall(b"\n")
             _, outputs, _, _ = socket.recv_fds(connection, 1, len(OUTPUTS))
             try:

@@ -14,6 +14,7 @@ import json
 import os
 import runpy
 import socket
+import struct
 import sys
 
 VARIABLE = "SLACKWATER_FORK_SERVER"
@@ -30,7 +31,10 @@ _PLAIN = "--runtime-env-hash=0"
 
 
 def is_forked(server: str) -> bool:
-    """Asks the server for a fork with this process's arguments, environment and outputs.  Returns whether it exists."""
+    """Asks the server for a fork with this process's arguments, environment and outputs.  Returns whether it exists.
+
+    A server of another user receives nothing.
+    """
     request = {
         "python": this_python(),
         "path": sys.path[1:],
@@ -42,6 +46,8 @@ def is_forked(server: str) -> bool:
         try:
             connection.settimeout(_LOADED_S)
             connection.connect(server)
+            if not is_own_user(connection):
+                return False
             # Before this byte the server has promised nothing, and after it there is no way back.
             if not connection.recv(1):
                 return False
@@ -52,6 +58,16 @@ def is_forked(server: str) -> bool:
             return bool(connection.recv(1))
         except OSError:
             return False
+
+
+def is_own_user(connection: socket.socket) -> bool:
+    """Whether the process at the other end belongs to this process's user, as the kernel has recorded it.
+
+    The path of the socket proves nothing: on a node without the server, any user can create it.
+    """
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, uid, _ = struct.unpack("3i", credentials)
+    return bool(uid == os.getuid())
 
 
 def this_python() -> list[object]:

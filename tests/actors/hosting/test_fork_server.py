@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -96,6 +97,57 @@ def test_worker_without_a_server_runs_by_itself(server: ForkServer) -> None:
 def test_killed_server_holds_up_no_worker(server: ForkServer) -> None:
     psutil.Process(server.pid).kill()
     assert _asked(*_PLAIN)[0].startswith("usage: default_worker.py")
+
+
+_OTHER_USER = 65_534
+_needs_root = pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
+_LISTENER = """
+import os, socket, sys
+os.setgid({user}), os.setuid({user})
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+listener.listen()
+os.chmod(sys.argv[1], 0o777)
+print("listens", flush=True)
+connection, _ = listener.accept()
+try:
+    connection.sendall(b"\\n")
+    received = connection.recv(1_000_000)
+except OSError:
+    received = b""
+print(len(received), flush=True)
+"""
+_STRANGER = """
+import os, socket, sys
+os.setgid({user}), os.setuid({user})
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+print(len(connection.recv(1)), flush=True)
+"""
+
+
+@_needs_root
+def test_worker_sends_nothing_to_a_server_of_another_user() -> None:
+    with tempfile.TemporaryDirectory() as place:
+        os.chmod(place, 0o777)
+        address = f"{place}/socket"
+        with subprocess.Popen(
+            [sys.executable, "-c", _LISTENER.format(user=_OTHER_USER), address], stdout=subprocess.PIPE, text=True
+        ) as listener:
+            assert listener.stdout is not None and listener.stdout.readline() == "listens\n"
+            assert not forked_worker.is_forked(address)
+            assert listener.stdout.readline() == "0\n"
+
+
+@_needs_root
+def test_server_answers_no_process_of_another_user(server: ForkServer) -> None:
+    address = Path(os.environ[forked_worker.VARIABLE])
+    assert address.parent.stat().st_mode & 0o77 == 0
+    address.parent.chmod(0o755)
+    address.chmod(0o777)
+    stranger = [sys.executable, "-c", _STRANGER.format(user=_OTHER_USER), str(address)]
+    assert subprocess.run(stranger, capture_output=True, text=True, check=True).stdout == "0\n"
+    assert _asked(*_PLAIN)[1] < _LOADS_RAY_S
 
 
 def test_detached_server_is_no_descendant_and_ends_with_its_input() -> None:
