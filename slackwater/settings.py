@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_one_of, require_positive
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from actors.sources.placement import ActorResources, PlacementSettings
+from actors.telemetry.logging import REDACTED
+from actors.telemetry.masked_repr import masked_repr
 from state.errors import SettingsError
 from state.location import Durability
 from state.upkeep.retention import RetentionSettings, Thinning
@@ -63,6 +65,13 @@ class RaySettings:
                 f"RaySettings(runtime_env={self.runtime_env!r}): give a mapping, for example "
                 '{"py_modules": ["my_formats"], "env_vars": {"TZ": "UTC"}}'
             )
+
+    def __repr__(self) -> str:
+        """The values of environment variables are masked."""
+        variables = self.runtime_env.get("env_vars")
+        if not variables:
+            return masked_repr(self)
+        return masked_repr(self, runtime_env={**self.runtime_env, "env_vars": dict.fromkeys(variables, REDACTED)})
 
 
 def _default_spark() -> SparkSettings:

@@ -54,8 +54,12 @@ _ONE_SLASH = re.compile(rf"({'|'.join(_SCHEMES)}):(?!//)", re.IGNORECASE)
 
 
 def is_secret(option: str) -> bool:
-    """True if an option holds a secret, also as `AccountKey` or `account-key`; see `SECRET_OPTIONS`."""
-    return option.lower().replace("_", "").replace("-", "").endswith(_SECRET_ENDS)
+    """True if an option holds a secret, also as `AccountKey`, `account-key` or `fs.azure.account.key.ACCOUNT`.
+
+    See `SECRET_OPTIONS`.
+    """
+    parts = option.lower().replace("_", "").replace("-", "").split(".")
+    return any("".join(parts[: count + 1]).endswith(_SECRET_ENDS) for count in range(len(parts)))
 
 
 def _normalised(url: str | os.PathLike[str]) -> str:

@@ -23,7 +23,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,7 @@ class _Worker:
     python: Sequence[object]
     path: Sequence[str]
     arguments: Sequence[str]
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(repr=False)
     directory: str
 
     def take_place(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import urljoin, urlsplit
 
+from actors.telemetry.masked_repr import masked_repr
 from state.errors import SettingsError
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S
@@ -54,6 +55,9 @@ class WebOptions:
     request_s: float = _TIMEOUT_S
     proxy_url: str | None = None
     user_agent: str | None = None
+
+    def __repr__(self) -> str:
+        return masked_repr(self)
 
     @classmethod
     def of(cls, location: Location) -> WebOptions:

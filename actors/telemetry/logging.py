@@ -28,7 +28,7 @@ _JSON_VARIABLE = "SLACKWATER_LOG_JSON"
 
 # A value ends with its quote, which a text inside of JSON has behind a backslash; without a quote at a delimiter.
 _QUOTED = r"(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)*"
-_NAMES = "|".join(name.replace("_", "[_-]?") for name in sorted(SECRET_OPTIONS, key=len, reverse=True))
+_NAMES = "|".join(name.replace("_", "[_.-]?") for name in sorted(SECRET_OPTIONS, key=len, reverse=True))
 _IN_TEXT = re.compile(
     rf"(?P<name>(?:{_NAMES})(?:\\*[\"'])?\s*[=:]\s*)(?:{_QUOTED}|[^\s\"',;&}})\]]+)",
     re.IGNORECASE,

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from actors.telemetry.logging import redact
+from actors.telemetry.masked_repr import masked_repr
 from state.errors import SettingsError
 from state.location import Location
 
@@ -56,11 +58,16 @@ class Move:
     def __post_init__(self) -> None:
         _require_seconds(self.keep_s)
         if self.location.is_web:
-            raise SettingsError(f"Move({self.url!r}): files cannot be written to a web server; give a bucket or a path")
+            raise SettingsError(
+                f"Move({redact(self.url)!r}): files cannot be written to a web server; give a bucket or a path"
+            )
 
     @property
     def location(self) -> Location:
         return Location(self.url, self.storage_options)
+
+    def __repr__(self) -> str:
+        return masked_repr(self)
 
     def __str__(self) -> str:
         return f"move to {self.location}"

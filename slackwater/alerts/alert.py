@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from actors.telemetry.logging import REDACTED
+from actors.telemetry.masked_repr import masked_repr, masked_url
 from slackwater.alerts.condition import Condition
 from state.errors import SettingsError
 
@@ -59,6 +61,13 @@ class Alert:
             raise SettingsError(
                 f"alert {self.name!r}: there is no program {self.to[0]!r} on this machine; give its whole path"
             )
+
+    def __repr__(self) -> str:
+        """The path of a webhook and the arguments of a command are masked: they often are, or contain, a password."""
+        if not isinstance(self.to, str):
+            to = [self.to[0], *([REDACTED] if len(self.to) > 1 else [])]
+            return masked_repr(self, to=to)
+        return masked_repr(self, to=self.to if self.to == LOG else masked_url(self.to))
 
     @cached_property
     def condition(self) -> Condition:

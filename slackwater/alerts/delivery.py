@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import structlog
-import urllib3
-from urllib3.exceptions import HTTPError
 
 from slackwater.alerts.alert import LOG, Alert
 from slackwater.alerts.alert_states import Notice
 
-_CONNECT_S, _READ_S, _COMMAND_S = 5.0, 10.0, 30.0
+_CONNECT_S, _ANSWER_S, _COMMAND_S = 5.0, 15.0, 30.0
 _MOST_TEXT = 200
 _log = structlog.get_logger(actor="alerts")
 
@@ -83,15 +83,24 @@ def _text(alert: Alert, notice: Notice, pipeline: str) -> str:
 def _post(url: str, body: str) -> None:
     # The path of a webhook is its password: no message shows it.
     place = f"{urlsplit(url).scheme}://{urlsplit(url).hostname}"
-    timeout = urllib3.Timeout(connect=_CONNECT_S, read=_READ_S)
-    headers = {"Content-Type": "application/json"}
     try:
-        with urllib3.PoolManager(retries=False, timeout=timeout) as pool:
-            answer = pool.request("POST", url, body=body.encode(), headers=headers, redirect=False)
-    except HTTPError as error:
+        status = asyncio.run(_status(url, body))
+    except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
         raise DeliveryError(f"{place}: {type(error).__name__}") from None
-    if not 200 <= answer.status < 300:
-        raise DeliveryError(f"{place} answered {answer.status}")
+    if not 200 <= status < 300:
+        raise DeliveryError(f"{place} answered {status}")
+
+
+async def _status(url: str, body: str) -> int:
+    """The status of the answer; its body is not read, and its headers only up to the limits of aiohttp."""
+    # `total` also ends an answer that arrives byte by byte.
+    timeout = aiohttp.ClientTimeout(total=_ANSWER_S, sock_connect=_CONNECT_S)
+    headers = {"Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.post(url, data=body.encode(), headers=headers, allow_redirects=False) as answer,
+    ):
+        return answer.status
 
 
 def _run(command: list[str], body: str) -> None:

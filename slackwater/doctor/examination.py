@@ -14,6 +14,7 @@ from slackwater.doctor.java_and_spark import JavaCheck, LocalSparkCheck
 from slackwater.doctor.machine import DiskSpaceCheck, MachineCheck
 from slackwater.doctor.packages import PackagesCheck
 from slackwater.doctor.ray_cluster import RayCheck
+from slackwater.doctor.ray_token import RayTokenCheck
 from slackwater.settings import RaySettings
 from state.clock import Clock
 from state.errors import SlackwaterError
@@ -34,7 +35,7 @@ def checks_for(root: Location | None, pipeline: Pipeline | None, *, quick: bool,
     """
     settings = RaySettings() if pipeline is None else pipeline.settings.ray
     place = pipeline.root if root is None and pipeline is not None else root
-    checks: list[Check] = [PackagesCheck(), JavaCheck(), MachineCheck(), DiskSpaceCheck(place)]
+    checks: list[Check] = [PackagesCheck(), JavaCheck(), MachineCheck(), DiskSpaceCheck(place), RayTokenCheck()]
     if not quick:
         checks += [RayCheck(settings), LocalSparkCheck()]
     if place is not None:

@@ -114,4 +114,7 @@ def _transport(target: OpenLineage) -> Transport:
     options: dict[str, Any] = {"url": target.to, "timeout": _TIMEOUT_S, "retry": _NO_RETRY}
     if key := os.environ.get(API_KEY):
         options["auth"] = {"type": "api_key", "apiKey": key}
-    return HttpTransport(HttpConfig.from_dict(options))
+    transport = HttpTransport(HttpConfig.from_dict(options))
+    # The body of an answer is not used.  Read as a whole, an endless one would fill the memory.
+    transport.session.stream = True
+    return transport

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from actors.telemetry.logging import redact
+from actors.telemetry.masked_repr import masked_repr, masked_url
 from state.errors import SettingsError, UsageError
 
 _WEB = re.compile(r"https?://[^/\s]+\S*")
@@ -34,19 +36,24 @@ class OpenLineage:
     every_s: float = 60.0
 
     def __post_init__(self) -> None:
+        shown = f"OpenLineage(to={redact(self.to)!r})"
         if not isinstance(self.to, str) or not self.to.strip():
-            raise SettingsError(f"OpenLineage(to={self.to!r}): give the URL of an endpoint, or the path of a file")
+            raise SettingsError(f"{shown}: give the URL of an endpoint, or the path of a file")
         if not self.is_web:
             if "://" in self.to:
-                raise SettingsError(f"OpenLineage(to={self.to!r}): give an http(s) URL, or the path of a local file")
+                raise SettingsError(f"{shown}: give an http(s) URL, or the path of a local file")
             if not Path(self.to).absolute().parent.is_dir() or Path(self.to).is_dir():
-                raise SettingsError(f"OpenLineage(to={self.to!r}): give a file in a directory that is there")
+                raise SettingsError(f"{shown}: give a file in a directory that is there")
         if not self.namespace.strip():
             raise SettingsError("OpenLineage(namespace=...) is empty; give the namespace of the jobs")
         if isinstance(self.every_s, bool) or not (math.isfinite(self.every_s) and self.every_s > 0):
             raise SettingsError(f"OpenLineage(every_s={self.every_s!r}): give seconds above 0")
         if find_spec("openlineage") is None:
             raise UsageError("OpenLineage needs openlineage-python; pip install 'slackwater[lineage]'")
+
+    def __repr__(self) -> str:
+        """The path of an endpoint is masked."""
+        return masked_repr(self, to=masked_url(self.to) if self.is_web else self.to)
 
     @property
     def is_web(self) -> bool:

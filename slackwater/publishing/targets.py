@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from actors.telemetry.masked_repr import masked_repr
 from state.errors import SettingsError, UsageError
 from state.location import Location
 
@@ -43,6 +44,9 @@ class Delta:
     @property
     def location(self) -> Location:
         return Location(self.uri, self.storage_options)
+
+    def __repr__(self) -> str:
+        return masked_repr(self)
 
     def __str__(self) -> str:
         return f"delta:{self.location}"
@@ -96,6 +100,9 @@ class Iceberg:
             return tuple(self.uri.split("."))
         return tuple((self.table or f"slackwater.{self.location.url.rpartition('/')[2]}").split("."))
 
+    def __repr__(self) -> str:
+        return masked_repr(self)
+
     def __str__(self) -> str:
         return f"iceberg:{self.location or self.uri}"
 
@@ -134,6 +141,9 @@ class ParquetFiles:
     @property
     def location(self) -> Location:
         return Location(self.uri, self.storage_options)
+
+    def __repr__(self) -> str:
+        return masked_repr(self)
 
     def __str__(self) -> str:
         return f"parquet:{self.location}"

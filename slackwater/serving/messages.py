@@ -35,7 +35,7 @@ class CancelRequest:
     """The only message of a connection that ends the statement of another one."""
 
     process_id: int
-    secret: bytes
+    secret: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -318,7 +318,7 @@ class _Client:
     """A client after its log-in, by which another connection cancels its statement."""
 
     number: int
-    secret: bytes
+    secret: bytes = field(repr=False)
     session: Session
 
 

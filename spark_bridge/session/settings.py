@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from actors.telemetry.masked_repr import masked_repr
 from state.errors import SettingsError
 
 _OPENED_PACKAGES = (
@@ -73,6 +74,9 @@ class SparkSettings:
                 raise SettingsError(f"spark.{name} is {getattr(self, name)}; it must be at least 1")
         if self.start_timeout_s <= 0:
             raise SettingsError(f"spark.start_timeout_s is {self.start_timeout_s}; it must be above 0")
+
+    def __repr__(self) -> str:
+        return masked_repr(self)
 
     def spark_configs(self) -> dict[str, str]:
         """Spark's own settings."""

@@ -57,7 +57,14 @@ RAY_JOB = _object(
         rayClusterSpec=_object(
             "headGroupSpec",
             rayVersion=_TEXT,
-            headGroupSpec=_object("template", rayStartParams=_TEXTS, template=_POD),
+            authOptions=_object("mode", mode={"enum": ["disabled", "token"]}, secretName=_TEXT),
+            headGroupSpec=_object(
+                "template",
+                serviceType={"enum": ["ClusterIP", "NodePort", "LoadBalancer"]},
+                enableIngress=_FLAG,
+                rayStartParams=_TEXTS,
+                template=_POD,
+            ),
             workerGroupSpecs=_list(
                 _object(
                     "groupName minReplicas maxReplicas template",
@@ -107,6 +114,17 @@ def test_the_cluster_has_the_version_of_ray_that_is_tested(ray_job: dict[str, An
     locked = re.search(r"^ray==(\S+)", (REPOSITORY / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE)
     assert locked is not None
     assert ray_job["spec"]["rayClusterSpec"]["rayVersion"] == locked[1]
+
+
+def test_the_cluster_asks_for_a_token_and_its_dashboard_is_not_exposed(ray_job: dict[str, Any]) -> None:
+    cluster = ray_job["spec"]["rayClusterSpec"]
+    head = cluster["headGroupSpec"]
+    assert cluster["authOptions"] == {"mode": "token"}
+    assert (head["serviceType"], head["enableIngress"]) == ("ClusterIP", False)
+    assert "dashboard-host" not in head["rayStartParams"]
+    (container,) = head["template"]["spec"]["containers"]
+    # Without these two ports KubeRay adds its defaults, among them the port of Ray's client.
+    assert {port["name"] for port in container["ports"]} == {"gcs-server", "dashboard"}
 
 
 def test_the_head_has_room_for_the_driver_of_spark(ray_job: dict[str, Any]) -> None:

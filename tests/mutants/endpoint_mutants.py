@@ -1,10 +1,11 @@
-"""Faults of the SQL endpoint: its connections, log-ins and TLS."""
+"""Faults of what listens or answers: connections and log-ins of the endpoint, the fork server, receivers of alerts."""
 
 from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
 _TESTS = "tests/slackwater/serving/test_connections.py"
+_FORKS = "tests/actors/hosting/test_fork_server.py"
 
 ENDPOINT_MUTANTS = (
     Mutant(
@@ -53,5 +54,41 @@ ENDPOINT_MUTANTS = (
         "slackwater/serving/log_in/log_in_pace.py",
         (("        self._delay(network, free_at, now_s)\n        return", "        return"),),
         shown_by=f"{_TESTS}::test_after_a_wrong_password_its_network_waits_for_its_turn",
+    ),
+    Mutant(
+        "a worker sends its environment to any user",
+        "actors/hosting/forked_worker.py",
+        (("            if not is_own_user(connection):\n", "            if False:\n"),),
+        shown_by=f"{_FORKS}::test_worker_sends_nothing_to_a_server_of_another_user",
+    ),
+    Mutant(
+        "the fork server forks for any user",
+        "actors/hosting/fork_server.py",
+        (("            if not is_own_user(connection):\n", "            if False:\n"),),
+        shown_by=f"{_FORKS}::test_server_answers_no_process_of_another_user",
+    ),
+    Mutant(
+        "the repr of an alert shows the URL of its webhook",
+        "slackwater/alerts/alert.py",
+        (("masked_repr(self, to=self.to if self.to == LOG else masked_url(self.to))", "masked_repr(self)"),),
+        shown_by="tests/security/test_secrets.py::test_the_repr_of_a_receiver_shows_its_host",
+    ),
+    Mutant(
+        "the answer of a webhook is read",
+        "slackwater/alerts/delivery.py",
+        (("        return answer.status\n", "        await answer.read()\n        return answer.status\n"),),
+        shown_by="tests/slackwater/alerts/test_delivery.py::test_an_endless_answer_is_not_read",
+    ),
+    Mutant(
+        "the answer to lineage is read",
+        "slackwater/lineage/emitter.py",
+        (("transport.session.stream = True", "transport.session.stream = False"),),
+        shown_by="tests/slackwater/alerts/test_delivery.py::test_an_endless_answer_to_lineage_is_not_read",
+    ),
+    Mutant(
+        "a token that a group can read is private",
+        "slackwater/doctor/ray_token.py",
+        (("_GROUP, _OTHERS = 0o070, 0o007", "_GROUP, _OTHERS = 0o000, 0o007"),),
+        shown_by="tests/slackwater/doctor/test_doctor.py::test_a_token_of_ray_that_others_can_read_is_a_warning",
     ),
 )

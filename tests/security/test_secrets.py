@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import actors
+import slackwater
 import slackwater as sw
+import spark_bridge
+import state
 from actors.formats.options import Json
 from actors.objects.object_store import ObjectStore
+from actors.objects.web_options import WebOptions
 from actors.sources.source import SourceDefinition
 from actors.telemetry.logging import redact
 from slackwater.cli.options import storage_options
+from slackwater.serving.log_in.authentication import Password
+from slackwater.serving.messages import CancelRequest
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance.lance_store import LanceStateStore
@@ -60,10 +69,57 @@ def _shown(value: object) -> str:
         lambda: vars(_pipeline()),
         lambda: _pipeline().root,
         lambda: sw.Settings(),
+        lambda: sw.Settings(
+            ray=sw.RaySettings(runtime_env={"env_vars": {"MARKER": _PLANTED}}),
+            spark=sw.SparkSettings(configs={"spark.hadoop.fs.s3a.secret.key": _PLANTED}),
+        ),
+        lambda: sw.Alert("quarantined files > 0", to=f"https://user:{_PLANTED}@hooks.example.com/T0/{_PLANTED}"),
+        lambda: sw.Alert("quarantined files > 0", to=["true", "-H", f"Authorization: Bearer {_PLANTED}"]),
+        lambda: sw.OpenLineage(f"https://user:{_PLANTED}@lineage.example.com/{_PLANTED}?api_key={_PLANTED}"),
+        lambda: sw.Move(f"s3://user:{_PLANTED}@bucket/x", storage_options=_OPTIONS),
+        lambda: sw.Delta(f"s3://user:{_PLANTED}@bucket/x", _OPTIONS),
+        lambda: sw.Iceberg(f"s3://user:{_PLANTED}@bucket/x/t", {"token": _PLANTED}),
+        lambda: sw.ParquetFiles(f"s3://user:{_PLANTED}@bucket/x", _OPTIONS),
+        lambda: WebOptions(proxy_url=f"http://user:{_PLANTED}@proxy:3128"),
+        lambda: CancelRequest(1, _PLANTED.encode()),
+        lambda: Password.of(_PLANTED),
     ],
 )
 def test_no_repr_shows_a_secret(make: Callable[[], object]) -> None:
     assert _PLANTED not in _shown(make())
+
+
+def test_the_repr_of_a_receiver_shows_its_host() -> None:
+    assert repr(sw.Alert("held", to="https://hooks.example.com/T0/B0")) == (
+        "Alert(when='held', to='https://hooks.example.com/***', name='held')"
+    )
+    assert repr(sw.Alert("held")) == "Alert(when='held', to='log', name='held')"
+    assert "to='/tmp/events.json'" in repr(sw.OpenLineage("/tmp/events.json"))
+
+
+_OFTEN_SECRET = {
+    *("api_key", "catalog", "configs", "environment", "headers", "password", "properties", "proxy_url", "runtime_env"),
+    *("secret", "storage_options", "token", "uri", "url"),
+}
+# Their URLs come from a Location, which has no credentials, or are refused with credentials.
+_PLAIN = {"Location.url", "QueueProgress.url", "SourcePlan.url", "PublishedPlace.url", "PublishedPlace.catalog"}
+_PLAIN |= {"RecoveredState.catalog", "Moment.catalog"}
+
+
+def test_fields_that_often_hold_secrets_are_masked_in_every_dataclass() -> None:
+    shown = set()
+    for package in (state, actors, spark_bridge, slackwater):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            if found.name.endswith("__main__") or found.name.startswith("slackwater.testing."):
+                continue
+            module = importlib.import_module(found.name)
+            for kind in vars(module).values():
+                if isinstance(kind, type) and is_dataclass(kind) and kind.__module__ == module.__name__:
+                    # Only the repr that dataclasses generate is wrapped.
+                    is_generated = hasattr(kind.__repr__, "__wrapped__")
+                    names = [each.name for each in fields(kind) if each.repr and each.name in _OFTEN_SECRET]
+                    shown |= {f"{kind.__qualname__}.{name}" for name in names if is_generated}
+    assert shown - _PLAIN == set(), "mask these fields: field(repr=False), or actors.telemetry.masked_repr"
 
 
 def _failure(call: Callable[[], object]) -> str:
@@ -173,6 +229,8 @@ def test_logs_at_debug_level_with_tracebacks_show_no_secret(as_json: bool) -> No
 
 
 def test_options_with_a_prefix_are_masked_too() -> None:
+    account = "spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net"
+    assert redact({account: _PLANTED}) == {account: "***"}
     for name in ("aws_access_key_id", "azure_storage_account_key", "google_service_account_key", "azure_client_secret"):
         assert redact({name: _PLANTED}) == {name: "***"}
         assert _PLANTED not in redact(f"{name}={_PLANTED}")
@@ -200,6 +258,8 @@ _SECRET_NAMES = [
     "credential",
     "private_key",
     "api-key",
+    "spark.hadoop.fs.s3a.secret.key",
+    "s3.session-token",
 ]
 _OTHER_NAMES = [
     *("aws_endpoint", "region", "skip_signature", "sse_kms_key_id", "web_identity_token_file", "account_name"),

@@ -7,6 +7,7 @@ import os
 import resource
 import shutil
 import sys
+import tempfile
 from collections import namedtuple
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,6 +23,7 @@ from slackwater.doctor.machine import DiskSpaceCheck, MachineCheck
 from slackwater.doctor.packages import PackagesCheck
 from slackwater.doctor.probe import ProbeFailedError, run_probe
 from slackwater.doctor.ray_cluster import RayCheck
+from slackwater.doctor.ray_token import RayTokenCheck
 from slackwater.settings import RaySettings
 from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.probe import Capability
@@ -142,6 +144,35 @@ def test_directory_of_ray_that_another_user_owns_is_a_warning(tmp_path: Path, mo
     assert "ray's owner" not in _states(DiskSpaceCheck(None))
     os.chown(tmp_path / "ray", 65534, 65534)
     assert _states(DiskSpaceCheck(None))["ray's owner"] is State.WARNING
+
+
+def test_a_token_of_ray_that_others_can_read_is_a_warning() -> None:
+    # Others reach no file below the directory of a test: pytest makes it private.
+    with tempfile.TemporaryDirectory() as place:
+        home, token = Path(place), Path(place) / ".ray" / "auth_token"
+        check = RayTokenCheck({}, home)
+        assert _states(check) == {"ray's token": State.OK}
+        token.parent.mkdir()
+        token.write_text("a token")
+        for home_mode, mode, state in (
+            (0o755, 0o644, State.WARNING),
+            (0o755, 0o602, State.WARNING),
+            (0o755, 0o640, State.WARNING),
+            (0o700, 0o640, State.OK),
+            (0o755, 0o600, State.OK),
+            (0o700, 0o644, State.OK),
+        ):
+            home.chmod(home_mode)
+            token.chmod(mode)
+            assert _states(check) == {"ray's token": state}, (oct(home_mode), oct(mode))
+        home.chmod(0o755)
+        token.chmod(0o644)
+        (finding,) = check.findings()
+        assert finding.remedy == f"chmod 600 {token}" and "a token" not in finding.found
+        assert _states(RayTokenCheck({"RAY_AUTH_TOKEN_PATH": str(token)}, home / "elsewhere")) == {
+            "ray's token": State.WARNING
+        }
+        assert _states(RayTokenCheck({"RAY_AUTH_TOKEN": "a token"}, home)) == {"ray's token": State.OK}
 
 
 def test_a_root_on_a_file_system_without_files_is_told_as_that() -> None:
