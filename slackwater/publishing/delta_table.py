@@ -7,8 +7,9 @@ them, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import obstore
@@ -46,6 +47,8 @@ _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
 _RESTORE = "RESTORE"
 _LEAVES = "__sw_leaves"
+_WRITTEN, _DELETED = "slackwater.written", "slackwater.deleted"
+_INSERTS, _UPDATES, _DELETES = (f"num_target_rows_{what}" for what in ("inserted", "updated", "deleted"))
 
 
 class PublishedDeltaTable:
@@ -80,9 +83,11 @@ class PublishedDeltaTable:
         if operation == _CREATION and not self._table.file_uris():
             return None
         words = f"{operation} by {last.get('engineInfo', 'an unknown program')}"
-        return TableHead(
-            self._version(self._table), PublishedEpoch.of(last), words, (lambda _: None) if last else self._kept_epoch
-        )
+        published = PublishedEpoch.of(last)
+        if published is not None and _is_inexact(last):
+            # The process died before it wrote all rows again.
+            published = replace(published, epoch=0)
+        return TableHead(self._version(self._table), published, words, (lambda _: None) if last else self._kept_epoch)
 
     def _kept_epoch(self, wanted: PublishedEpoch) -> int | None:
         """The epoch in the transaction of the application: checkpoints keep it when the log loses its commits."""
@@ -198,23 +203,23 @@ class PublishedDeltaTable:
         schema = with_nulls(change.rows.schema)
         source = pa.concat_tables([_marked(_padded(gone, schema), True), _marked(exact_rows(rows, schema), False)])
         same = " AND ".join(f"({condition})" for condition in _conditions(leaving.columns, schema, bool(change.key)))
+        counts = {_WRITTEN: str(rows.num_rows), _DELETED: str(deleted)}
         merger = table.merge(
             source,
             same if change.key else f"s.{_LEAVES} AND {same}",
             source_alias="s",
             target_alias="t",
-            commit_properties=_properties(epoch),
+            commit_properties=_properties(epoch, counts),
         )
         values = {_quoted(name): f"s.{_quoted(name)}" for name in names}
         merger = merger.when_matched_delete(f"s.{_LEAVES}")
         if change.key:
             merger = merger.when_matched_update(values)
         done = merger.when_not_matched_insert(values, f"NOT s.{_LEAVES}").execute()
-        written = done["num_target_rows_inserted"] + done["num_target_rows_updated"]
-        if written != rows.num_rows or done["num_target_rows_deleted"] != deleted:
+        if _is_inexact({**counts, "operationMetrics": done}):
             raise InexactChangeError(
-                f"{self._target}: a merge wrote {written:,} rows for {rows.num_rows:,}, and removed "
-                f"{done['num_target_rows_deleted']:,} for {deleted:,}: all rows are written again"
+                f"{self._target}: a merge wrote {done[_INSERTS] + done[_UPDATES]:,} rows for {rows.num_rows:,}, and "
+                f"removed {done[_DELETES]:,} for {deleted:,}: all rows are written again"
             )
 
     def _whole_rows(
@@ -274,10 +279,19 @@ def _arrow_schema(table: DeltaTable) -> pa.Schema:
     return pa.schema(table.schema().to_arrow())
 
 
-def _properties(epoch: PublishedEpoch) -> CommitProperties:
+def _is_inexact(commit: Mapping[str, Any]) -> bool:
+    """True for the information of a merge that wrote or deleted other numbers of rows than its change has."""
+    metrics = commit.get("operationMetrics") or {}
+    if _WRITTEN not in commit or not {_INSERTS, _UPDATES, _DELETES}.issubset(metrics):
+        return False
+    inserts, updates, deletes = (int(metrics[name]) for name in (_INSERTS, _UPDATES, _DELETES))
+    return inserts + updates != int(commit[_WRITTEN]) or deletes != int(commit[_DELETED])
+
+
+def _properties(epoch: PublishedEpoch, counts: Mapping[str, str] = {}) -> CommitProperties:
     """No repetition: a commit counts only on the version that was read."""
     return CommitProperties(
-        custom_metadata=epoch.properties,
+        custom_metadata={**epoch.properties, **counts},
         max_commit_retries=0,
         app_transactions=[Transaction(epoch.application, epoch.epoch)],
     )

@@ -10,6 +10,15 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a table is trusted after an inexact merge whose process has died",
+        "slackwater/publishing/delta_table.py",
+        (
+            ("        if published is not None and _is_inexact(last):\n", "        if published is None:\n"),
+            ("            published = replace(published, epoch=0)\n", "            pass\n"),
+        ),
+        shown_by=f"{_CHANGES}test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_written_again",
+    ),
+    Mutant(
         "a root continues the table of another root with the same URL",
         "slackwater/publishing/publication.py",
         ((' and published.identity in ("", self.identity)\n', "\n"),),

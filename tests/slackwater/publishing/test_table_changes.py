@@ -14,15 +14,19 @@ from deltalake import DeltaTable, write_deltalake
 from pyiceberg.types import LongType
 
 import slackwater as sw
+from slackwater.publishing.publication import PublishedEpoch
+from slackwater.publishing.published_table import InexactChangeError
 from slackwater.publishing.publisher import opened_table
 from slackwater.publishing.targets import Target
+from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import SystemClock
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN, group_keys
-from tests.slackwater.publishing.growing_view import GrowingView, events
+from tests.slackwater.publishing.growing_view import GrowingView, events, groups
 from tests.slackwater.publishing.published import (
     contents,
     iceberg_table,
+    require_equal,
     rows_of_another,
     target_in,
     written_by_another,
@@ -375,3 +379,22 @@ def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_progra
     view.commit()
     with pytest.raises(sw.CommitRefusedError, match="a change of columns after snapshot"):
         view.store.publish("v", target)
+
+
+def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_written_again(tmp_path: Path) -> None:
+    target, view = target_in(tmp_path, "delta"), GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
+    view.create(groups({1: 1, 2: 1, 13: 2}))
+    view.store.publish("v", target)
+    view.table.upsert(groups({1: 7}))
+    wanted = PublishedEpoch(view.store.root, "v", view.commit())
+    rows = view.store.snapshot().view("v").to_arrow()
+    table = opened_table(target, SystemClock())
+    lost = rows.select(["carrier", "day of it"]).slice(0, 1).set_column(0, "carrier", pa.array(["not there"]))
+    with pytest.raises(InexactChangeError, match="removed 0 for 1"):
+        # The rows of this change are not the rows of the epoch, and the process dies before it writes all rows again.
+        table.change(ViewChange("v", wanted.epoch, tuple(lost.column_names), rows.slice(0, 1), lost), wanted)
+    assert contents(tmp_path, "delta")[0] == wanted.epoch, "the wrong rows have the name of the epoch"
+    published = view.store.publish("v", target)
+    assert (published.since, published.is_whole) == (None, True)
+    require_equal(view.store, tmp_path, "delta")
+    assert view.store.publish("v", target).since == wanted.epoch, "once"
