@@ -116,7 +116,6 @@ def run(
     from actors.telemetry.logging import configure
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import (
-        PUBLICATION_FAILED,
         has_display,
         print_failed_publications,
         print_report,
@@ -134,9 +133,9 @@ def run(
     report = show_run(load_pipeline(target), until, takeover, output)
     if not json:
         print_report(report, output)
-    if report.failed_publications:
-        print_failed_publications(report)
-        sys.exit(PUBLICATION_FAILED)
+    print_failed_publications(report)
+    if report.exit_code:
+        sys.exit(report.exit_code)
 
 
 @app.command()

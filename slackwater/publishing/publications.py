@@ -8,12 +8,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any
 
 import structlog
 
@@ -22,6 +20,7 @@ from actors.telemetry.logging import redact
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.publishing.declaration import DeclaredPublication, places_of
 from slackwater.publishing.publication_loop import LONGEST_PAUSE_S, PublicationReport
+from slackwater.publishing.publication_states import PublicationStates
 from slackwater.publishing.publishing_process import MODULE, PublishingJob, publications_to_json
 from slackwater.status.run_status import PublicationStatus
 from state.clock import Clock
@@ -33,7 +32,6 @@ LAST_EPOCH_S = 30.0
 CATCH_UP_S = 600.0
 """The same for a run that ends when it has caught up."""
 
-_MOST_TOLD = 100_000
 _DEATH_S = 5.0
 _IMPORTED_FROM = str(Path(__file__).parents[2])
 _log = structlog.get_logger(actor="run")
@@ -63,10 +61,7 @@ class Publications:
         self._job = PublishingJob(root, tuple(publications), checked)
         self._clock = clock
         self._news = threading.Condition()
-        self._epoch, self._is_over = 0, False
-        self._told = deque[tuple[int, datetime]](maxlen=_MOST_TOLD)
-        self._reports = {number: PublicationReport(number) for number in range(len(publications))}
-        self._death: str | None = None
+        self._states, self._is_over = PublicationStates(publications), False
         self._child: subprocess.Popen[bytes] | None = None
         self._thread = threading.Thread(target=self._host, name="publications", daemon=True)
         self._thread.start()
@@ -80,32 +75,23 @@ class Publications:
     def statuses(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication, a moment ago."""
         with self._news:
-            publications, reports = self._job.publications, [*self._reports.values()]
-            told, death = [*self._told], self._death
-        now = self._clock.now()
-        return tuple(
-            _status(each, report, told, death, now) for each, report in zip(publications, reports, strict=True)
-        )
+            return self._states.statuses(self._clock.now())
 
     def add(self, publications: Sequence[DeclaredPublication]) -> None:
         """Publishes further views, or to further tables, from now on."""
         with self._news:
-            known = len(self._job.publications)
             self._job = replace(
                 self._job,
                 publications=(*self._job.publications, *publications),
                 places=(*self._job.places, *(place.checked() for place in places_of(publications))),
             )
-            self._reports |= {at: PublicationReport(at) for at in range(known, known + len(publications))}
+            self._states.add(publications)
             self._news.notify_all()
 
     def tell(self, state: RunState) -> None:
         """Takes a state of the run, and returns at once."""
         with self._news:
-            last = self._told[-1][0] if self._told else self._epoch
-            self._told += [(each.epoch, each.committed_at) for each in state.recent if each.epoch > last]
-            if state.epoch > self._epoch:
-                self._epoch = state.epoch
+            if self._states.tell(state):
                 self._news.notify_all()
 
     def begin_end(self) -> None:
@@ -128,19 +114,22 @@ class Publications:
             child.kill()
             self._thread.join(_DEATH_S)
             with self._news:
-                self._death = f"the last epoch was not published within {timeout_s:.0f} s of the end of the run"
+                self._states.end_in_time(timeout_s)
 
     def _host(self) -> None:
         """Keeps a process alive while there is something to publish."""
         deaths = 0
-        while self._wait_for(lambda: self._epoch > 0, None):
+        while self._wait_for(lambda: self._states.epoch > 0, None):
             began_s = self._clock.monotonic()
             try:
                 death = self._life()
             except OSError as error:
                 death = f"the process that publishes cannot be started: {error}"
             with self._news:
-                self._death = death
+                if self._is_over and death is not None:
+                    self._states.end(death)
+                else:
+                    self._states.death = death
             if self._is_over:
                 return
             _log.warning("the process that publishes has died; it starts again", error=death)
@@ -197,12 +186,12 @@ class Publications:
         told, known, known_places = 0, len(job.publications), len(job.places)
 
         def is_new() -> bool:
-            return self._epoch > told or len(self._job.publications) > known or self._is_over or ended.is_set()
+            return self._states.epoch > told or len(self._job.publications) > known or self._is_over or ended.is_set()
 
         while not ended.is_set():
             with self._news:
                 self._news.wait_for(is_new)
-                epoch, is_over, publications = self._epoch, self._is_over, self._job.publications
+                epoch, is_over, publications = self._states.epoch, self._is_over, self._job.publications
                 places = self._job.places
             added = publications[known:]
             messages: list[dict[str, Any]] = []
@@ -224,12 +213,7 @@ class Publications:
         for line in stdout:
             report = PublicationReport.of_json(json.loads(line))
             with self._news:
-                before = self._reports[report.number]
-                self._reports[report.number] = report
-                self._death = None
-                behind = min(each.looked for each in self._reports.values())
-                while self._told and self._told[0][0] <= behind:
-                    self._told.popleft()
+                before = self._states.report(report)
             self._log(before, report)
         with self._news:
             ended.set()
@@ -247,32 +231,3 @@ class Publications:
             _log.info("a publication goes on", view=view, table=table)
         if report.upkeep_error is not None and report.upkeep_error != before.upkeep_error:
             _log.warning("the upkeep of a published table failed", view=view, table=table, error=report.upkeep_error)
-
-
-def _status(
-    publication: DeclaredPublication,
-    report: PublicationReport,
-    told: Sequence[tuple[int, datetime]],
-    death: str | None,
-    now: datetime,
-) -> PublicationStatus:
-    since = [committed_at for epoch, committed_at in told if epoch > report.looked]
-    waits_since = report.later_since or (since[0] if since else None)
-    error, behind = report.error or death, report.later + len(since)
-    state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
-    if error is not None:
-        state = "failed" if report.is_failed else "retrying"
-    elif behind:
-        state = "held" if report.is_held and not since else "behind"
-    return PublicationStatus(
-        view=publication.view,
-        table=str(publication.target),
-        epoch=report.epoch,
-        behind_epochs=behind,
-        behind_s=0.0 if waits_since is None else max(0.0, (now - waits_since).total_seconds()),
-        commits=report.commits,
-        rows=report.rows,
-        failures=report.failures,
-        error=error,
-        state=state,
-    )

@@ -11,6 +11,7 @@ from actors.protocol.reports import SourceProgress
 from actors.protocol.run_state import CommittedEpoch, EpochPhase
 from state.tables.records import ViewClass
 
+_TABLES_INCOMPLETE = 3
 FlowStep: TypeAlias = Literal["list", "dispatcher", "fetch", "merger", "materializer", "views"]
 
 
@@ -342,8 +343,15 @@ class RunReport:
 
     @property
     def failed_publications(self) -> tuple[PublicationStatus, ...]:
-        """The published tables that are behind or have failed: `slackwater run` then exits with code 3."""
+        """The published tables that are behind or have failed."""
         return tuple(each for each in self.publications if each.is_incomplete)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of `slackwater run` after a run without an error: 3 if a published table is behind or has
+        failed, else 0.
+        """
+        return _TABLES_INCOMPLETE if self.failed_publications else 0
 
 
 def _plain(value: Any) -> Any:

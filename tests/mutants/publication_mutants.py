@@ -161,4 +161,23 @@ PUBLICATION_MUTANTS = (
         shown_by="tests/slackwater/publishing/test_publication_loop.py::"
         "test_a_failure_that_may_pass_is_tried_again_at_the_end_of_a_run",
     ),
+    Mutant(
+        "a run exits with 0 though a table is behind",
+        "slackwater/status/run_status.py",
+        (('return self.state not in ("current", "held")', 'return self.state == "failed"'),),
+        shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
+    ),
+    Mutant(
+        "a complete table is named as incomplete when its process is ended",
+        "slackwater/publishing/publication_states.py",
+        (("(self._end_reason if behind else None)", "self._end_reason"),),
+        shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
+    ),
+    Mutant(
+        "epochs that the process that publishes has not looked at do not count",
+        "slackwater/publishing/publication_states.py",
+        (("        behind = report.later + len(since)\n", "        behind = report.later\n"),),
+        shown_by="tests/slackwater/publishing/test_publication_states.py::"
+        "test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_an_epoch",
+    ),
 )

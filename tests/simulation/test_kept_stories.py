@@ -15,6 +15,7 @@ from slackwater.testing.simulation.stories.steps import (
     CHANGE_VIEW,
     CLOCK,
     CRASH,
+    CRASH_PUBLICATIONS,
     EVENTS,
     FREEZE,
     KILL,
@@ -136,6 +137,17 @@ def test_files_stay_while_another_program_has_written_to_a_table(told: Told) -> 
     story = file("a"), START, CAUGHT_UP, SPOIL_TABLE("groups"), file("b"), CAUGHT_UP, SECONDS(200)
     for outcome in told(*story, after=_DELETE, publishes=("groups",)):
         assert "s/b" in outcome.present
+
+
+@pytest.mark.parametrize(
+    "fault, codes",
+    [(TABLES_DOWN(10), {0, 3}), (TABLES_DOWN(300), {0, 3}), (SPOIL_TABLE("rows"), {3}), (CRASH_PUBLICATIONS, {0, 3})],
+)
+def test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails(told: Told, fault: Step, codes: set[int]) -> None:
+    """A checker compares the tables with the code; a story has each code in some orders."""
+    ending = EVENTS(20), STOP, STOPPED
+    story = file("a"), START, CAUGHT_UP, file("b"), BARRIER, fault, file("c"), *ending
+    assert {outcome.exit_codes[0] for outcome in told(*story, publishes=("rows", "groups"))} == codes
 
 
 def test_files_stay_while_an_expectation_holds_their_epoch_back(told: Told) -> None:

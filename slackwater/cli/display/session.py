@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from slackwater.status.run_status import RunReport
 
 
-PUBLICATION_FAILED = 3
-"""The exit code of a run whose epochs are committed, and whose published tables lack some of them."""
-
-
 def has_display(output: Output) -> bool:
     """Whether a run has a live display on stderr: it is a terminal, and does not receive JSON at the same time."""
     console = SafeConsole(stderr=True)

@@ -29,6 +29,7 @@ from slackwater.testing.simulation.model_views.model_view import (
     is_grouped,
 )
 from slackwater.testing.simulation.promises.backlog import Backlog
+from slackwater.testing.simulation.promises.outside.exit_checker import ExitChecker
 from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
@@ -183,6 +184,7 @@ class World:
                 expires=scenario.keep_epochs is not None,
             ),
             published=published,
+            exits=ExitChecker(published, self.tables.by_view),
             pauses_removals=scenario.pauses_removals,
             lateness_us=scenario.lateness_us,
             idle_us=_idle_us(scenario),

@@ -53,6 +53,7 @@ class Outcome:
         removed: the number of files that were deleted or moved after the commit.
         present: the paths that are in the bucket.
         published: view → the epoch that its table names.
+        exit_codes: of the runs that ended without an error, and whose views are published.
     """
 
     events: int
@@ -67,6 +68,7 @@ class Outcome:
     removed: int = 0
     present: frozenset[str] = frozenset()
     published: dict[str, int | None] = field(default_factory=dict)
+    exit_codes: tuple[int, ...] = ()
 
 
 class Simulation:
@@ -144,6 +146,7 @@ class Simulation:
             removed=world.promises.kept.removed,
             present=frozenset(map("/".join, world.bucket.present())),
             published={view: table.epoch for view, table in world.tables.by_view.items()},
+            exit_codes=tuple(world.promises.exits.codes),
         )
 
     def _turn(self, *, nested: bool = True) -> bool:

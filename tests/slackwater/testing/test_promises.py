@@ -9,6 +9,7 @@ import pytest
 from actors.protocol.run_state import RunState
 from slackwater.testing.simulation.model_views.model_view import EveryRow
 from slackwater.testing.simulation.promises.file_tables import FileTables
+from slackwater.testing.simulation.promises.outside.exit_checker import ExitChecker
 from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.promises import Promises
@@ -62,6 +63,7 @@ class Store:
             order="name",
             kept=KeptFileChecker(self.disk, self.bucket, clock, None, (), tables, published, expires=False),
             published=published,
+            exits=ExitChecker(published, {}),
         )
 
     def last(self, tables: FileTables) -> MemoryVersion:

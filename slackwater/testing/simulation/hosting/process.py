@@ -18,7 +18,7 @@ from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
 from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import RunRequests
-from slackwater.status.run_status import RunStatus, SourceStatus
+from slackwater.status.run_status import RunReport, RunStatus, SourceStatus
 from slackwater.testing.simulation.hosting.attempt import SimulatedAttempt
 from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedRuntime, judge
 from slackwater.testing.simulation.model_views.model_plans import definition_of
@@ -366,7 +366,27 @@ class SimulatedProcess(Life):
         if self.publications is None:
             self._end_files()
         else:
-            self.publications.finish(self._end_files)
+            self.publications.finish(self._publications_ended)
+
+    def _publications_ended(self) -> None:
+        assert self.publications is not None
+        if self.failure is None and self.world.ownerships.checker.owner == self.name:
+            self.world.promises.on_exit(self._report(), self.publications.last)
+        self._end_files()
+
+    def _report(self) -> RunReport:
+        """The report of the run, with its publications."""
+        totals, status = self._state.totals, self.status()
+        return RunReport(
+            epochs=self._state.epochs,
+            files=totals.files,
+            rows=totals.rows,
+            bytes=totals.bytes,
+            requests=totals.requests,
+            seconds=0.0,
+            quarantined=0,
+            publications=status.publications,
+        )
 
     def _end_files(self) -> None:
         if self.files is None:

@@ -15,6 +15,7 @@ from slackwater.after_commit.run_views import PublishedView
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
+from slackwater.publishing.publication_states import PublicationStates
 from slackwater.publishing.published_table import TableHead
 from slackwater.publishing.publisher import epoch_of
 from slackwater.publishing.targets import ParquetFiles, Target
@@ -45,6 +46,9 @@ _UNKNOWN_ERROR = re.compile(r"[A-Z]\w*(Error|Exception): ")
 class SimulatedPublications:
     """The process that publishes beside a run, and starts again when it dies.
 
+    Attributes:
+        last: view → the last report of the process that publishes.
+
     Args:
         process: of the run.
     """
@@ -56,8 +60,8 @@ class SimulatedPublications:
             for view in self._world.tables.by_view
         ]
         process.declared.needs.publish(PublishedView(each.view, str(each.target)) for each in self._declared)
-        self._reports = {number: PublicationReport(number) for number in range(len(self._declared))}
-        self._epoch, self._is_over = 0, False
+        self._states, self._is_over = PublicationStates(self._declared), False
+        self.last = {each.view: PublicationReport(number) for number, each in enumerate(self._declared)}
         self._left = 0
         self._on_end: Callable[[], None] | None = None
         self._life = Life(NAME, process)
@@ -66,32 +70,23 @@ class SimulatedPublications:
     @property
     def statuses(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication, as the run sees it."""
-        return tuple(
-            PublicationStatus(
-                each.view,
-                str(each.target),
-                report.epoch,
-                behind_epochs=report.later,
-                failures=report.failures,
-                error=report.error,
-            )
-            for each, report in zip(self._declared, self._reports.values(), strict=True)
-        )
+        return self._states.statuses(self._world.clock.now())
 
     def tell(self, state: RunState) -> None:
         """Takes a state of the run."""
-        is_first = not self._epoch and state.epoch
-        self._epoch = state.epoch
+        is_first = not self._states.epoch and state.epoch
+        self._states.tell(state)
         if is_first:
             self._start()
-        elif self._epoch:
-            self._news.tell(self._epoch)
+        elif self._states.epoch:
+            self._news.tell(self._states.epoch)
 
     def crash(self) -> None:
         """The process that publishes dies; it starts again after a pause."""
-        if not self._epoch or self._is_over:
+        if not self._states.epoch or self._is_over:
             return
         self._life.end()
+        self._states.death = "the process that publishes was killed by signal 9"
         self._life = Life(NAME, self._process)
         self._news = _News(self._world.threads, self._life)
         schedule = self._world.schedule
@@ -109,7 +104,7 @@ class SimulatedPublications:
             return
         self._news.end()
         end_s = self._world.clock.monotonic() + _LAST_EPOCH_S
-        self._world.schedule.at(end_s, self._process, self._end)
+        self._world.schedule.at(end_s, self._process, self._end_in_time)
 
     def _start(self) -> None:
         self._left = len(self._declared)
@@ -118,16 +113,22 @@ class SimulatedPublications:
             access = _Access(self._world, self._life, each)
             loop = PublicationLoop(self._world.place, number, each, clock, self._on_report, access)
             self._world.threads.start(self._life, partial(loop.run, self._news), self._on_loop_over)
-        self._news.tell(self._epoch)
+        self._news.tell(self._states.epoch)
 
     def _on_report(self, report: PublicationReport) -> None:
         if report.error is not None and _UNKNOWN_ERROR.match(report.error):
             raise PromiseBroken("no bug", f"a publication failed: {report.error}")
-        self._reports[report.number] = report
+        self._states.report(report)
+        self.last[self._declared[report.number].view] = report
 
     def _on_loop_over(self) -> None:
         self._left -= 1
         if not self._left and self._on_end is not None:
+            self._end()
+
+    def _end_in_time(self) -> None:
+        if self._on_end is not None:
+            self._states.end_in_time(_LAST_EPOCH_S)
             self._end()
 
     def _end(self) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from actors.files import FileKey, FileVersion, PathKey, ReadingOrder
 from actors.protocol.run_state import RunState
 from actors.sources.source import OnChange
 from slackwater.commands.operations import AllowRemovalsCommand, ReleaseCommand
+from slackwater.status.run_status import RunReport
 from slackwater.testing.simulation.model_views.model_view import ModelView
 from slackwater.testing.simulation.promises.change_checker import ChangeChecker
 from slackwater.testing.simulation.promises.closing_checker import ClosingChecker, LateRowChecker
@@ -17,6 +19,7 @@ from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.gate_checker import GateChecker
+from slackwater.testing.simulation.promises.outside.exit_checker import ExitChecker
 from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.quarantine_checker import QuarantineChecker
@@ -34,6 +37,9 @@ from state.ownership.command import Answer, Command
 from state.tables.expectations import Gate
 from state.tables.records import EpochRecord, ViewVersion
 
+if TYPE_CHECKING:
+    from slackwater.publishing.publication_loop import PublicationReport
+
 
 class Promises:
     """Hands each version of the store, and each report of a run, to its checkers.
@@ -44,7 +50,7 @@ class Promises:
         rows: number of committed rows.
         pinned: number of a version → the epochs that its owner must keep for readers.
         check_branches: checks that the root has all that its branches refer to.
-        kept, published: see below.
+        kept, published, exits: see below.
 
     Args:
         disk: the disk of the store and of the views.
@@ -55,6 +61,7 @@ class Promises:
         order: the `order` of every source; None without one.
         kept: checks the removal of files after the commit.
         published: checks the tables that follow views.
+        exits: checks the exit codes of runs whose views are published.
         pauses_removals: whether every removal pauses until the user allows it.
         lateness_us: the lateness of the event times of every source; None without event times.
         idle_us: their idle time; None for sources that are never idle.
@@ -72,6 +79,7 @@ class Promises:
         *,
         kept: KeptFileChecker,
         published: PublicationChecker,
+        exits: ExitChecker,
         pauses_removals: bool = False,
         lateness_us: int | None = None,
         idle_us: int | None = None,
@@ -92,7 +100,7 @@ class Promises:
         self._closing = ClosingChecker(disk.datasets, self._late, views)
         self._expiry = ExpiryChecker(disk.datasets, self._late, views)
         self._gate = GateChecker(disk.datasets)
-        self.kept, self.published = kept, published
+        self.kept, self.published, self.exits = kept, published, exits
         self._runs = RunChecker(bucket, on_change)
         self._checked = 0
         self.pinned: Callable[[int], frozenset[int]] = lambda number: frozenset()
@@ -202,6 +210,10 @@ class Promises:
     def is_published(self, table: ModelTable) -> bool:
         """Whether a table has the rows of the last epoch that nothing holds back, or the view is not maintained."""
         return self.published.is_current(table, self._disk.versions[self._disk.latest].head, self._gate.gates[-1])
+
+    def on_exit(self, report: RunReport, last: Mapping[str, PublicationReport]) -> None:
+        """Checks the exit code of a run that ends without an error; see `ExitChecker.check`."""
+        self.exits.check(report, last, self._disk.versions[self._disk.latest].head, self._gate.gates[-1])
 
     @property
     def has_open_windows(self) -> bool:

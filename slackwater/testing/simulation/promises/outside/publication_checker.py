@@ -30,7 +30,7 @@ class PublicationChecker:
         """Notes the rows of the published views at the next version of the store."""
         if not self._views:
             return
-        self._published.add(head.tags.get(PUBLISHED, 0) if gate == "closed" else head.epoch)
+        self._published.add(_last_published(head, gate))
         for view in self._views:
             version = head.views.get(view)
             if version is not None and version.pinned_epoch is None:
@@ -39,7 +39,7 @@ class PublicationChecker:
 
     def is_current(self, table: ModelTable, head: Head, gate: Gate) -> bool:
         """Whether a table has the rows of the last epoch that nothing holds back."""
-        epoch = head.tags.get(PUBLISHED, 0) if gate == "closed" else head.epoch
+        epoch = _last_published(head, gate)
         rows = self._rows.get((table.view, epoch))
         return rows is None or (bool(table.commits) and table.commits[-1].rows == rows)
 
@@ -68,3 +68,8 @@ class PublicationChecker:
                 "published",
                 f"the table of {table.view} at epoch {epoch} lacks {dict(missing)}, and has {dict(more)} too much",
             )
+
+
+def _last_published(head: Head, gate: Gate) -> int:
+    """The last epoch that nothing holds back; 0 without one."""
+    return head.tags.get(PUBLISHED, 0) if gate == "closed" else head.epoch

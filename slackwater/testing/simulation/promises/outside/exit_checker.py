@@ -1,0 +1,60 @@
+"""Checks of the exit code of a run that ends without an error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from slackwater.status.run_status import RunReport
+from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
+from slackwater.testing.simulation.world.published_tables import ModelTable
+from state.tables.expectations import Gate
+from state.tables.records import Head
+
+if TYPE_CHECKING:
+    from slackwater.publishing.publication_loop import PublicationReport
+
+_INCOMPLETE = 3
+
+
+class ExitChecker:
+    """Checks that a run exits with 3 if a table is behind or the last try for it has failed, and else with 0.
+
+    Attributes:
+        codes: the exit codes so far.
+
+    Args:
+        published: knows the epochs that a table must have.
+        tables: view → the table that follows it.
+    """
+
+    def __init__(self, published: PublicationChecker, tables: Mapping[str, ModelTable]) -> None:
+        self._published, self._tables = published, tables
+        self.codes: list[int] = []
+
+    def check(self, report: RunReport, last: Mapping[str, PublicationReport], head: Head, gate: Gate) -> None:
+        """Checks the report of a run that has published its last epoch, or whose time for it is over.
+
+        Args:
+            report: the report.
+            last: view → the last report of the process that publishes.
+            head: of the store.
+            gate: of the store.
+        """
+        code = report.exit_code
+        self.codes.append(code)
+        for status in report.publications:
+            fault = self._fault(self._tables[status.view], last[status.view], head, gate)
+            may_be_unknown = not fault and last[status.view].looked < head.epoch  # killed before its last report
+            if status.is_incomplete != bool(fault) and not (status.is_incomplete and may_be_unknown):
+                is_state = f"the table of {status.view} is reported as {status.state}"
+                raise PromiseBroken("exit", f"{is_state}: {fault or 'it is complete'}")
+        if code != (_INCOMPLETE if any(each.is_incomplete for each in report.publications) else 0):
+            raise PromiseBroken("exit", f"the run exits with {code}, and its tables are {report.publications}")
+
+    def _fault(self, table: ModelTable, last: PublicationReport, head: Head, gate: Gate) -> str:
+        """What is wrong with a table; empty if nothing."""
+        if not self._published.is_current(table, head, gate):
+            return f"it names epoch {table.epoch}, and lacks rows of the last one"
+        return "" if last.error is None else f"its last try failed: {last.error}"
