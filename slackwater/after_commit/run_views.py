@@ -3,6 +3,7 @@
 A deletion and a change of the declaration exclude each other:
 
     add_view, replace, retry ──► `changing` ──► the needs have another number, and no file is being deleted
+    a branch is noted, a file is read again ──► `excluding` ──► no file is deleted, and earlier looks are void
     a look at the files ──► `needs` ──► the files that are due ──► `acting`, file by file, refuses an older number
 """
 
@@ -82,7 +83,7 @@ class RunViews:
     ) -> None:
         self._changed = changed or threading.Condition()
         self._sources = tuple(sources)
-        self._acting = 0
+        self._acting = self._exclusions = 0
         self._number = 0
         self._changes: dict[int, tuple[str, frozenset[str]]] = {}
         self._definitions = {each.name: each for each in definitions}
@@ -154,6 +155,23 @@ class RunViews:
                 for at in range(len(views)):
                     del self._changes[number + at]
 
+    @contextmanager
+    def excluding(self) -> Iterator[None]:
+        """Excludes deletions while a record is committed that keeps files, such as a branch.
+
+        It waits until no file is being deleted.  A look that began before its end deletes nothing after it.
+        """
+        with self._changed:
+            self._number += 1
+            self._exclusions += 1
+            self._changed.wait_for(lambda: self._acting == 0)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._number += 1
+                self._exclusions -= 1
+
     def publish(self, published: Iterable[PublishedView]) -> None:
         """Adds tables that follow views, from now on."""
         with self._changed:
@@ -168,10 +186,10 @@ class RunViews:
             needs: by which the file was chosen.
 
         Raises:
-            NeedsChangedError: they are older than the declaration.
+            NeedsChangedError: they are older than the declaration, or a record is being committed that keeps files.
         """
         with self._changed:
-            if needs.number != self._number:
+            if needs.number != self._number or self._exclusions:
                 raise NeedsChangedError
             self._acting += 1
         try:

@@ -28,7 +28,7 @@ class CommandedRun:
         declared: DeclaredViews,
         failure: Callable[[], Exception | None],
     ) -> None:
-        self._requests, self._failure = requests, failure
+        self._requests, self._failure, self._needs = requests, failure, declared.needs
         self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
         self.forget, self.reingest, self.read_table = corrections.forget, corrections.reingest, corrections.read_table
         self.retry_view, self.release = declared.retry, declared.release
@@ -50,7 +50,9 @@ class CommandedRun:
         return self._client.clear_quarantine(source, epoch)
 
     def put_tag(self, name: str, epoch: int) -> None:
-        self._client.put_tag(name, epoch)
+        # A branch keeps files from deletion: without a pause, a look that began before it would delete them.
+        with self._needs.excluding():
+            self._client.put_tag(name, epoch)
 
     def delete_tag(self, name: str) -> None:
         self._client.delete_tag(name)

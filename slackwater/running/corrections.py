@@ -72,7 +72,7 @@ class Corrections:
 
     def reingest(self, file: str, source: str | None = None) -> int:
         """Reads files again, see `Run.reingest`."""
-        with self._needs.changing():
+        with self._needs.excluding():
             files = self._versions_of(self._named(file, source))
             self._carry_out(Reread(part) for part in _parts(files))
         return len(files)

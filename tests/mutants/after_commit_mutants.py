@@ -17,6 +17,24 @@ _MOVES = "tests/actors/objects/test_moves.py"
 
 AFTER_COMMIT_MUTANTS = (
     Mutant(
+        "a look that began while a branch was noted deletes its files",
+        "slackwater/after_commit/run_views.py",
+        (("if needs.number != self._number or self._exclusions:", "if needs.number != self._number:"),),
+        shown_by="tests/slackwater/after_commit/test_conditions.py::"
+        "test_no_file_is_deleted_while_a_branch_is_noted_nor_by_a_look_that_began_before",
+    ),
+    Mutant(
+        "a branch is noted while a look goes on",
+        "slackwater/running/commanded_run.py",
+        (
+            (
+                "        with self._needs.excluding():\n            self._client.put_tag(name, epoch)\n",
+                "        self._client.put_tag(name, epoch)\n",
+            ),
+        ),
+        shown_by="tests/slackwater/running/test_command_loop.py",
+    ),
+    Mutant(
         "a suspended process deletes files although another process owns the root",
         "slackwater/after_commit/file_work.py",
         (("            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy", "            # a copy"),),

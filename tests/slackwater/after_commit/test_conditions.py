@@ -22,6 +22,7 @@ from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVer
 from state.tables.stored_rows import next_name
 from state.upkeep.branches import branch_location
 from tests.slackwater.after_commit.real_files import RealFiles
+from tests.waiting import eventually
 
 DAY_S = 86_400.0
 NEW = ViewDefinition("new", "SELECT delay FROM flights")
@@ -166,6 +167,51 @@ def test_a_look_that_the_declaration_overtakes_deletes_nothing_more(files: RealF
     files.look(work, after_s=60)
     files.look(work, after_s=60)
     assert len(files.present()) < 2, "the next look goes on"
+
+
+def test_no_file_is_deleted_while_a_branch_is_noted_nor_by_a_look_that_began_before(files: RealFiles) -> None:
+    before = files.views.needs
+    with files.views.excluding():
+        during = files.views.needs
+        for needs in (before, during):
+            with pytest.raises(NeedsChangedError), files.views.acting(needs):
+                raise AssertionError("a file is deleted")
+    for needs in (before, during):
+        with pytest.raises(NeedsChangedError), files.views.acting(needs):
+            raise AssertionError("an older look deletes a file")
+    with files.views.acting(files.views.needs):
+        pass
+
+
+def test_a_branch_that_is_made_at_an_earlier_epoch_during_a_look_has_the_remaining_files(files: RealFiles) -> None:
+    epoch = files.writer.records[-1].epoch
+    names = {f"{number}.csv" for number in range(3)}
+    files.finish(*[files.write(name) for name in names])
+    work = files.work(Delete(keep_s=0))
+    delete, deleted = work._changes["flights"].delete, list[str]()
+    number = files.views.needs.number
+
+    class Branched:
+        """After the first deletion, the owner of the root notes a branch."""
+
+        def delete(self, file: object) -> None:
+            deleted.append(file.path)  # type: ignore[attr-defined]
+            delete(file)  # type: ignore[arg-type]
+            thread.start()
+            eventually(lambda: files.views.needs.number > number)
+
+    def note() -> None:
+        with files.views.excluding():
+            branch(files.root.path, "b", epoch=epoch)
+
+    thread = threading.Thread(target=note)
+    work._changes["flights"] = Branched()  # type: ignore[assignment]
+    work._access = type(work._access)(**{**vars(work._access), "together": map})
+    files.look(work)
+    thread.join(60)
+    assert len(deleted) == 1
+    assert files.look(work, after_s=60).waits_for.startswith("branch b needs the files")
+    assert files.present() == names - set(deleted)
 
 
 def test_the_files_of_other_sources_do_not_wait(files: RealFiles) -> None:

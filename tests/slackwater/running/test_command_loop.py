@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import obstore
 import pytest
 
 from actors.protocol.barrier import Pause
-from slackwater.after_commit.run_views import RunViews
+from slackwater.after_commit.run_views import NeedsChangedError, RunViews
 from slackwater.commands.operations import StopCommand
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
@@ -144,3 +146,23 @@ def test_an_inbox_that_cannot_be_polled_is_polled_again(
     assert attempt.asked == []
     run.loop.turn()
     assert attempt.asked == [Pause()]
+
+
+def test_no_file_is_deleted_while_a_branch_is_noted(run: Commanded) -> None:
+    declared, noted = DeclaredViews([], {}, run.requests), list[str]()
+
+    class Client:
+        def put_tag(self, name: str, epoch: int) -> None:
+            with pytest.raises(NeedsChangedError), declared.needs.acting(declared.needs.needs):
+                raise AssertionError("a file is deleted")
+            noted.append(name)
+
+    class Attempts:
+        rescale = retry = allow_removals = None
+
+        def running_attempt(self) -> Any:
+            return SimpleNamespace(client=Client())
+
+    corrections = Corrections(run.bad.root, [], run.requests, SourceObjects(run.location, []), declared.needs)
+    CommandedRun(Attempts(), corrections, declared, lambda: None).put_tag("branch/b", 1)  # type: ignore[arg-type]
+    assert noted == ["branch/b"]
