@@ -21,12 +21,14 @@ class Vanished:
 
     Args:
         is_removed: whether rows of it have left the views.
+        replaces: whether the views may still have the rows of an earlier version, which leave with the object.
     """
 
     source: str
     path: str
     version: bytes
     is_removed: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True)

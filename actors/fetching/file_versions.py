@@ -11,6 +11,7 @@ its end they come in place of all that the views hold of the object.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from actors.fetching.file_progress import Ending, FileProgress
@@ -209,6 +210,10 @@ class FileVersions:
     def finish(self, progress: FileProgress, ending: Ending, epoch: int) -> None:
         """Moves a file from the queue to the ledger, and queues its successor, if that is to be read."""
         source = progress.file.source
+        if progress.replaces and source in self._replacing:
+            # Rows of an earlier version may be in the views.  They leave when a second sign says that the object is
+            # gone, and all versions note it then.
+            ending = replace(ending, is_gone=False)
         self.queue.end(progress, ending.status)
         successor = self.successors.pop(progress.path_key, None)
         changed_epoch = None
@@ -231,7 +236,8 @@ class FileVersions:
         if not progress.row_offset and successor is None:
             self.without_rows.add(progress.key)
             if ending.status == "vanished":
-                self.state.vanished.append(Vanished(*progress.key))
+                replaces = progress.replaces and source in self._replacing
+                self.state.vanished.append(Vanished(*progress.key, replaces=replaces))
 
     def give_up(self, reasons: Mapping[FileKey, str], epoch: int) -> int:
         """Quarantines pending files, each with its reason; a version with a successor has vanished.

@@ -107,7 +107,8 @@ class EventLookUp:
         """Takes the absence of an object."""
         if known.version is not None:
             self._names.seen.set_missing([key])
-            self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_gone=known.is_gone)
+            is_gone = known.is_gone and not known.is_unread
+            self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_gone=is_gone)
         elif path not in self._names.unsent:
             # Another process may have taken the root over and know the path; only the commit of this epoch tells.
             self.settle(path, self._writer.open_epoch)

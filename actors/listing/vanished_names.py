@@ -1,4 +1,4 @@
-"""Names whose object was gone when it was to be read: they become new again."""
+"""Names whose object was gone when it was to be read: the same version is read when it is listed again."""
 
 from __future__ import annotations
 
@@ -14,10 +14,13 @@ _MOST_TIMES = 5
 
 
 class VanishedNames:
-    """Forgets vanished names in the index, so that they are found when they are back.
+    """Marks vanished names in the index, so that they are found when they are back.
+
+    A name without rows in the views is forgotten.  If the views may have rows of an earlier version, the name is kept:
+    these rows leave when listings or looks lack the object, as for any deleted file.
 
     An object that is listed again and again and is never there has a name that cannot be read, like one that ends in
-    `/`.  It is forgotten four times in the same version, and then stays seen.
+    `/`.  It is read again four times in the same version, and then stays seen.
 
     Args:
         source: the name of the source.
@@ -40,19 +43,23 @@ class VanishedNames:
         for each, key, name in zip(own, keys, known, strict=True):
             if each.is_removed:
                 self._set_gone(each, key, name.version)
-            else:
-                self._forget(each, key, name.version)
+            elif self._may_return(key, each.version) and name.version == each.version:
+                self._take_unread(each, key)
 
-    def _forget(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
-        version = vanished.version
+    def _may_return(self, key: bytes, version: bytes) -> bool:
         before, times = self._times.get(key, (version, 0))
         times = 1 if before != version else times + 1
         self._times[key] = version, times
-        if times < _MOST_TIMES and known == version:
-            self._names.seen.forget(key, version)
-            self._names.digests.forget()
+        return times < _MOST_TIMES
+
+    def _take_unread(self, vanished: Vanished, key: bytes) -> None:
+        if vanished.replaces:
+            self._names.seen.set_unread([key])
+        else:
+            self._names.seen.forget(key, vanished.version)
             self._names.missing.discard([key])
-            self._looks.look_again(vanished.path)
+        self._names.digests.forget()
+        self._looks.look_again(vanished.path)
 
     def _set_gone(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
         """Its rows have left the views: the same version is read again when it is back."""

@@ -72,6 +72,16 @@ class SetGone:
 
 
 @dataclass(frozen=True)
+class SetUnread:
+    """See `SeenIndex.set_unread`."""
+
+    keys: Sequence[bytes]
+
+    def apply(self, index: SeenIndex) -> None:
+        index.set_unread(self.keys)
+
+
+@dataclass(frozen=True)
 class SetDeleted:
     """See `SeenIndex.set_deleted`."""
 
@@ -83,7 +93,7 @@ class SetDeleted:
         index.set_deleted(self.keys, self.versions, self.deliveries)
 
 
-NameChange: TypeAlias = BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetGone | SetDeleted
+NameChange: TypeAlias = BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetGone | SetUnread | SetDeleted
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from actors.names.name_messages import (
     SetDeleted,
     SetGone,
     SetMissing,
+    SetUnread,
     TakeBack,
 )
 from actors.names.questions import Question, Rows
@@ -84,6 +85,11 @@ class NameShards:
         """See `SeenIndex.set_gone`."""
         for owner, rows in self._mapping.shares(keys).items():
             self._changes[owner].append(SetGone([keys[row] for row in rows]))
+
+    def set_unread(self, keys: Sequence[bytes]) -> None:
+        """See `SeenIndex.set_unread`."""
+        for owner, rows in self._mapping.shares(keys).items():
+            self._changes[owner].append(SetUnread([keys[row] for row in rows]))
 
     def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
         """See `SeenIndex.set_deleted`."""

@@ -61,11 +61,13 @@ class KnownName:
         version: the version that was handed on; None if no version was.
         is_gone: whether that version is read again when the file returns.
         deleted: the delivery that the run has deleted; None without one.
+        is_unread: whether that version vanished while the views have the rows of an earlier one.
     """
 
     version: bytes | None
     is_gone: bool = False
     deleted: bytes | None = None
+    is_unread: bool = False
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,9 @@ class FindNames(Question[list[KnownName]]):
         return self.keys
 
     def answer(self, index: SeenIndex) -> list[KnownName]:
-        versions, gone = index.lookup(self.keys), index.gone(self.keys)
+        versions, gone, unread = index.lookup(self.keys), index.gone(self.keys), index.unread(self.keys)
         return [
-            KnownName(version, version is not None and row in gone, gone.get(row))
+            KnownName(version, version is not None and row in gone, gone.get(row), row in unread)
             for row, version in enumerate(versions)
         ]
 

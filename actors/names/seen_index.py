@@ -12,7 +12,7 @@ _MERGE_AT = 65_536
 _MERGE_SHARE = 128
 _NAMES_PER_BUCKET = 16
 _MOVED_AT_ONCE = 1 << 18
-_SHOWN, _MISSING, _FORGOTTEN, _GONE = 1, 2, 4, 8
+_SHOWN, _MISSING, _FORGOTTEN, _GONE, _UNREAD = 1, 2, 4, 8, 16
 
 Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
@@ -28,7 +28,8 @@ class Sight(IntEnum):
     TWICE = 3
     """This listing has shown it before in another version: two names have one fingerprint."""
     BACK = 4
-    """It was handed on in this version, and deleted since: its rows were retracted, or the run has deleted it."""
+    """It was handed on in this version, and deleted since: its rows were retracted, it was not read, or the run has
+    deleted it."""
 
 
 class SeenIndex:
@@ -97,10 +98,11 @@ class SeenIndex:
         stored = at[rows]
         is_same = self._versions[stored] == words_of(b"".join(versions))[rows]
         was_shown = self._flags[stored] & _SHOWN == _SHOWN
-        was_gone = self._flags[stored] & _GONE == _GONE
+        was_gone = self._flags[stored] & (_GONE | _UNREAD) != 0
         known = np.where(was_gone, Sight.BACK, Sight.SAME)
         sights[rows] = np.where(is_same, known, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
-        self._flags[stored] = _SHOWN
+        # The reader of the page may leave the name to a later look.
+        self._flags[stored] = _SHOWN | (self._flags[stored] & _UNREAD)
         if not self._recent.keys().isdisjoint(keys):
             for row, key in enumerate(keys):
                 recent = self._recent.get(key)
@@ -179,7 +181,7 @@ class SeenIndex:
     def is_gone(self, key: bytes) -> bool:
         """True if the version of a name is read again when the file returns."""
         (at,) = self._find([key])
-        return key not in self._recent and at >= 0 and bool(self._flags[at] & _GONE)
+        return key not in self._recent and at >= 0 and bool(self._flags[at] & (_GONE | _UNREAD))
 
     def set_gone(self, keys: Sequence[bytes]) -> None:
         """Marks names as missing, and their versions as to be read again when they are back."""
@@ -188,7 +190,28 @@ class SeenIndex:
             if any(key in self._recent for key in keys):
                 self._merge()
             at = self._find(keys)
-            self._flags[at[at >= 0]] |= _MISSING | _GONE
+            at = at[at >= 0]
+            self._flags[at] = (self._flags[at] & ~np.uint8(_UNREAD)) | _MISSING | _GONE
+
+    def set_unread(self, keys: Sequence[bytes]) -> None:
+        """Marks names whose version vanished before its rows could replace those of an earlier version.
+
+        The version is read again when it is listed again.  Until then the views have the earlier rows, so a listing
+        that lacks the name reports it as missing.  The next `put` or `set_gone` removes the mark.
+        """
+        if any(key in self._recent for key in keys):
+            self._merge()
+        self._has_gone = True
+        at = self._find(keys)
+        self._flags[at[at >= 0]] |= _UNREAD
+
+    def unread(self, keys: Sequence[bytes]) -> set[int]:
+        """The rows of the names that `set_unread` has marked."""
+        if not self._has_gone or not keys or not len(self._high):
+            return set()
+        at = self._find(keys)
+        rows = np.flatnonzero((at >= 0) & (self._flags[at] & _UNREAD == _UNREAD)).tolist()
+        return {row for row in rows if keys[row] not in self._recent}
 
     def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
         """Records versions that the run has deleted: other deliveries with these names are read.
@@ -215,7 +238,7 @@ class SeenIndex:
         if not self._has_gone or not keys or not len(self._high):
             return {}
         at = self._find(keys)
-        is_gone = (at >= 0) & (self._flags[at] & _GONE == _GONE)
+        is_gone = (at >= 0) & (self._flags[at] & (_GONE | _UNREAD) != 0)
         rows = [row for row in np.flatnonzero(is_gone).tolist() if keys[row] not in self._recent]
         unknown: list[bytes | None] = [None] * len(rows)
         deleted = unknown if self._deleted is None else self._deleted.lookup([keys[row] for row in rows])

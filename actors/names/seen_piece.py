@@ -25,13 +25,13 @@ class SeenPiece:
         now: `there` for rows of `seen`, in the order of their keys.  Behind all of them come the versions that had
             `vanished` before a row of them was read, which are new if they are back, and those that are known to be
             `gone`, which are not reported again.  `gone` versions are read again when they are back, `missing` ones
-            are not.
+            are not.  See `SeenIndex.set_unread` for `unread`.
     """
 
     source: str
     keys: Words
     versions: Words
-    now: Literal["there", "vanished", "gone", "missing"] = "there"
+    now: Literal["there", "vanished", "unread", "gone", "missing"] = "there"
 
     @classmethod
     def of_columns(cls, source: str, keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenPiece:
@@ -46,7 +46,11 @@ class SeenPiece:
 
     @classmethod
     def of_lists(
-        cls, source: str, keys: Sequence[bytes], versions: Sequence[bytes], now: Literal["vanished", "gone", "missing"]
+        cls,
+        source: str,
+        keys: Sequence[bytes],
+        versions: Sequence[bytes],
+        now: Literal["vanished", "unread", "gone", "missing"],
     ) -> SeenPiece:
         """Versions that are not there; see the class."""
         return cls(source, words_of(b"".join(keys)).reshape(-1, 2), words_of(b"".join(versions)), now)
@@ -79,6 +83,8 @@ class SeenLoader:
             own = [key for key, known, version in seen if known == version]
             if piece.now == "gone":
                 index.set_gone(own)
+            elif piece.now == "unread":
+                index.set_unread(own)
             else:
                 index.set_missing(own)
 

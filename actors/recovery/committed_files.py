@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -67,7 +67,8 @@ class CommittedFiles:
         has_no_rows = has_no_rows.filter(_is_of(declared, has_no_rows))
         # A version that had vanished and was handed on again is in the queue; its old row in the ledger does not count.
         without_rows = has_no_rows.filter(pc.invert(pc.is_in(has_no_rows["key"], value_set=queued)))
-        vanished = _file_keys(without_rows.filter(pc.equal(without_rows["status"], "vanished")))
+        absent = without_rows.filter(pc.equal(without_rows["status"], "vanished"))
+        removing = frozenset(source.name for source in definition.sources if source.policy.removes)
         held = _file_keys(has_no_rows.filter(pc.fill_null(has_no_rows["replaces"], False)))
         counts = store.count_ledger()
         ingested = {*counts["source"].filter(pc.greater(counts["rows_read"], 0)).to_pylist()}
@@ -77,9 +78,10 @@ class CommittedFiles:
             seen=SeenNames(
                 store,
                 declared,
-                vanished,
+                _file_keys(absent),
+                _with_earlier_rows(store, absent, removing),
                 queued,
-                frozenset(source.name for source in definition.sources if source.policy.removes),
+                removing,
             ),
             unfinished=sorted(
                 map(_progress, queue.filter(_is_of(declared, queue)).to_pylist()),
@@ -102,6 +104,18 @@ class CommittedFiles:
             ingested=frozenset(),
             finished={},
         )
+
+
+def _with_earlier_rows(store: StateStore, absent: pa.Table, removing: Collection[str]) -> list[FileKey]:
+    """The vanished versions that were to replace others, of which rows are in the views."""
+    replacing = absent.filter(pc.fill_null(absent["replaces"], False))
+    keys = [key for key in _file_keys(replacing) if key[0] in removing]
+    if not keys:
+        return []
+    prefixes = {encode_key(*key[:2]) for key in keys}
+    rows = store.scan("ledger", prefixes=prefixes, fields=["source", "path", "status", "rows_read"]).to_pylist()
+    held = {(row["source"], row["path"]) for row in rows if row["rows_read"] and row["status"] not in REMOVED_STATUSES}
+    return [key for key in keys if key[:2] in held]
 
 
 def _finished(source: str, counts: pa.Table, queue: pa.Table, changes_ignored: int) -> SourceProgress:

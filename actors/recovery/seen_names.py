@@ -14,6 +14,7 @@ from actors.names.seen_index import SeenIndex
 from actors.names.seen_piece import SeenLoader, SeenPiece
 from state.store.store import StateStore
 from state.tables.fingerprint import path_fingerprint, path_fingerprints
+from state.tables.keys import encode_key
 from state.tables.row_selection import Clue
 
 _GONE_AT_ONCE = 65_536
@@ -27,6 +28,7 @@ class SeenNames:
         store: a handle on the store; None without one: then no name was handed on.
         sources: the names of the sources.
         vanished: versions that had vanished before a row of them was read, and that are not in the queue.
+        unread: those of them that were to replace rows which are still in the views.
         queued: the keys of the queue: a queued file has not vanished.
         removing: the sources whose views drop the rows of deleted files, and read a file again when it returns.
     """
@@ -34,6 +36,7 @@ class SeenNames:
     store: StateStore | None
     sources: Sequence[str]
     vanished: Sequence[FileKey] = ()
+    unread: Sequence[FileKey] = ()
     queued: pa.Array | None = None
     removing: frozenset[str] = frozenset()
 
@@ -50,12 +53,17 @@ class SeenNames:
                 own = rows.filter(pc.equal(rows["source"], source))
                 if own.num_rows:
                     yield SeenPiece.of_columns(source, own["key"], own["version"])
-        for source in self.sources:
-            vanished = [(path_fingerprint(of, path), version) for of, path, version in self.vanished if of == source]
-            if vanished:
-                keys, versions = zip(*vanished, strict=True)
-                yield SeenPiece.of_lists(source, keys, versions, "vanished")
+        unread = frozenset(self.unread)
+        yield from self._absent([each for each in self.vanished if each not in unread], "vanished")
+        yield from self._absent(self.unread, "unread")
         yield from self._gone(self.store)
+
+    def _absent(self, files: Sequence[FileKey], now: Literal["vanished", "unread"]) -> Iterator[SeenPiece]:
+        for source in self.sources:
+            own = [(path_fingerprint(of, path), version) for of, path, version in files if of == source]
+            if own:
+                keys, versions = zip(*own, strict=True)
+                yield SeenPiece.of_lists(source, keys, versions, now)
 
     def indexes(self) -> dict[str, SeenIndex]:
         """Source → the index of its names."""
@@ -66,8 +74,10 @@ class SeenNames:
 
     def _gone(self, store: StateStore) -> Iterator[SeenPiece]:
         where = [Clue("gone_epoch", is_set=True)]
+        unread = pa.array([encode_key(*each) for each in self.unread], pa.binary())
         for rows in store.slices("ledger", where=where, fields=["source", "path", "version"]):
             gone = rows.filter(pc.invert(pc.is_in(rows["key"], value_set=self.queued)))
+            gone = gone.filter(pc.invert(pc.is_in(gone["key"], value_set=unread)))
             for source in self.sources:
                 for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
                     keys = path_fingerprints(source, batch["path"])

@@ -265,7 +265,7 @@ MUTANTS = (
     Mutant(
         "what had vanished before a restart is not read when it is back",
         "actors/recovery/seen_names.py",
-        (("            if vanished:\n", "            if False:\n"),),
+        (("            if own:\n", "            if False:\n"),),
         start=673,
     ),
     Mutant(
@@ -273,6 +273,24 @@ MUTANTS = (
         "actors/listing/vanished_names.py",
         (("        if not own:\n", "        if True:\n"),),
         shown_by="tests/actors/listing/test_event_look_up.py",
+    ),
+    Mutant(
+        "rows stay in the views when the version that was to replace them vanishes",
+        "actors/listing/vanished_names.py",
+        (("        if vanished.replaces:\n", "        if False:\n"),),
+        shown_by="tests/actors/listing/test_list_executor.py",
+    ),
+    Mutant(
+        "rows stay in the views when the version that was to replace them vanished before a restart",
+        "actors/recovery/committed_files.py",
+        (("    return [key for key in keys if key[:2] in held]", "    return [key for key in keys if key in held]"),),
+        shown_by="tests/actors/recovery/test_recovery.py",
+    ),
+    Mutant(
+        "a version that vanished before its reading counts as noted while earlier rows are in the views",
+        "actors/recovery/seen_names.py",
+        (('pc.is_in(gone["key"], value_set=unread)', 'pc.is_null(gone["key"])'),),
+        shown_by="tests/actors/recovery/test_recovery.py",
     ),
     Mutant(
         "nobody looks for what a listing does not show",
@@ -295,7 +313,7 @@ MUTANTS = (
     Mutant(
         "a name that is back counts as missing",
         "actors/names/seen_index.py",
-        (("        self._flags[stored] = _SHOWN\n", "        pass\n"),),
+        (("        self._flags[stored] = _SHOWN | (self._flags[stored] & _UNREAD)\n", "        pass\n"),),
     ),
     Mutant(
         "what is not in the store yet counts as looked for",
@@ -476,8 +494,8 @@ MUTANTS = (
         "actors/listing/vanished_names.py",
         (
             (
-                "            self._names.missing.discard([key])\n            self._looks.look_again(vanished.path)",
-                "            self._names.missing.discard([key])",
+                "forget()\n        self._looks.look_again(vanished.path)\n\n    def _set_gone",
+                "forget()\n\n    def _set_gone",
             ),
         ),
         shown_by="tests/actors/listing/test_event_look_up.py",

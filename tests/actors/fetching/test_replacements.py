@@ -8,7 +8,7 @@ import pytest
 
 from actors.fetching.file_progress import Ending
 from actors.fetching.instructions import CloseFile, StagePiece
-from actors.files import ForgottenFile
+from actors.files import ForgottenFile, Vanished
 from actors.notifications.event_feed import PoisonMessage
 from actors.notifications.message_tracker import QueueMessage
 from actors.protocol.barrier import Barrier, Pause, Resume
@@ -18,6 +18,7 @@ from actors.protocol.messages import ForgottenFiles, NewFiles, RereadFiles
 from actors.protocol.reports import CorrectedFile
 from actors.recovery.committed_files import _progress, num_ignored
 from actors.rows import BadRecord, Rows
+from actors.sources.source import OnChange
 from state.tables.delta import DeltaBuilder
 from tests.actors.fetching.replacing import STORED, Store, changed, corrections, ended, piece, staged, started
 from tests.actors.flow import barrier, delta_rows, emitted, file, files, of, reads, report, rows
@@ -92,6 +93,22 @@ def test_a_version_that_has_vanished_and_comes_as_a_new_file_replaces_too() -> N
         fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
         assert emitted(piece(fetch, file("a", "2"), rows(2))) == []
         assert len(corrections(staged(fetch, file("a", "2")))) == 1
+
+
+@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("on_change", ["replace", "append"])
+def test_a_vanished_version_notes_that_its_object_is_gone_only_where_no_rows_have_to_leave(
+    *, is_gone: bool, on_change: OnChange
+) -> None:
+    fetch = started(on_change=on_change, held=[("s", "a")])
+    fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
+    piece(fetch, file("a", "2"), rows(1), last=False)
+    staged(fetch, file("a", "2"))
+    ended(fetch, file("a", "2"), Ending("vanished", "gone", is_gone=is_gone))
+    sealed = fetch.on_message(barrier(1), 0.0)
+    (row,) = delta_rows(sealed, "ledger")
+    assert (row["gone_epoch"] is not None) == (is_gone and on_change == "append")
+    assert report(sealed).vanished == (Vanished("s", "a", file("a", "2").version, replaces=on_change == "replace"),)
 
 
 def test_of_a_corrected_object_no_other_row_comes_in_the_same_epoch() -> None:

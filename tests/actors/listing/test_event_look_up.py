@@ -269,6 +269,16 @@ def test_a_version_that_vanished_before_it_was_read_settles_its_removal() -> Non
     assert handed_on(executor.on_looked({"a": file("a")}, 3.0)) == [file("a")], "it is new when it is back"
 
 
+def test_after_a_version_that_was_to_replace_rows_vanished_a_look_tells_whether_they_leave() -> None:
+    executor = told("a")
+    vanished = Vanished("s", "a", file("a").version, replaces=True)
+    assert looks(executor.on_barrier(replace(barrier(1), vanished=(vanished,)), 1.0)) == [("a",)]
+    [asked] = of(FindGone, executor.on_looked({"a": None}, 2.0))
+    assert set(asked.missing) == {key("a")} and executor.progress().paused_removals == 0
+    gone = GoneFile("s", "a", file("a", "0").version)
+    assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))) == [GoneFiles((gone,))]
+
+
 def test_what_a_listing_lacked_and_a_look_has_shown_is_missed_when_a_later_listing_lacks_it() -> None:
     executor = told("a")
     [_] = of(ReadPage, executor.on_time(10.0))

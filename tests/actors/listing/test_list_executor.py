@@ -428,6 +428,43 @@ def test_a_vanished_version_is_nothing_that_was_there() -> None:
     assert missing(listed(executor, 10.0)) == set()
 
 
+def unread(executor: ListExecutor, number: int, name: str = "f0") -> None:
+    vanished = Vanished("s", name, file(name).version, replaces=True)
+    executor.on_barrier(replace(barrier(number), vanished=(vanished,)), 10.0 * number + 5)
+
+
+def test_a_vanished_version_that_was_to_replace_rows_is_missing_when_two_listings_lack_it() -> None:
+    executor = removing(3)
+    listed(executor, 0.0, "f0", "f1", "f2")
+    unread(executor, 1)
+    assert missing(listed(executor, 20.0, "f1", "f2")) == set(), "another listing must confirm it"
+    assert missing(listed(executor, 30.0, "f1", "f2")) == {key("f0")}
+    (message,) = sent(executor.on_gone(GoneFound(LATER, {key("f0"): (gone_file("f0"),)})))
+    assert message == GoneFiles((gone_file("f0"),))
+    assert missing(listed(executor, 40.0, "f1", "f2")) == missing(listed(executor, 50.0, "f1", "f2")) == set()
+    (back,) = sent(listed(executor, 60.0, "f0", "f1", "f2"))
+    assert back == ChangedFiles((ChangedFile(file("f0").version, file("f0")),))
+
+
+def test_a_vanished_version_that_was_to_replace_rows_is_read_again_once_when_it_is_listed() -> None:
+    executor = removing(3)
+    listed(executor, 0.0, "f0", "f1", "f2")
+    unread(executor, 1)
+    (back,) = sent(listed(executor, 20.0, "f0", "f1", "f2"))
+    assert back == ChangedFiles((ChangedFile(file("f0").version, file("f0")),))
+    assert sent(listed(executor, 30.0, "f0", "f1", "f2")) == sent(listed(executor, 40.0, "f0", "f1", "f2")) == []
+
+
+def test_vanished_versions_that_were_to_replace_rows_pause_removals_like_others() -> None:
+    executor = removing(3)
+    listed(executor, 0.0, "f0", "f1", "f2")
+    for number in range(3):
+        unread(executor, number + 1, f"f{number}")
+    listed(executor, 50.0)
+    assert missing(listed(executor, 60.0)) == set()
+    assert executor.progress().paused_removals == 3
+
+
 def test_a_vanished_version_is_found_again_in_a_page_that_has_not_changed() -> None:
     executor = lister()
     executor.on_barrier(INITIAL, 0.0)
@@ -437,13 +474,16 @@ def test_a_vanished_version_is_found_again_in_a_page_that_has_not_changed() -> N
     assert paths(sent(listed(executor, 30.0, "a", "b"))) == ["a"]
 
 
-def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever() -> None:
-    executor = lister()
+@pytest.mark.parametrize("replaces", [False, True])
+def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever(*, replaces: bool) -> None:
+    executor = lister(removes=replaces)
     executor.on_barrier(INITIAL, 0.0)
     handed_on = 0
     for number in range(1, 20):
-        handed_on += len(paths(sent(listed(executor, 10.0 * number, "m", "n")))) - (number == 1)
-        gone = Vanished("s", "m", file("m").version)
+        for message in sent(listed(executor, 10.0 * number, "m", "n")):
+            assert isinstance(message, (NewFiles, ChangedFiles))
+            handed_on += sum(each.path == "m" for each in message.files)
+        gone = Vanished("s", "m", file("m").version, replaces=replaces)
         executor.on_barrier(replace(barrier(number), vanished=(gone,)), 10.0 * number + 5)
     assert handed_on == 5
 

@@ -99,6 +99,7 @@ def change(names: Any, kind: int, one: bytes, other: bytes, keys: list[bytes]) -
             names.forget(one, other)
         case 7:
             names.set_gone(keys)
+            names.set_unread([one])
         case _:
             names.take_back(one)
             names.set_missing(keys[:1])

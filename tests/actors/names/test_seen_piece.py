@@ -39,8 +39,10 @@ def test_what_vanished_is_new_and_what_is_gone_is_not_missing() -> None:
     loader.add(piece(rows))
     loader.add(SeenPiece.of_lists("s", keys[:2], [versions[0], b"another "], "vanished"))
     loader.add(SeenPiece.of_lists("s", keys[2:4], [versions[2], b"another "], "gone"))
+    loader.add(SeenPiece.of_lists("s", keys[3:], [b"another ", versions[4]], "unread"))
     index = loader.index()
     assert index.lookup(keys) == [None, *versions[1:]]
+    assert index.unread(keys) == {4}
     index.begin_listing()
     assert list(index.take_missing(10)) == [keys[1], keys[3], keys[4]]
 

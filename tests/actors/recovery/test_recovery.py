@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pyarrow as pa
 import pytest
 
 from actors.fetching.file_progress import Ending, FileProgress
+from actors.names.seen_index import Sight
 from actors.protocol.reports import SourceProgress
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery import check
 from actors.sources.pipeline_definition import PipelineDefinition
+from actors.sources.source import FilePolicy
 from state.errors import DefinitionChangedError, FencedError
 from state.lance.lance_store import LanceStateStore
 from state.tables.fingerprint import path_fingerprint
@@ -83,6 +86,28 @@ def test_a_vanished_version_is_new_again_after_a_restart_and_others_are_not(tmp_
     seen = recover(made).seen.indexes()["s"]
     keys = [path_fingerprint("s", path) for path in ("gone", "gone half read", "bad")]
     assert seen.lookup(keys) == [None, file("gone half read").version, file("bad").version]
+
+
+def test_a_vanished_version_that_was_to_replace_rows_is_still_awaited_after_a_restart(tmp_path: Path) -> None:
+    plain = definition(tmp_path, "s")
+    replacing = [replace(each, materialize=True, policy=FilePolicy(on_change="replace")) for each in plain.sources]
+    made = replace(plain, sources=tuple(replacing))
+    vanished = Ending("vanished", "it is gone", is_gone=True)
+    commit(
+        made,
+        (FileProgress(file("held", "1"), listed_epoch=3, row_offset=9), Ending("done")),
+        (FileProgress(file("forgotten", "1"), listed_epoch=3, row_offset=9), Ending("forgotten")),
+        (FileProgress(file("held", "2"), listed_epoch=4, replaces=True), vanished),
+        (FileProgress(file("forgotten", "2"), listed_epoch=4, replaces=True), vanished),
+    )
+    index = recover(made).seen.indexes()["s"]
+    keys = [path_fingerprint("s", path) for path in ("held", "forgotten")]
+    versions = [file("held", "2").version, file("forgotten", "2").version]
+    index.begin_listing()
+    assert index.take_missing(10) == {keys[0]: versions[0]}
+    assert index.show(keys, versions).tolist() == [Sight.BACK, Sight.NEW]
+    others = recover(plain).seen.indexes()["s"]
+    assert others.show(keys, versions).tolist() == [Sight.NEW, Sight.NEW]
 
 
 def test_a_vanished_version_that_was_handed_on_again_is_read_once_after_a_restart(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.world.bucket import Bucket
@@ -50,7 +52,20 @@ def test_a_path_that_is_gone_counts_until_a_row_notes_it() -> None:
     assert done.not_noted_gone(OPEN) == set()
     bucket.vanish(*A)
     assert (done.not_noted_gone(OPEN), done.not_noted_gone(CLOSED)) == ({A}, set())
-    assert backlog(bucket, file_tables([finished(file, gone_epoch=2)])).not_noted_gone(OPEN) == set()
+    left = backlog(bucket, file_tables([finished(file, status="forgotten", gone_epoch=2)]))
+    assert left.not_noted_gone(OPEN) == set()
+
+
+@pytest.mark.parametrize("removes", [False, True])
+def test_rows_in_the_views_count_as_not_noted_where_they_must_leave(*, removes: bool) -> None:
+    bucket = Bucket(page_size=10)
+    first, second = put(bucket, "a"), put(bucket, "a")
+    bucket.vanish(*A)
+    vanished = finished(second, 0, status="vanished")
+    in_views = backlog(bucket, file_tables([finished(first, gone_epoch=2), vanished]), removes=removes)
+    assert in_views.not_noted_gone(OPEN) == ({A} if removes else set())
+    left = backlog(bucket, file_tables([finished(first, status="forgotten"), vanished]), removes=removes)
+    assert left.not_noted_gone(OPEN) == set()
 
 
 def test_a_file_has_vanished_if_no_row_of_it_was_read() -> None:

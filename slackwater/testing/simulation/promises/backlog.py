@@ -9,6 +9,7 @@ from slackwater.testing.simulation.promises.file_tables import FileTables, path_
 from slackwater.testing.simulation.world.bucket import Bucket
 from state.memory.memory_disk import MemoryDisk
 from state.tables.fingerprint import path_fingerprint
+from state.tables.tables import REMOVED_STATUSES
 
 
 class Backlog:
@@ -56,7 +57,14 @@ class Backlog:
         }
 
     def not_noted_gone(self, closed: Set[str]) -> set[PathKey]:
-        """The paths of the ledger that are not in the bucket, and that no row notes as gone."""
+        """The paths of the ledger that are not in the bucket: no row notes that, or their rows are in the views."""
         tables = FileTables.latest(self._disk)
         paths = {path_of(row) for row in tables.ledger.values() if row["source"] not in closed}
-        return paths - tables.paths_noted_gone() - self._bucket.present().keys()
+        absent = paths - self._bucket.present().keys()
+        # Whatever a row notes: the rows of every version must have left.
+        in_views = {
+            path_of(row)
+            for row in tables.ledger.values()
+            if self._removes and row["rows_read"] and row["status"] not in REMOVED_STATUSES
+        }
+        return absent - (tables.paths_noted_gone() - in_views)
