@@ -47,6 +47,8 @@ _MAINTENANCE = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES")
 _CREATION = "CREATE TABLE"
 _RESTORE = "RESTORE"
 _LEAVES = "__sw_leaves"
+# Delta-rs tries a request for three minutes, and the publication is tried again as a whole.
+_RETRIES = {"max_retries": "3", "retry_timeout": "15s"}
 _WRITTEN, _DELETED = "slackwater.written", "slackwater.deleted"
 _INSERTS, _UPDATES, _DELETES = (f"num_target_rows_{what}" for what in ("inserted", "updated", "deleted"))
 
@@ -61,7 +63,8 @@ class PublishedDeltaTable:
     def __init__(self, target: Delta) -> None:
         self._target = target
         self._uri = str(target.location)
-        self._options = lance_options(target.location)
+        options = lance_options(target.location)
+        self._options = options if target.location.is_local else {**_RETRIES, **(options or {})}
         with self._errors():
             try:
                 self._table: DeltaTable | None = DeltaTable(self._uri, storage_options=self._options)

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 
 import pyarrow as pa
-from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import (
     CommitFailedException,
     NoSuchNamespaceError,
@@ -27,10 +26,10 @@ from pyiceberg.manifest import DataFile
 from pyiceberg.schema import index_by_name
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Snapshot
-from pyiceberg.utils.config import Config
 from sqlalchemy.exc import SQLAlchemyError
 
 from slackwater.places.iceberg_location import iceberg_location
+from slackwater.publishing.iceberg_catalog import iceberg_catalog
 from slackwater.publishing.iceberg_files import read_file, written_files
 from slackwater.publishing.leaving_rows import LeavingRows
 from slackwater.publishing.publication import PublishedEpoch
@@ -47,13 +46,17 @@ from slackwater.publishing.published_table import (
 from slackwater.publishing.targets import Iceberg
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
-from state.errors import SchemaError, SettingsError
+from state.errors import SchemaError
 from state.location import Location
-from state.objects.object_client import endpoint_of
 from state.places.marker import MARKER, Marker
-from state.removal.tables import ICEBERG_METADATA_DELETION, expire_snapshots, keep_metadata_of_others, probe_iceberg
+from state.removal.tables import (
+    ICEBERG_METADATA_DELETION,
+    expire_snapshots,
+    keep_manifests_of_refused_commits,
+    keep_metadata_of_others,
+    probe_iceberg,
+)
 
-_CATALOG = "slackwater"
 _RETRIES = "commit.retry.num-retries"
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _OF_THE_LIBRARY = (
@@ -89,7 +92,7 @@ class PublishedIcebergTable:
         self._location = target.location
         self._marker: Marker | None = None
         with self._errors():
-            self._catalog = _catalog(target)
+            self._catalog = iceberg_catalog(target)
             try:
                 self._table: Table | None = self._catalog.load_table(target.identifier)
             except NoSuchTableError:
@@ -229,6 +232,7 @@ class PublishedIcebergTable:
             metadata = transaction.table_metadata  # a copy, which takes longer than a small file
             gone = list(gone)
             with update.overwrite() if gone else update.fast_append() as snapshot:
+                keep_manifests_of_refused_commits(snapshot)
                 for part in rows:
                     if not part.num_rows:
                         continue
@@ -256,34 +260,6 @@ class PublishedIcebergTable:
             raise publish_error(error, self._target, self._location) from error
         except _OF_THE_LIBRARY as error:
             raise publish_error(error, self._target, self._location) from error
-
-
-def _catalog(target: Iceberg) -> Catalog:
-    """The catalog that the target names, the configured catalog, or the catalog of a local directory.
-
-    Raises:
-        SettingsError: no catalog is configured, or PyIceberg does not understand its properties.
-    """
-    properties = dict(target.catalog or {})
-    if not properties and not Config().get_catalog_config(_CATALOG):
-        if target.location is None or not target.location.is_local:
-            raise SettingsError(
-                f"{target} needs a catalog: give `catalog`, for example type=rest and uri=https://HOST, or configure "
-                f"PyIceberg's catalog {_CATALOG!r}"
-            )
-        directory = target.location.path.parent
-        directory.mkdir(parents=True, exist_ok=True)
-        properties = {"type": "sql", "uri": f"sqlite:///{directory / 'catalog.db'}"}
-    try:
-        return load_catalog(_CATALOG, **_access(target.location), **properties)
-    except (ValueError, KeyError, ModuleNotFoundError) as error:
-        raise SettingsError(f"{target}: PyIceberg does not take these properties of the catalog: {error}") from None
-
-
-def _access(location: Location | None) -> dict[str, str]:
-    """The endpoint of the environment, as PyIceberg names it; it finds keys and region there by itself."""
-    endpoint = endpoint_of(location) if location is not None and location.scheme == "s3" else ""
-    return {"s3.endpoint": endpoint} if endpoint else {}
 
 
 def _as_iceberg(schema: pa.Schema) -> pa.Schema:

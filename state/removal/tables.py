@@ -72,6 +72,19 @@ def keep_metadata_of_others(table: Any) -> None:
             transaction.set_properties({ICEBERG_METADATA_DELETION: "false"})
 
 
+def keep_manifests_of_refused_commits(update: Any) -> None:
+    """Ends the deletion of the manifests of a commit that the catalog refuses.
+
+    PyIceberg takes a conflict as proof that the commit was not carried out.  A client of Glue, or a gateway before a
+    catalog, that sends a request again after a lost answer gets a conflict with its own first attempt: the table needs
+    the manifests.
+
+    Args:
+        update: an update of a snapshot of a `pyiceberg.table.Transaction`.
+    """
+    update._clean_all_uncommitted = lambda: None
+
+
 def expire_snapshots(table: Any, until: datetime) -> None:
     """Removes snapshots older than a time from the metadata of an Iceberg table, except the heads of branches and tags.
 

@@ -10,6 +10,27 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a request to a REST catalog waits for ever",
+        "slackwater/publishing/timed_rest_catalog.py",
+        (("timeout=(CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S)", "timeout=10"),),
+        shown_by="tests/slackwater/publishing/test_iceberg_catalogs.py::"
+        "test_a_catalog_that_accepts_a_connection_and_never_answers_is_named[uri]",
+    ),
+    Mutant(
+        "a request for a Delta table is tried for minutes",
+        "slackwater/publishing/delta_table.py",
+        (("else {**_RETRIES, **(options or {})}", "else options"),),
+        shown_by="tests/slackwater/publishing/test_iceberg_catalogs.py::"
+        "test_a_store_that_accepts_a_connection_and_never_answers_a_delta_table_is_named",
+    ),
+    Mutant(
+        "the manifests of a commit whose answer was lost are deleted",
+        "state/removal/tables.py",
+        (("    update._clean_all_uncommitted = lambda: None\n", "    del update\n"),),
+        shown_by="tests/slackwater/publishing/test_iceberg_catalogs.py::"
+        "test_a_commit_whose_answer_was_lost_keeps_its_files",
+    ),
+    Mutant(
         "a table is trusted after an inexact merge whose process has died",
         "slackwater/publishing/delta_table.py",
         (

@@ -86,6 +86,8 @@ class _Handler(BaseHTTPRequestHandler):
             case "POST", ["namespaces", _, "tables", name]:
                 change, table = CommitTableRequest.model_validate_json(text), catalog.load_table((*namespace, name))
                 done = catalog.commit_table(table, change.requirements, change.updates)
+                if self.server.repeats:
+                    done = catalog.commit_table(table, change.requirements, change.updates)
                 return CommitTableResponse(
                     metadata=done.metadata, **{"metadata-location": done.metadata_location}
                 ).model_dump_json(by_alias=True)
@@ -95,12 +97,13 @@ class _Handler(BaseHTTPRequestHandler):
 class _Server(ThreadingHTTPServer):
     """Keeps the catalog, and what was asked."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, *, repeats: bool) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.catalog = load_catalog(
             "behind", type="sql", uri=f"sqlite:///{directory}/behind.db", warehouse=f"file://{directory}/warehouse"
         )
         self.requests: list[str] = []
+        self.repeats = repeats
 
 
 def _loaded(table: Table) -> str:
@@ -109,9 +112,14 @@ def _loaded(table: Table) -> str:
 
 
 @contextmanager
-def rest_catalog(directory: str) -> Iterator[tuple[str, list[str]]]:
-    """The URL of a catalog whose tables are below a directory, and the requests that have come so far."""
-    with _Server(directory) as server:
+def rest_catalog(directory: str, *, repeats: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """The URL of a catalog whose tables are below a directory, and the requests that have come so far.
+
+    Args:
+        directory: the directory of the tables.
+        repeats: whether each commit is done twice, as by a gateway that lost the first answer.
+    """
+    with _Server(directory, repeats=repeats) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
+from slackwater.publishing import timed_rest_catalog
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.location import Location
 from tests.slackwater.publishing.growing_view import GrowingView, groups
@@ -27,6 +31,24 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mapping[
     access = {"glue.access-key-id": "any", "glue.secret-access-key": "any", "glue.region": "us-east-1"}
     warehouse = {"warehouse": f"file://{tmp_path}/warehouse"}
     yield {"type": "glue", "glue.endpoint": server.endpoint, **access, **warehouse}
+
+
+@contextmanager
+def silent_server() -> Iterator[tuple[str, list[socket.socket]]]:
+    """The URL of a server that accepts connections and never answers, and its connections so far."""
+    connections: list[socket.socket] = []
+
+    def accept() -> None:
+        while True:
+            try:
+                connections.append(listening.accept()[0])
+            except OSError:
+                return
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", connections
+        listening.shutdown(socket.SHUT_RDWR)
 
 
 def counts(catalog: Mapping[str, str], table: str) -> list[int]:
@@ -71,3 +93,44 @@ def test_a_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
     nowhere = sw.Iceberg("lake.v", {"type": "rest", "uri": "http://127.0.0.1:9"})
     with pytest.raises(sw.SlackwaterError, match=r"lake\.v"):
         view.store.publish("v", nowhere)
+
+
+def test_a_commit_whose_answer_was_lost_keeps_its_files(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
+    view.create(groups({1: 1}))
+    with rest_catalog(str(tmp_path), repeats=True) as (url, _):
+        catalog = {"type": "rest", "uri": url}
+        target = sw.Iceberg("lake.v", catalog)
+        with pytest.raises(sw.CommitRefusedError, match="publish again"):
+            view.store.publish("v", target)
+        assert counts(catalog, "lake.v") == [1]
+        assert view.store.publish("v", target).rows == 0, "the first commit counts"
+        view.table.upsert(groups({1: 3, 2: 2}))
+        view.commit()
+        with pytest.raises(sw.CommitRefusedError, match="publish again"):
+            view.store.publish("v", target)
+        assert counts(catalog, "lake.v") == [2, 3]
+
+
+@pytest.mark.parametrize("name", ["type", "uri"])
+def test_a_catalog_that_accepts_a_connection_and_never_answers_is_named(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timed_rest_catalog, "ANSWER_TIMEOUT_S", 0.2)
+    view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
+    view.create(groups({1: 1}))
+    with silent_server() as (url, connections):
+        target = sw.Iceberg("lake.v", {"type": "rest", "uri": url} if name == "type" else {"uri": url})
+        with pytest.raises(sw.StorageUnavailableError, match=r"iceberg:lake\.v .*read timeout=0\.2"):
+            view.store.publish("v", target)
+    assert len(connections) == 1
+
+
+def test_a_store_that_accepts_a_connection_and_never_answers_a_delta_table_is_named(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
+    view.create(groups({1: 1}))
+    with silent_server() as (url, connections):
+        access = {"endpoint": url, "access_key_id": "any", "secret_access_key": "any", "timeout": "200ms"}
+        with pytest.raises(sw.StorageUnavailableError, match=r"s3://lake/v cannot be read"):
+            view.store.publish("v", sw.Delta("s3://lake/v", access))
+    assert len(connections) == 4, "delta-rs tries ten times by itself"
