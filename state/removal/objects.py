@@ -241,8 +241,7 @@ def delete_if(
     """Deletes an object if it still has a version.
 
     A disk compares the identity of the file in the open directory just before; see `claimed_file` for files of users.
-    An object store compares by
-    HEAD just before; pass `request` where the store can compare by itself.
+    An object store compares by HEAD just before; pass `request` where the store can compare by itself.
 
     Args:
         evidence: the record that covers the name.
