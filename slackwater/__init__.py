@@ -31,6 +31,7 @@ Invariants:
     reading/       Store, Snapshot, View: reading a root
     after_commit/  files that are deleted, moved or tagged when their rows are committed
     publishing/    a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
+    confinement/   worker processes for SQL that others wrote
     verification/  Store.verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root

@@ -1,19 +1,20 @@
 """`slackwater serve`: a root for SQL clients, by PostgreSQL's protocol, for reading only.
 
-    socket ──► SqlServer ──messages──► Session ──► statement ──► ServedEpoch ──► DuckDB, or the index of the keys
-                  │ TLS, password        │ portals, cursors,        ▲ relations, opened when they are named
-                  │ limits, cancel       │ transactions             │
-                  └──────────────────────┴── ServedRoot: the latest epoch, and others on demand
+    front:   socket ──► SqlServer ──► log_in ──► front.Conversation ──frames──┐
+    worker:  ┌────────────────────────────────────────────────────────────────┘
+             └► Session ──► statement ──► Asking ──► SessionEngine, a DuckDB for each session
+                  portals, cursors,         │   ├──► the index of the keys, for look-ups
+                  transactions              │   └──► CatalogDatabase, for tools
+                                            └── ServedRoot: the latest epoch, and others on demand
 
 Invariants:
 
 * A statement sees one epoch in all its relations; a transaction sees one epoch in all its statements.
-* Nothing is written.  DuckDB has no file, no network and no table; its configuration is locked before the first client.
-* The face of the clients' tools (`pg_catalog`, `information_schema`) is a DuckDB of its own, made of schemas alone: it
-  has no rows of views.
-* `Session` and all below it do no I/O of sockets: messages come in, bytes go out.  A thread runs one batch of messages;
-  the event loop keeps the limits of time and of connections.
+* A statement is one SELECT by DuckDB's own parser, or a known step of a session. EXPLAIN is one before such a SELECT.
+* A session has a DuckDB of its own without files, network and tables, whose configuration is locked.
+* The catalog for clients' tools (`pg_catalog`, `information_schema`) is a read-only DuckDB of schemas alone.
+* `Session` and all below it do no I/O of sockets: messages come in, bytes go out.
 * A row leaves as soon as it is computed: a result is in memory only as far as DuckDB needs it to compute it.
 
-Face: `sql_server.SqlServer`, `sql_server.ServingLimits`, and the room `log_in` for connections up to their log-in.
+Face: `sql_server.SqlServer`, `worker.run`, and the rooms `log_in` for connections up to their log-in and `front`.
 """

@@ -1,33 +1,60 @@
-"""Questions of a session, answered by the index of the keys, by DuckDB, or by the catalog for tools."""
+"""Queries of a session, answered by the index of the keys, by DuckDB, or by the catalog for tools."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from slackwater.serving.catalog_database import is_for_tools
+from slackwater.confinement.query_parser import ParsedQuery, QueryParser, RefusedQueryError
+from slackwater.serving.catalog_database import for_tools
 from slackwater.serving.engine import Interruption
 from slackwater.serving.look_up import key_value, look_up_of
 from slackwater.serving.portal import RowSource, TableRows
 from slackwater.serving.served_epoch import ServedEpoch
 from slackwater.serving.served_root import LATEST, ServedRoot
-from slackwater.serving.sql_text import bound
+from slackwater.serving.session_engine import SessionEngine
+from slackwater.serving.sql_error import SqlError, refusal
+from slackwater.serving.statement import Question
 from state.errors import ViewNotFoundError
 from state.tables.expectations import PUBLISHED
 
-_LONGEST_LOOK_UP = 2_000
+
+@dataclass(frozen=True)
+class _Parsed:
+    """A query as a query over views, and as one about the catalog; one of both may be None.
+
+    Args:
+        over_views: the query.
+        over_catalog: the query in DuckDB's dialect, if it names the catalog.
+        error: why it is no query over views.
+    """
+
+    over_views: ParsedQuery | None
+    over_catalog: ParsedQuery | None
+    error: SqlError | None
+
+    @property
+    def parameter_count(self) -> int:
+        return max(each.parameter_count for each in (self.over_views, self.over_catalog) if each is not None)
+
+    def names_view(self, epoch: ServedEpoch) -> bool:
+        assert self.over_catalog is not None
+        return not self.over_catalog.tables.isdisjoint(each.casefold() for each in epoch.snapshot.views)
 
 
 class Asking:
-    """The questions of one session, and the epoch of its transaction.
+    """The queries of one session, and the epoch of its transaction.
 
     Args:
         root: the epochs.
+        parser: DuckDB's parser.
     """
 
-    def __init__(self, root: ServedRoot) -> None:
-        self._root = root
+    def __init__(self, root: ServedRoot, parser: QueryParser) -> None:
+        self._root, self._parser = root, parser
+        self._engine = SessionEngine(root.engines)
         self._pinned: ServedEpoch | None = None
         self._fixed: ServedEpoch | None = None
         self._fixed_as = ""
@@ -38,19 +65,17 @@ class Asking:
         return self._pinned is not None
 
     def begin(self, epoch: str) -> None:
-        """Begins a transaction: all its questions see this epoch."""
-        self._pinned = self._hold(epoch)
+        """Begins a transaction: all its queries see this epoch."""
+        self._pinned = self._epoch(epoch)
 
     def end(self) -> None:
         """Ends the transaction, if there is one."""
-        if self._pinned is not None:
-            self._pinned.release()
-            self._pinned = None
+        self._pinned = None
 
     def close(self) -> None:
-        """Releases all epochs."""
+        """Releases DuckDB."""
         self.end()
-        self._unfix()
+        self._engine.close()
 
     def require_epoch(self, epoch: str) -> None:
         """Refuses an epoch that does not exist.
@@ -58,69 +83,93 @@ class Asking:
         Raises:
             EpochNotFoundError, UsageError: as `Store.snapshot`.
         """
-        self._hold(epoch).release()
+        self._epoch(epoch)
 
     def shown_epoch(self, epoch: str) -> str:
-        """The epoch that the next question sees, as a number."""
-        held = self._hold(epoch)
-        held.release()
-        return str(held.epoch)
+        """The epoch that the next query sees, as a number."""
+        return str(self._epoch(epoch).epoch)
 
-    def rows(self, text: str, literals: Sequence[str], epoch: str) -> RowSource:
-        """The rows of a question.
+    def parameter_count(self, question: Question) -> int:
+        """The largest number of a parameter.
+
+        Raises:
+            SqlError: the query is refused.
+        """
+        try:
+            return self._parse(question.text).parameter_count
+        except RefusedQueryError as error:
+            raise refusal(error) from None
+
+    def rows(self, question: Question, literals: Sequence[str], epoch: str) -> RowSource:
+        """The rows of a query.
 
         Args:
-            text: the question.
+            question: the query.
             literals: the values of its parameters.
             epoch: the epoch, if there is no transaction.
 
         Raises:
-            SlackwaterError: the question is refused or fails.
+            SlackwaterError: the query is refused or fails.
         """
-        held = self._hold(epoch)
         try:
-            found = _looked_up(held, text, literals)
-            if found is not None:
-                return TableRows(found)
-            whole = bound(text, literals)
-            if is_for_tools(whole, held.snapshot.views):
-                return self._root.catalog(held).ask(whole, self.interruption)
-            return held.ask(whole, self.interruption)
-        finally:
-            held.release()
+            return self._rows(question, literals, self._epoch(epoch))
+        except RefusedQueryError as error:
+            raise refusal(error) from None
 
-    def schema(self, text: str, literals: Sequence[str], epoch: str) -> pa.Schema:
-        """The columns of the rows of a question."""
-        rows = self.rows(f"SELECT * FROM ({text}\n) LIMIT 0" if _is_plain(text) else text, literals, epoch)
+    def _rows(self, question: Question, literals: Sequence[str], epoch: ServedEpoch) -> RowSource:
+        parsed = self._parse(question.text)
+        if parsed.parameter_count > len(literals):
+            raise SqlError("42P02", f"there is no value for the parameter ${len(literals) + 1}")
+        if parsed.over_catalog is not None and not parsed.names_view(epoch):
+            query = self._bound(parsed.over_catalog, literals)
+            text = f"{question.explain} {query.text}" if question.explain else query.text
+            return self._root.catalog(epoch).rows(text, self.interruption)
+        if parsed.over_views is None:
+            assert parsed.error is not None
+            raise parsed.error
+        looked_up = None if question.explain else _looked_up(epoch, parsed.over_views, literals)
+        if looked_up is not None:
+            return TableRows(looked_up)
+        query = self._bound(parsed.over_views, literals)
+        return self._engine.rows(epoch, query, question.explain, self.interruption)
+
+    def schema(self, question: Question, literals: Sequence[str], epoch: str) -> pa.Schema:
+        """The columns of the rows of a query."""
+        if not question.explain:
+            # DuckDB then computes no row.
+            question = Question(f"SELECT * FROM ({question.text.rstrip().rstrip(';')}\n) LIMIT 0")
+        rows = self.rows(question, literals, epoch)
         rows.close()
         return rows.schema
 
-    def _hold(self, epoch: str) -> ServedEpoch:
+    def _parse(self, text: str) -> _Parsed:
+        about_catalog = for_tools(text)
+        over_catalog = None if about_catalog is None else self._parser.query(about_catalog)
+        try:
+            return _Parsed(self._parser.query(text), over_catalog, None)
+        except RefusedQueryError as error:
+            # PostgreSQL has operators and casts that DuckDB's parser does not know.
+            if over_catalog is None or error.reason != "syntax":
+                raise
+            return _Parsed(None, over_catalog, refusal(error))
+
+    def _bound(self, query: ParsedQuery, literals: Sequence[str]) -> ParsedQuery:
+        return self._parser.query(query.bound(literals)) if query.parameters else query
+
+    def _epoch(self, epoch: str) -> ServedEpoch:
         if self._pinned is not None:
-            return self._pinned.hold()
+            return self._pinned
         if epoch in (PUBLISHED, LATEST):
-            self._unfix()
-            return self._root.hold(epoch)
-        if self._fixed is None or self._fixed_as != epoch:
-            self._unfix()
-            self._fixed, self._fixed_as = self._root.hold(epoch), epoch
-        return self._fixed.hold()
-
-    def _unfix(self) -> None:
-        if self._fixed is not None:
-            self._fixed.release()
             self._fixed = None
+            return self._root.epoch(epoch)
+        if self._fixed is None or self._fixed_as != epoch:
+            self._fixed, self._fixed_as = self._root.epoch(epoch), epoch
+        return self._fixed
 
 
-def _is_plain(text: str) -> bool:
-    return text.lstrip()[:6].upper() == "SELECT"
-
-
-def _looked_up(epoch: ServedEpoch, text: str, literals: Sequence[str]) -> pa.Table | None:
-    """The rows of a look-up by the whole key of a view; None if the question is another one."""
-    if len(text) > _LONGEST_LOOK_UP:
-        return None
-    look_up = look_up_of(text)
+def _looked_up(epoch: ServedEpoch, query: ParsedQuery, literals: Sequence[str]) -> pa.Table | None:
+    """The rows of a look-up by the whole key of a view; None if the query is another one."""
+    look_up = look_up_of(query)
     if look_up is None:
         return None
     try:
@@ -130,11 +179,8 @@ def _looked_up(epoch: ServedEpoch, text: str, literals: Sequence[str]) -> pa.Tab
     if set(look_up.values) != set(view.key) or not set(look_up.columns) <= set(view.schema.names):
         return None
     key = {}
-    for column, token in look_up.values.items():
-        at = int(token.text[1:]) - 1 if token.kind == "parameter" else -1
-        if at >= len(literals):
-            return None
-        value = key_value(literals[at] if at >= 0 else token.text, view.schema.field(column).type)
+    for column, operand in look_up.values.items():
+        value = key_value(operand, literals, view.schema.field(column).type)
         if value is None:
             return None
         key[column] = value

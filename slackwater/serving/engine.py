@@ -1,31 +1,27 @@
-"""Engine of the questions: one DuckDB without files, network and tables; an epoch is a catalog of it."""
+"""Engine of one session: a DuckDB of its own, without files, network and tables; an epoch is a catalog of it."""
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
 import pyarrow as pa
 
+from slackwater.confinement.confined_duckdb import confine, unconfined_duckdb
 from slackwater.reading.relation import Relation
-from slackwater.reading.snapshot_sql import CONFINED
 from slackwater.reading.story import STORY_EPOCHS, Story
-from slackwater.serving.sql_error import CANCELLED, NOT_SERVED, OUT_OF_MEMORY, READ_ONLY, SqlError, error_of_duckdb
-from slackwater.serving.sql_text import pieces
-from state.errors import UsageError
+from slackwater.serving.sql_error import CANCELLED, OUT_OF_MEMORY, SqlError, error_of_duckdb
 
 SCHEMA = "public"
+WHY = "slackwater_why"
 _ROWS_AT_ONCE = 2_048
 _STORY = {
     "path": "VARCHAR", "source": "VARCHAR", "status": "VARCHAR", "text": "VARCHAR", "rows_bad": "BIGINT",
     "first_bad": "VARCHAR",
 }  # fmt: skip
-# Threads would sleep past the limits; the scans take addresses of memory, or name them in a text.
-_REFUSED = frozenset({"pg_sleep", "sleep_ms", "arrow_scan", "arrow_scan_dumb", "pandas_scan", "python_arrow_scan"})
-_REFUSED_WAYS = frozenset({"query", "query_table", "json_execute_serialized_sql", "python_map_function", "write_log"})
 
 
 class Interruption:
@@ -80,53 +76,45 @@ class Interruption:
 
 
 class Engine:
-    """DuckDB, confined.
+    """A confined DuckDB for one session: nothing that its statements leave behind is seen by another session.
 
     Args:
-        max_memory_bytes: the largest state of all questions together.
+        max_memory_bytes: the largest memory of its statements, as DuckDB counts it.
 
     Raises:
         UsageError: DuckDB is not installed.
     """
 
     def __init__(self, max_memory_bytes: int) -> None:
-        try:
-            import duckdb
-        except ModuleNotFoundError:
-            raise UsageError("SQL over views needs DuckDB; pip install 'slackwater[verify]'") from None
-        self._connection = duckdb.connect()
-        self._connection.execute(f"SET memory_limit = '{max_memory_bytes // 1024}KiB'")
+        import duckdb
+
+        self._connection = unconfined_duckdb(max_memory_bytes)
         self._tellers: dict[str, Callable[[str], Story]] = {}
         row = duckdb.struct_type({name: _STORY.get(name, "BIGINT") for name in (*_STORY, *STORY_EPOCHS)})
         self._connection.create_function("slackwater_story", self._story, ["VARCHAR", "VARCHAR"], row)
-        self._connection.execute(CONFINED)
-        self._lock = threading.Lock()
+        confine(self._connection)
 
     def attach(self, name: str, why: Callable[[str], Story]) -> None:
         """A new catalog without relations.
 
         Args:
             name: its name.
-            why: tells the story of an object; the function `slackwater_why` of SQL calls it.
+            why: returns the history of an object; the function `slackwater_why` of SQL calls it.
         """
         self._tellers[name] = why
-        with self._lock:
-            self._connection.execute(f"ATTACH ':memory:' AS {name}; CREATE SCHEMA {name}.{SCHEMA}")
-            self._connection.execute(
-                f"CREATE MACRO {name}.{SCHEMA}.slackwater_why(object) AS TABLE "
-                f"SELECT unnest(slackwater_story('{name}', object))"
-            )
+        self._connection.execute(f"ATTACH ':memory:' AS {name}; CREATE SCHEMA {name}.{SCHEMA}")
+        self._connection.execute(
+            f"CREATE MACRO {name}.{SCHEMA}.{WHY}(object) AS TABLE SELECT unnest(slackwater_story('{name}', object))"
+        )
 
     def detach(self, name: str) -> None:
         """Removes a catalog that no cursor uses."""
-        with self._lock:
-            self._connection.execute(f"DETACH {name}")
+        self._connection.execute(f"DETACH {name}")
         del self._tellers[name]
 
     def cursor(self, catalog: str) -> Any:
         """A connection whose names are those of a catalog."""
-        with self._lock:
-            cursor = self._connection.cursor()
+        cursor = self._connection.cursor()
         cursor.execute(f"USE {catalog}.{SCHEMA}")
         return cursor
 
@@ -140,22 +128,33 @@ class Engine:
         self._connection.close()
 
 
-def require_question(connection: Any, text: str) -> None:
-    """Refuses a text that is not one question.
+class Engines:
+    """Engines of a worker: one is always ready for the next session, since a new one takes some 20 ms.
 
-    Raises:
-        SqlError: it is something else, or names a function that is not served.
-        duckdb.Error: it is not understood.
+    Args:
+        max_memory_bytes: of each engine.
     """
-    kinds = [statement.type.name for statement in connection.extract_statements(text)]
-    if kinds not in (["SELECT"], ["EXPLAIN"]):
-        raise SqlError(READ_ONLY, f"{', '.join(kinds) or 'nothing'} is refused: this server only reads; use SELECT")
-    words = pieces(text)
-    for word, following in itertools.pairwise(words):
-        if following.text == "(" and word.value.lower() in _REFUSED | _REFUSED_WAYS:
-            raise SqlError(NOT_SERVED, f"the function {word.value} is not served")
-    if any(word.upper in ("INSERT", "UPDATE", "DELETE", "MERGE") for word in words):
-        raise SqlError(READ_ONLY, "a query that writes is refused: this server only reads")
+
+    def __init__(self, max_memory_bytes: int) -> None:
+        self._max_memory_bytes = max_memory_bytes
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self._lock = threading.Lock()
+        self._next = self._made()
+
+    def _made(self) -> Future[Engine]:
+        return self._thread.submit(Engine, self._max_memory_bytes)
+
+    def take(self) -> Engine:
+        """An engine that nobody uses; the caller closes it."""
+        with self._lock:
+            ready, self._next = self._next, self._made()
+        return ready.result()
+
+    def close(self) -> None:
+        """Ends the engine that is ready."""
+        with self._lock:
+            self._next.result().close()
+            self._thread.shutdown()
 
 
 class Rows:
@@ -163,7 +162,7 @@ class Rows:
 
     Args:
         connection: DuckDB's connection; it is used by nothing else until the rows are closed.
-        text: the question.
+        text: a query that `QueryParser` accepted, or EXPLAIN with one.
         interruption: ends the computation.
 
     Raises:
@@ -175,8 +174,7 @@ class Rows:
     ) -> None:
         self._connection, self._relations, self._interruption = connection, relations, interruption
         with self._errors():
-            require_question(connection, text)
-            if pieces(text)[0].upper == "EXPLAIN":
+            if text.startswith("EXPLAIN"):
                 plan = "\n".join(str(row[1]) for row in connection.execute(text).fetchall())
                 lines = pa.table({"QUERY PLAN": plan.rstrip().split("\n")})
                 self._reader = lines.to_reader()

@@ -15,6 +15,7 @@ from slackwater.serving.sql_error import PROTOCOL_VIOLATION, SqlError
 PROTOCOL_3 = 196608
 _CANCEL, _TLS, _GSS = 80877102, 80877103, 80877104
 TEXT, BINARY = 0, 1
+_REFUSED = b"!"
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,20 @@ class Response:
     body: bytes = field(repr=False)
 
 
-Message: TypeAlias = Query | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | Response
+@dataclass(frozen=True)
+class Refused:
+    """A message of the client that the front has refused; it fails in the place of the message.
+
+    Args:
+        is_query: True for a message of the simple protocol.
+        error: why.
+    """
+
+    is_query: bool
+    error: SqlError
+
+
+Message: TypeAlias = Refused | Query | Parse | Bind | Describe | Execute | Close | Sync | Flush | Terminate | Response
 
 
 class _Body:
@@ -182,8 +196,16 @@ def first_message(body: bytes) -> Startup | CancelRequest | EncryptionRequest:
     return Startup(code & 0xFFFF, parameters)
 
 
+def inner_message(kind: bytes, body: bytes) -> Message:
+    """A message from the front to a worker: one of a client, or a `Refused`."""
+    if kind != _REFUSED:
+        return message(kind, body)
+    fields = _Body(body)
+    return Refused(fields.take(1) == b"Q", SqlError(fields.text(), fields.text()))
+
+
 def message(kind: bytes, body: bytes) -> Message:
-    """A message of a session.
+    """A message of a client in its session.
 
     Args:
         kind: its type, one byte.
@@ -221,6 +243,11 @@ def message(kind: bytes, body: bytes) -> Message:
         case b"d" | b"c" | b"f":
             raise SqlError("0A000", "COPY is not served: use SELECT")
     raise _broken(f"there is no message of type {kind!r}")
+
+
+def refused(kind: bytes, sqlstate: str, text: str) -> bytes:
+    """The message `Refused`, which only the front sends."""
+    return _framed(_REFUSED, kind + _text(sqlstate) + _text(text))
 
 
 def _is_portal(fields: _Body) -> bool:

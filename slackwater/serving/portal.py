@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -11,7 +12,20 @@ from slackwater.serving.messages import BINARY, TEXT, WireColumn, data_row, row_
 from slackwater.serving.sql_error import PROTOCOL_VIOLATION, TOO_MUCH, SqlError
 from slackwater.serving.value_types import encoded, modifier_of, type_of
 
-_ROWS_AT_ONCE = 256
+_ROWS_AT_ONCE, _BYTES_AT_ONCE = 256, 1 << 20
+
+
+@dataclass(frozen=True)
+class AnswerLimits:
+    """Limits of one answer; None for no limit.
+
+    Args:
+        rows: the largest number of rows.
+        nbytes: the largest number of bytes.
+    """
+
+    rows: int | None = None
+    nbytes: int | None = None
 
 
 class RowSource(Protocol):
@@ -45,19 +59,18 @@ class Portal:
     Args:
         rows: the rows.
         formats: the formats of the columns: none for text, one for all, or one each.
-        max_rows: the largest number of rows; None for no limit.
+        limits: the limits of the answer.
 
     Raises:
         SqlError: the formats do not fit the columns.
     """
 
-    def __init__(self, rows: RowSource, formats: Sequence[int] = (), max_rows: int | None = None) -> None:
-        self._rows, self._left = rows, max_rows
-        self._max_rows = max_rows
+    def __init__(self, rows: RowSource, formats: Sequence[int] = (), limits: AnswerLimits = AnswerLimits()) -> None:
+        self._rows, self._limits = rows, limits
         self._formats = self._spread(formats)
         self._rest: pa.RecordBatch | None = None
         self.is_over = False
-        self.sent = 0
+        self.sent, self._sent_bytes = 0, 0
 
     @property
     def schema(self) -> pa.Schema:
@@ -86,11 +99,14 @@ class Portal:
             batch = self._next_batch()
             if batch is None:
                 return
-            wanted = min(_ROWS_AT_ONCE, batch.num_rows, batch.num_rows if count is None else count)
+            fit = max(1, _BYTES_AT_ONCE * batch.num_rows // max(1, batch.nbytes))
+            wanted = min(_ROWS_AT_ONCE, fit, batch.num_rows, batch.num_rows if count is None else count)
             self._rest = batch.slice(wanted) if wanted < batch.num_rows else None
             self._count(wanted)
             count = None if count is None else count - wanted
-            yield self._messages(batch.slice(0, wanted))
+            messages = self._messages(batch.slice(0, wanted))
+            self._count_bytes(len(messages))
+            yield messages
 
     def skip(self, count: int | None) -> int:
         """Drops rows, and returns their number."""
@@ -122,11 +138,20 @@ class Portal:
 
     def _count(self, rows: int) -> None:
         self.sent += rows
-        if self._max_rows is not None and self.sent > self._max_rows:
+        if self._limits.rows is not None and self.sent > self._limits.rows:
             raise SqlError(
                 TOO_MUCH,
-                f"the query has more than {self._max_rows:,} rows, the limit of this server (--max-rows): group or "
+                f"the query has more than {self._limits.rows:,} rows, the limit of this server (--max-rows): group or "
                 "filter its rows, or add LIMIT",
+            )
+
+    def _count_bytes(self, nbytes: int) -> None:
+        self._sent_bytes += nbytes
+        if self._limits.nbytes is not None and self._sent_bytes > self._limits.nbytes:
+            raise SqlError(
+                TOO_MUCH,
+                f"the answer has more than {self._limits.nbytes / 2**20:,.0f} MiB, the limit of this server "
+                "(--max-answer-mib): select fewer rows or columns, or add LIMIT",
             )
 
     def _messages(self, batch: pa.RecordBatch) -> bytes:

@@ -6,7 +6,7 @@ import threading
 
 from slackwater.reading.store import Store
 from slackwater.serving.catalog_database import CatalogDatabase
-from slackwater.serving.engine import Engine
+from slackwater.serving.engine import Engines
 from slackwater.serving.served_epoch import ServedEpoch
 from state.allocation import return_memory
 from state.tables.expectations import PUBLISHED
@@ -15,31 +15,27 @@ LATEST = "latest"
 
 
 class ServedRoot:
-    """The epochs of a root.
+    """The epochs of a root, in one worker.
 
     Sessions see the last epoch that the gate let pass, which is the latest one while the gate is open.
 
     Args:
         store: the store of the root.
-        engine: DuckDB.
+        engines: DuckDB for its sessions.
 
     Raises:
         EpochNotFoundError: no epoch was committed yet, or the gate has let none pass.
         StorageError: the root cannot be read.
     """
 
-    def __init__(self, store: Store, engine: Engine) -> None:
-        self._store, self._engine = store, engine
+    def __init__(self, store: Store, engines: Engines) -> None:
+        self._store, self.engines = store, engines
         self._lock = threading.Lock()
-        self._refreshing = threading.Lock()
+        self._refreshing, self._making = threading.Lock(), threading.Lock()
         self._looked = store.latest_epoch()
-        self._published = ServedEpoch(engine, store.published_snapshot())
+        self._published = ServedEpoch(store.published_snapshot())
         self._latest: ServedEpoch | None = None
         self._catalog: tuple[object, CatalogDatabase] | None = None
-
-    @property
-    def url(self) -> str:
-        return self._store.root
 
     def refresh(self) -> None:
         """Looks for a later epoch, and serves it from now on, if the gate lets it pass.
@@ -52,23 +48,16 @@ class ServedRoot:
             if looked == self._looked:
                 return
             published = self._store.published_epoch()
-            old = []
             with self._lock:
-                self._looked = looked
-                if self._latest is not None:
-                    old.append(self._latest)
-                    self._latest = None
+                self._looked, self._latest = looked, None
             if published and published != self._published.epoch:
-                fresh = ServedEpoch(self._engine, self._store.snapshot(published), self._published)
+                fresh = ServedEpoch(self._store.snapshot(published), self._published)
                 with self._lock:
-                    old.append(self._published)
                     self._published = fresh
-            for each in old:
-                each.release()
         return_memory()
 
-    def hold(self, epoch: str = PUBLISHED) -> ServedEpoch:
-        """An epoch; the caller releases it.
+    def epoch(self, epoch: str = PUBLISHED) -> ServedEpoch:
+        """An epoch.
 
         Args:
             epoch: `published`, `latest`, a number, another tag, or an ISO time.
@@ -78,35 +67,26 @@ class ServedRoot:
         """
         with self._lock:
             if epoch == PUBLISHED or (epoch == LATEST and self._looked == self._published.epoch):
-                return self._published.hold()
+                return self._published
             if epoch == LATEST and self._latest is not None:
-                return self._latest.hold()
+                return self._latest
             published, looked = self._published, self._looked
         snapshot = self._store.snapshot(looked if epoch == LATEST else epoch)
         with self._lock:
             if snapshot.epoch == self._published.epoch:
-                return self._published.hold()
+                return self._published
             if epoch != LATEST:
-                return ServedEpoch(self._engine, snapshot, published)
+                return ServedEpoch(snapshot, published)
             if self._latest is None and snapshot.epoch == self._looked:
-                self._latest = ServedEpoch(self._engine, snapshot, published)
+                self._latest = ServedEpoch(snapshot, published)
             latest = self._latest
-        return latest.hold() if latest is not None else ServedEpoch(self._engine, snapshot, published)
+        return latest if latest is not None else ServedEpoch(snapshot, published)
 
     def catalog(self, epoch: ServedEpoch) -> CatalogDatabase:
-        """The face of the schemas of an epoch for tools; made anew when a schema has changed."""
+        """The catalog of the schemas of an epoch for tools; made again when a schema has changed."""
         schemas = epoch.schemas()
         signature = tuple((name, schema.to_string()) for name, schema in schemas.items())
-        with self._lock:
+        with self._making:
             if self._catalog is None or self._catalog[0] != signature:
                 self._catalog = signature, CatalogDatabase(schemas)
             return self._catalog[1]
-
-    def close(self) -> None:
-        """Ends DuckDB."""
-        self._published.release()
-        if self._latest is not None:
-            self._latest.release()
-        if self._catalog is not None:
-            self._catalog[1].close()
-        self._engine.close()

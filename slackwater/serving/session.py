@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 import structlog
 
 from actors.telemetry.logging import redact
+from slackwater.confinement.query_parser import QueryParser
 from slackwater.serving import messages as wire
 from slackwater.serving.asking import Asking
-from slackwater.serving.portal import Portal, TableRows, wire_columns
+from slackwater.serving.portal import AnswerLimits, Portal, TableRows, wire_columns
 from slackwater.serving.served_root import ServedRoot
 from slackwater.serving.session_settings import EPOCH, SessionSettings
-from slackwater.serving.sql_error import PROTOCOL_VIOLATION, SqlError, error_of_store
-from slackwater.serving.sql_text import parameter_count, statements
+from slackwater.serving.sql_error import PROTOCOL_VIOLATION, TOO_MUCH, SqlError, error_of_store
+from slackwater.serving.sql_text import statements
 from slackwater.serving.statement import (
     CloseCursor,
     Declare,
@@ -35,7 +36,8 @@ from state.errors import SlackwaterError
 
 _log = structlog.get_logger(actor="serve")
 _IN_FAILED = SqlError("25P02", "the transaction has failed, and takes no statement before its end: send ROLLBACK")
-_MOST_PREPARED = 10_000
+_MOST_PREPARED, _MOST_PORTALS, _MOST_CURSORS = 1_000, 1_000, 100
+_MOST_KEPT_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class _Prepared:
 
     statement: Statement | None
     types: tuple[int, ...]
+    nbytes: int = 0
 
 
 @dataclass
@@ -61,14 +64,17 @@ class Session:
 
     Args:
         root: the epochs.
+        parser: DuckDB's parser.
         settings: its settings.
-        max_rows: the largest number of rows of one answer; None for no limit.
+        limits: of each answer.
     """
 
-    def __init__(self, root: ServedRoot, settings: SessionSettings, max_rows: int | None) -> None:
+    def __init__(
+        self, root: ServedRoot, parser: QueryParser, settings: SessionSettings, limits: AnswerLimits = AnswerLimits()
+    ) -> None:
         self._settings = settings
-        self._asking = Asking(root)
-        self._max_rows = max_rows
+        self._asking = Asking(root, parser)
+        self._limits = limits
         self._prepared: dict[str, _Prepared] = {}
         self._portals: dict[str, _Bound] = {}
         self._cursors: dict[str, tuple[Portal, bool]] = {}
@@ -109,7 +115,7 @@ class Session:
             except Exception as error:
                 self._fail()
                 yield wire.error_response(_shown(error))
-                if isinstance(message, wire.Query):
+                if isinstance(message, wire.Query) or (isinstance(message, wire.Refused) and message.is_query):
                     yield wire.ready(self._status)
                 else:
                     self._skips_to_sync = True
@@ -153,6 +159,8 @@ class Session:
                 yield wire.ready(self._status)
             case wire.Flush():
                 pass
+            case wire.Refused(_, error):
+                raise error
             case _:
                 raise SqlError(PROTOCOL_VIOLATION, f"a message {type(message).__name__} does not belong here")
 
@@ -179,17 +187,25 @@ class Session:
     def _parse(self, message: wire.Parse) -> bytes:
         if message.name and message.name in self._prepared:
             raise SqlError("42P05", f"there is a prepared statement {message.name!r} already: close it first")
-        if len(self._prepared) >= _MOST_PREPARED:
-            raise SqlError("54000", f"there are {_MOST_PREPARED:,} prepared statements: close some")
+        _require_room(self._prepared, _MOST_PREPARED, "prepared statements")
         found = statements(message.text)
         if len(found) > 1:
             raise SqlError("42601", "a prepared statement is one statement: send them one by one")
         statement = parsed(found[0]) if found else None
         self._require_health(statement)
         types = list(message.types)
-        types += [0] * (parameter_count(message.text) - len(types))
-        self._prepared[message.name] = _Prepared(statement, tuple(types))
+        types += [0] * (self._parameter_count(statement) - len(types))
+        # A query is kept with its tree, which is some times as long.
+        kept = sum(each.nbytes for name, each in self._prepared.items() if name != message.name)
+        if kept + len(message.text) > _MOST_KEPT_BYTES:
+            raise SqlError(TOO_MUCH, f"prepared statements have more than {_MOST_KEPT_BYTES >> 20} MiB: close some")
+        self._prepared[message.name] = _Prepared(statement, tuple(types), len(message.text))
         return wire.PARSE_COMPLETE
+
+    def _parameter_count(self, statement: Statement | None) -> int:
+        if isinstance(statement, Declare):
+            statement = Question(statement.query)
+        return self._asking.parameter_count(statement) if isinstance(statement, Question) else 0
 
     def _bind(self, message: wire.Bind) -> bytes:
         prepared = self._prepared_as(message.statement)
@@ -203,6 +219,7 @@ class Session:
         if message.portal and message.portal in self._portals:
             raise SqlError("42P03", f"there is a portal {message.portal!r} already: close it first")
         self._close_one(message.portal)
+        _require_room(self._portals, _MOST_PORTALS, "portals")
         literals = tuple(map(literal, prepared.types, message.values, formats))
         self._portals[message.portal] = _Bound(prepared.statement, literals, message.result_formats)
         return wire.BIND_COMPLETE
@@ -256,14 +273,14 @@ class Session:
             elif isinstance(bound.statement, Show):
                 bound.portal = Portal(TableRows(self._shown(bound.statement)), bound.formats)
             elif isinstance(bound.statement, Question):
-                bound.portal = self._asked(bound.statement.text, bound.literals, bound.formats)
+                bound.portal = self._asked(bound.statement, bound.literals, bound.formats)
         assert bound.portal is not None
         return bound.portal
 
-    def _asked(self, text: str, literals: tuple[str, ...], formats: tuple[int, ...] = ()) -> Portal:
-        rows = self._asking.rows(text, literals, self._settings.epoch)
+    def _asked(self, question: Question, literals: tuple[str, ...], formats: tuple[int, ...] = ()) -> Portal:
+        rows = self._asking.rows(question, literals, self._settings.epoch)
         try:
-            return Portal(rows, formats, self._max_rows)
+            return Portal(rows, formats, self._limits)
         except BaseException:
             rows.close()
             raise
@@ -274,7 +291,7 @@ class Session:
         if isinstance(statement, Show):
             return self._shown(statement).schema
         assert isinstance(statement, Question)
-        return self._asking.schema(statement.text, literals, self._settings.epoch)
+        return self._asking.schema(statement, literals, self._settings.epoch)
 
     def _perform(self, statement: Statement, literals: tuple[str, ...]) -> Iterator[bytes]:
         match statement:
@@ -352,10 +369,8 @@ class Session:
             raise SqlError("25P01", "a cursor lives in a transaction: send BEGIN first, or declare it WITH HOLD")
         if declare.name in self._cursors:
             raise SqlError("42P03", f"there is a cursor {declare.name!r} already: close it first")
-        question = parsed(declare.query)
-        if not isinstance(question, Question):
-            raise SqlError("42601", "a cursor is declared for a query: use SELECT")
-        self._cursors[declare.name] = self._asked(question.text, literals), declare.is_kept
+        _require_room(self._cursors, _MOST_CURSORS, "cursors")
+        self._cursors[declare.name] = self._asked(Question(declare.query), literals), declare.is_kept
 
     def _cursor(self, name: str) -> Portal:
         found = self._cursors.get(name)
@@ -401,6 +416,11 @@ class Session:
         is_end = isinstance(statement, Transaction) and statement.step in ("COMMIT", "ROLLBACK", "ROLLBACK TO")
         if self._has_failed and not is_end:
             raise _IN_FAILED
+
+
+def _require_room(kept: Sized, most: int, what: str) -> None:
+    if len(kept) >= most:
+        raise SqlError(TOO_MUCH, f"there are {most:,} {what} in this session: close some")
 
 
 def _has_rows(statement: Statement | None) -> bool:

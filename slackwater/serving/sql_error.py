@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.telemetry.logging import redact
+from slackwater.confinement.query_parser import RefusedQueryError
 from state.errors import (
     AccessDeniedError,
     EpochNotFoundError,
@@ -64,3 +65,11 @@ def error_of_duckdb(error: Exception) -> SqlError:
     """An error of DuckDB in one line, without its drawing of the position."""
     reason = " ".join(redact(str(error)).partition("\n\nLINE ")[0].split())
     return SqlError(_OF_DUCKDB.get(type(error).__name__, "XX000"), reason)
+
+
+_OF_REFUSALS = {"syntax": SYNTAX, "writes": READ_ONLY, "function": NOT_SERVED, "parameters": TOO_MUCH}
+
+
+def refusal(error: RefusedQueryError) -> SqlError:
+    """The refusal of a text by DuckDB's parser, for a client."""
+    return SqlError(_OF_REFUSALS[error.reason], redact(str(error)))

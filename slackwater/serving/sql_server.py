@@ -9,61 +9,38 @@ import os
 import resource
 import socket
 import ssl
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
 
 import structlog
 
 from slackwater.serving import messages as wire
+from slackwater.serving.front.conversation import Conversation
+from slackwater.serving.front.remote_session import RemoteSession
+from slackwater.serving.front.serving_limits import ServingLimits
+from slackwater.serving.front.worker_pool import WorkerPool
 from slackwater.serving.log_in.authentication import MECHANISM, Password, ScramExchange
 from slackwater.serving.log_in.client_connection import ClientConnection, PlaintextBehindTlsRequestError
 from slackwater.serving.log_in.connection_slots import SURPLUS, ConnectionSlots, Slot
 from slackwater.serving.log_in.log_in_pace import LogInPace
-from slackwater.serving.served_root import ServedRoot
-from slackwater.serving.session import Session
 from slackwater.serving.session_settings import SessionSettings
 from slackwater.serving.sql_error import PROTOCOL_VIOLATION, SqlError
 from state.errors import UsageError
 
 _REFUSAL_S = 1.0
-_LOOK_EVERY_S = 0.5
-_INSIST_EVERY_S = 0.1
 _LARGEST_RESPONSE = 10_000
 _ACCEPT_AGAIN_S = 0.1
 _BACKLOG = 128
 _OWN_FILES = 200
-"""Open files of the process besides its connections: the root, DuckDB, the log."""
+"""Open files of the process besides its connections: sockets of workers, the log."""
 _LONGEST_LOGGED = 64
-_LARGEST = 64 << 20
-_MOST_AT_ONCE = 1_000
-_PART_BYTES = 64 << 10
 _log = structlog.get_logger(actor="serve")
-
-
-@dataclass(frozen=True)
-class ServingLimits:
-    """Limits of the endpoint.
-
-    Args:
-        timeout_s: seconds that a statement computes at most.
-        connections: connections at one time, before and after their log-in.
-        max_rows: rows of one answer; None for no limit.
-        log_in_s: seconds from the acceptance of a connection to the end of its log-in.
-    """
-
-    timeout_s: float = 300.0
-    connections: int = 100
-    max_rows: int | None = None
-    log_in_s: float = 10.0
 
 
 class SqlServer:
     """Serves a root until it is closed.
 
     Args:
-        root: the epochs.
+        workers: the workers, which are started and ended here.
         host: the name or address to listen on.
         port: the port; 0 for any free one.
         password: the password; None for none.
@@ -73,7 +50,7 @@ class SqlServer:
 
     def __init__(
         self,
-        root: ServedRoot,
+        workers: WorkerPool,
         *,
         host: str,
         port: int,
@@ -81,9 +58,8 @@ class SqlServer:
         tls: ssl.SSLContext | None = None,
         limits: ServingLimits = ServingLimits(),
     ) -> None:
-        self._root, self._host, self._port = root, host, port
+        self._workers, self._host, self._port = workers, host, port
         self._password, self._tls, self._limits = password, tls, limits
-        self._threads = ThreadPoolExecutor(limits.connections + 1, thread_name_prefix="serve")
         self._clients: dict[int, _Client] = {}
         self._open: set[asyncio.Task[None]] = set()
         self._slots = ConnectionSlots(limits.connections)
@@ -91,9 +67,7 @@ class SqlServer:
         self._last_id = 0
         self._listeners: list[socket.socket] = []
         self._loops: list[asyncio.Task[None]] = []
-        self._is_awaited = asyncio.Event()
         self._is_full = False
-        self._unread = ""
 
     @property
     def sessions(self) -> int:
@@ -110,14 +84,20 @@ class SqlServer:
 
         Raises:
             UsageError: the port is taken, the host is not one of this machine, or the process may open too few files.
+            SlackwaterError: the root cannot be served.
         """
         _require_files(self._limits.connections)
         try:
             self._listeners = await _listeners(self._host, self._port)
         except OSError as error:
             raise UsageError(_not_listening(self._host, self._port, error)) from None
+        try:
+            await self._workers.start()
+        except BaseException:
+            for listener in self._listeners:
+                listener.close()
+            raise
         self._loops = [asyncio.create_task(self._listen(each)) for each in self._listeners]
-        self._loops.append(asyncio.create_task(self._follow()))
         return int(self._listeners[0].getsockname()[1])
 
     async def close(self) -> None:
@@ -127,34 +107,10 @@ class SqlServer:
         await asyncio.gather(*self._loops, return_exceptions=True)
         for listener in self._listeners:
             listener.close()
-        for client in self._clients.values():
-            client.session.stop("the server ends")
+        self._workers.close()
         for task in self._open:
             task.cancel()
         await asyncio.gather(*self._open, return_exceptions=True)
-        self._threads.shutdown(wait=True)
-        self._root.close()
-
-    async def _follow(self) -> None:
-        """Looks for later epochs while there are clients."""
-        while True:
-            await self._is_awaited.wait()
-            await asyncio.sleep(_LOOK_EVERY_S)
-            await self._refresh()
-            if not self._clients:
-                self._is_awaited.clear()
-
-    async def _refresh(self) -> None:
-        """Looks for a later epoch; whatever fails, the present epoch is served and the next look may succeed."""
-        try:
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._root.refresh)
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            if reason != self._unread:
-                _log.warning("the root cannot be read now; the last epoch stays", error=reason)
-            self._unread = reason
-        else:
-            self._unread = ""
 
     # ---- connections -------------------------------------------------------------------------------------------------
 
@@ -191,7 +147,7 @@ class SqlServer:
                 self._require_slot(slot)
                 await self._log_in(connection, first, settings.user)
                 self._slots.log_in(slot)
-            await self._session(connection.reader, connection.writer, settings)
+            await self._session(connection.reader, connection.writer, first)
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client is gone, or has not logged in within the time
         except asyncio.CancelledError:
@@ -243,74 +199,25 @@ class SqlServer:
                 raise
         writer.write(wire.AUTHENTICATED)
 
-    async def _session(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, settings: SessionSettings
-    ) -> None:
-        if not self._clients:
-            await self._refresh()
+    async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, startup: wire.Startup) -> None:
+        worker, session = await self._workers.open(startup.parameters)
         self._last_id += 1
-        session = Session(self._root, settings, self._limits.max_rows)
         client = _Client(self._last_id, os.urandom(4), session)
         self._clients[client.number] = client
-        self._is_awaited.set()
         try:
-            for name, value in settings.reported():
+            for name, value in SessionSettings(startup.parameters).reported():
                 writer.write(wire.parameter_status(name, value))
             writer.write(wire.backend_key(client.number, client.secret) + wire.ready(b"I"))
             await writer.drain()
-            await self._converse(reader, writer, session)
+            await Conversation(reader, writer, worker, session, self._limits).run()
         finally:
             del self._clients[client.number]
-            session.stop("the client is gone")
-            await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._threads, session.close))
+            worker.close(session)
 
     def _cancel(self, request: wire.CancelRequest) -> None:
         client = self._clients.get(request.process_id)
         if client is not None and hmac.compare_digest(client.secret, request.secret):
             client.session.interrupt("the client cancelled the statement")
-
-    async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, session: Session) -> None:
-        loop = asyncio.get_running_loop()
-        received = await _group(reader)
-        while True:
-            # The next messages are read meanwhile: their end tells that the client is gone.
-            following = asyncio.create_task(_group(reader))
-            try:
-                is_end = isinstance(received[-1], wire.Terminate)
-                answers = session.answers(received[:-1] if is_end else received)
-                left_s = self._limits.timeout_s
-                while True:
-                    began = loop.time()
-                    part = await self._part(following, session, answers, left_s)
-                    left_s -= loop.time() - began
-                    if not part:
-                        break
-                    writer.write(part)
-                    await writer.drain()
-                if is_end:
-                    return
-                received = await following
-            finally:
-                following.cancel()
-
-    async def _part(
-        self, following: asyncio.Task[Sequence[wire.Message]], session: Session, answers: Iterator[bytes], left_s: float
-    ) -> bytes:
-        """The next answers, computed in a thread within a time; of a client that is gone they are not computed on."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + left_s
-        computed = loop.run_in_executor(self._threads, session.part, answers, _PART_BYTES)
-        while not computed.done():
-            awaited: list[asyncio.Future[Any]] = [computed] if following.done() else [computed, following]
-            await asyncio.wait(awaited, timeout=_INSIST_EVERY_S, return_when=asyncio.FIRST_COMPLETED)
-            if following.done() and _is_gone(following):
-                session.stop("the client is gone")
-            if loop.time() > end:
-                session.interrupt(
-                    f"the statement took more than {self._limits.timeout_s:g} s (--timeout): read less, or give it more"
-                )
-            session.insist()
-        return computed.result()
 
 
 @dataclass(frozen=True)
@@ -319,11 +226,7 @@ class _Client:
 
     number: int
     secret: bytes = field(repr=False)
-    session: Session
-
-
-def _is_gone(following: asyncio.Task[Sequence[wire.Message]]) -> bool:
-    return following.exception() is not None or isinstance(following.result()[0], wire.Terminate)
+    session: RemoteSession
 
 
 async def _response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
@@ -332,21 +235,6 @@ async def _response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
     if kind != b"p" or not 0 <= size <= _LARGEST_RESPONSE:
         raise SqlError(PROTOCOL_VIOLATION, "an answer about the password is expected")
     return await reader.readexactly(size)
-
-
-async def _group(reader: asyncio.StreamReader) -> Sequence[wire.Message]:
-    """The messages up to the next one that wants an answer."""
-    received: list[wire.Message] = []
-    nbytes = 0
-    while True:
-        kind, size = await reader.readexactly(1), int.from_bytes(await reader.readexactly(4), "big") - 4
-        if not 0 <= size <= _LARGEST:
-            raise SqlError(PROTOCOL_VIOLATION, f"a message is larger than {_LARGEST >> 20} MiB")
-        received.append(wire.message(kind, await reader.readexactly(size)))
-        nbytes += size
-        is_enough = len(received) == _MOST_AT_ONCE or nbytes > _LARGEST
-        if is_enough or isinstance(received[-1], (wire.Query, wire.Sync, wire.Flush, wire.Terminate)):
-            return received
 
 
 async def _listeners(host: str, port: int) -> list[socket.socket]:

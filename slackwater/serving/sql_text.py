@@ -1,31 +1,22 @@
-"""Text of SQL in its tokens: enough to split statements, to find parameters, and to see the kind of a statement."""
+"""Tokens of a text of SQL, by DuckDB's own tokenizer.
+
+They split statements, show the steps of a session, and translate the catalog queries of tools.  They decide nothing
+about safety: whatever they yield goes through DuckDB's parser, which accepts one SELECT.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Literal, TypeAlias, TypeVar
 
-from slackwater.serving.sql_error import SYNTAX, SqlError
+from slackwater.serving.sql_error import TOO_MUCH, SqlError
 
-Kind: TypeAlias = Literal["space", "text", "quoted", "parameter", "word", "number", "mark"]
+Kind: TypeAlias = Literal["text", "quoted", "word", "number", "mark"]
 
-_TOKEN = re.compile(
-    r"""
-      (?P<space>\s+|--[^\n]*|/\*)
-    | (?P<text>[eE]'(?:[^'\\]|''|\\.)*'|'(?:[^']|'')*'|\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
-    | (?P<quoted>"(?:[^"]|"")*")
-    | (?P<parameter>\$\d+)
-    | (?P<number>\d[\w.]*)
-    | (?P<word>[^\W\d][\w$]*)
-    | (?P<mark>::|(?:(?!--|/\*)[-+*/<>=~!@\#%^&|`?])+|[^\w\s])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_COMMENT = re.compile(r"/\*|\*/")
-
+MOST_BYTES = 128 << 10
+"""DuckDB's tokenizer holds Python's lock; a longer text is one statement, a query."""
 
 _Value = TypeVar("_Value")
 _REMEMBERED, _LONGEST_REMEMBERED = 1_000, 4_000
@@ -44,10 +35,26 @@ def remembered(read: Callable[[str], _Value]) -> Callable[[str], _Value]:
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of SQL."""
+    """A piece of SQL.
 
-    kind: Kind
+    Args:
+        text: the piece.
+        end: the byte behind it in the UTF-8 text.
+    """
+
     text: str
+    end: int = 0
+
+    @property
+    def kind(self) -> Kind:
+        first, last = self.text[0], self.text[-1]
+        if last == "'" or (first == "$" and last == "$"):
+            return "text"
+        if first == '"':
+            return "quoted"
+        if first.isdigit():
+            return "number"
+        return "word" if first.isalpha() or first == "_" or first > "\x7f" else "mark"
 
     @property
     def upper(self) -> str:
@@ -64,71 +71,47 @@ class Token:
         return self.text.lower() if self.kind == "word" else self.text
 
 
-def tokens(text: str) -> Iterator[Token]:
-    """The pieces of a text of SQL; together they are the text.
+@remembered
+def pieces(text: str) -> tuple[Token, ...]:
+    """The tokens of a text, without spaces and comments.
 
     Raises:
-        SqlError: a quote or a comment has no end.
+        SqlError: the text is longer than `MOST_BYTES`.
     """
-    at = 0
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found[0] in ("'", '"'):
-            raise SqlError(SYNTAX, f"a quote has no end: {text[at : at + 40]!r}")
-        end = _end_of_comment(text, at) if found[0] == "/*" else found.end()
-        kind = found.lastgroup if found.lastgroup != "tag" else "text"
-        yield Token(kind, text[at:end])  # type: ignore[arg-type]  # the groups are the kinds
-        at = end
+    import duckdb
 
-
-def _end_of_comment(text: str, at: int) -> int:
-    depth = 0
-    for mark in _COMMENT.finditer(text, at):
-        depth += 1 if mark[0] == "/*" else -1
-        if not depth:
-            return mark.end()
-    raise SqlError(SYNTAX, "a comment has no end: close it with */")
+    encoded = text.encode()
+    if len(encoded) > MOST_BYTES:
+        raise SqlError(TOO_MUCH, f"a statement of this kind has at most {MOST_BYTES >> 10} KiB")
+    found = duckdb.tokenize(text)
+    ends = [start for start, _ in found[1:]] + [len(encoded)]
+    tokens = []
+    for (start, kind), end in zip(found, ends, strict=True):
+        piece = encoded[start:end].rstrip()
+        if piece and kind.name != "comment":
+            tokens.append(Token(piece.decode(errors="replace"), start + len(piece)))
+    return tuple(tokens)
 
 
 @remembered
 def statements(text: str) -> tuple[str, ...]:
     """The statements of a text, without their semicolons; one without a word is left out."""
-    found: list[list[Token]] = [[]]
-    for token in tokens(text):
-        if token.text == ";":
-            found.append([])
-        else:
-            found[-1].append(token)
-    return tuple(
-        "".join(token.text for token in each) for each in found if any(token.kind != "space" for token in each)
-    )
+    if not text.strip():
+        return ()
+    if len(text.encode()) > MOST_BYTES:
+        return (text,)
+    encoded, found, start, is_empty = text.encode(), [], 0, True
+    for token in (*pieces(text), None):
+        if token is not None and token.text != ";":
+            is_empty = False
+            continue
+        end = len(encoded) if token is None else token.end - 1
+        if not is_empty:
+            found.append(encoded[start:end].decode())
+        start, is_empty = end + 1, True
+    return tuple(found)
 
 
-def pieces(text: str) -> tuple[Token, ...]:
-    """The tokens without spaces and comments."""
-    return tuple(token for token in tokens(text) if token.kind != "space")
-
-
-@remembered
-def parameter_count(text: str) -> int:
-    """The largest number of a parameter."""
-    return max((int(token.text[1:]) for token in tokens(text) if token.kind == "parameter"), default=0)
-
-
-def bound(text: str, literals: Sequence[str]) -> str:
-    """The text with literals for its parameters.
-
-    Raises:
-        SqlError: a parameter has no value.
-    """
-    if "$" not in text:
-        return text
-    return "".join(_literal(token, literals) if token.kind == "parameter" else token.text for token in tokens(text))
-
-
-def _literal(token: Token, literals: Sequence[str]) -> str:
-    number = int(token.text[1:])
-    if not 0 < number <= len(literals):
-        raise SqlError("42P02", f"there is no parameter {token.text}")
-    # In brackets: `-$1` of -1 is no comment, and `$1::text` casts the whole value.
-    return f"({literals[number - 1]})"
+def behind(text: str, token: Token) -> str:
+    """The text behind a token of it."""
+    return text.encode()[token.end :].decode()

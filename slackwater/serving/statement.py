@@ -1,4 +1,7 @@
-"""Statement of a client: a question, or a step of its session."""
+"""Statement of a client: a query, or a step of its session.
+
+The first word chooses.  A text that begins no known step is a query, and DuckDB's parser decides about that.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,20 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from slackwater.serving.sql_error import NOT_SERVED, READ_ONLY, SYNTAX, SqlError
-from slackwater.serving.sql_text import Token, pieces, remembered
-
-_QUESTIONS = ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "DESCRIBE", "SUMMARIZE", "PIVOT", "UNPIVOT", "(")
-_WRITES = (
-    "INSERT", "UPDATE", "DELETE", "MERGE", "CREATE", "DROP", "ALTER", "TRUNCATE", "GRANT", "REVOKE", "COMMENT", "COPY",
-    "VACUUM", "ANALYZE", "REINDEX", "CLUSTER", "REFRESH", "LOCK", "ATTACH", "DETACH", "INSTALL", "LOAD", "EXPORT",
-    "IMPORT", "PRAGMA", "CHECKPOINT", "CALL", "USE", "FORCE",
-)  # fmt: skip
+from slackwater.serving.sql_text import MOST_BYTES, Token, behind, pieces, remembered
 
 
 @dataclass(frozen=True)
 class Question:
-    """A query; its answer has rows."""
+    """A query, which may also be something else until DuckDB's parser has read it; its answer has rows.
+
+    Args:
+        text: its text.
+        explain: `EXPLAIN`, `EXPLAIN ANALYZE`, or empty for its rows.
+    """
 
     text: str
+    explain: Literal["", "EXPLAIN", "EXPLAIN ANALYZE"] = ""
 
 
 @dataclass(frozen=True)
@@ -88,22 +90,22 @@ def parsed(text: str) -> Statement:
     """The statement in a text that has one.
 
     Raises:
-        SqlError: it writes, is not served, or is not understood.
+        SqlError: it is a step of a session that is not served, or not understood.
     """
-    words = pieces(text)
-    first = words[0].upper if words else ""
-    if first in _QUESTIONS or (first == "EXPLAIN" and _explains_a_question(words)):
+    if len(text.encode()) > MOST_BYTES:
         return Question(text)
-    if first in _STEPS:
-        return _STEPS[first](text, words)
-    if first in _WRITES or first == "EXPLAIN":
-        raise SqlError(READ_ONLY, f"{first} is refused: this server only reads; use SELECT")
-    raise SqlError(SYNTAX, f"{words[0].text!r} begins no statement that is served: use SELECT")
+    words = pieces(text)
+    step = _STEPS.get(words[0].upper) if words else None
+    return step(text, words) if step is not None else Question(text)
 
 
-def _explains_a_question(words: tuple[Token, ...]) -> bool:
-    rest = words[2:] if len(words) > 2 and words[1].upper == "ANALYZE" else words[1:]
-    return bool(rest) and rest[0].upper in _QUESTIONS
+_EXPLAINED = (("(", "ANALYZE", ")"), ("ANALYZE",), ())
+
+
+def _explain(text: str, words: tuple[Token, ...]) -> Statement:
+    spread = tuple(word.upper for word in words[1:4])
+    options = next(each for each in _EXPLAINED if spread[: len(each)] == each)
+    return Question(behind(text, words[len(options)]), "EXPLAIN ANALYZE" if options else "EXPLAIN")
 
 
 def _begin(_: str, words: tuple[Token, ...]) -> Statement:
@@ -170,7 +172,7 @@ def _discard(_: str, words: tuple[Token, ...]) -> Statement:
 
 def _declare(text: str, words: tuple[Token, ...]) -> Statement:
     spread = [word.upper for word in words]
-    if "CURSOR" not in spread or "FOR" not in spread:
+    if "CURSOR" not in spread or "FOR" not in spread or spread.index("FOR") < 3:
         raise SqlError(SYNTAX, "a cursor is declared as DECLARE name CURSOR FOR SELECT ...")
     options, at = spread[2 : spread.index("FOR")], spread.index("FOR")
     if "SCROLL" in options and options[options.index("SCROLL") - 1] != "NO":
@@ -178,7 +180,7 @@ def _declare(text: str, words: tuple[Token, ...]) -> Statement:
     if "BINARY" in options:
         raise SqlError(NOT_SERVED, "DECLARE ... BINARY is not served: ask for the binary format of the rows")
     is_kept = "HOLD" in options and "WITH" in options
-    return Declare(words[1].value, " ".join(word.text for word in words[at + 1 :]), is_kept)
+    return Declare(words[1].value, behind(text, words[at]), is_kept)
 
 
 def _fetch(_: str, words: tuple[Token, ...]) -> Statement:
@@ -189,8 +191,10 @@ def _fetch(_: str, words: tuple[Token, ...]) -> Statement:
     said = [word.upper for word in how if word.upper != "FORWARD"]
     if any(word in ("BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE", "-") for word in said):
         raise SqlError("55000", "a cursor goes forward only: FETCH 100 FROM name")
-    if said and said[0].isdigit():
+    if said and said[0].isdecimal() and said[0].isascii():
         return Fetch(name.value, int(said[0]), words[0].upper == "MOVE")
+    if said not in ([], ["NEXT"], ["ALL"]):
+        raise SqlError(SYNTAX, f"{said[0]!r} is no number of rows: FETCH 100 FROM name")
     return Fetch(name.value, None if said == ["ALL"] else 1, words[0].upper == "MOVE")
 
 
@@ -199,6 +203,7 @@ def _close(_: str, words: tuple[Token, ...]) -> Statement:
 
 
 _STEPS: dict[str, Callable[[str, tuple[Token, ...]], Statement]] = {
+    "EXPLAIN": _explain,
     "BEGIN": _begin,
     "START": _begin,
     "COMMIT": _end,

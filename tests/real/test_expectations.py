@@ -9,7 +9,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.publishing.declaration import Targets
-from slackwater.serving.engine import Engine
+from slackwater.serving.engine import Engines
 from slackwater.serving.served_root import ServedRoot
 from state.tables.expectations import PUBLISHED, OnViolation
 from tests.real.event_pipeline import FAST
@@ -56,11 +56,11 @@ def rows_now(store: sw.Store) -> dict[str, int]:
 
 
 def served_epoch(store: sw.Store) -> int:
-    root = ServedRoot(store, Engine(1 << 30))
-    held = root.hold()
-    held.release()
-    root.close()
-    return held.epoch
+    engines = Engines(1 << 30)
+    try:
+        return ServedRoot(store, engines).epoch().epoch
+    finally:
+        engines.close()
 
 
 def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: Path) -> None:

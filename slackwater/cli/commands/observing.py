@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -110,6 +111,15 @@ def serve(
     max_rows: Annotated[
         int | None, typer.Option("--max-rows", min=1, help="rows of one answer; by default no limit")
     ] = None,
+    max_answer_mib: Annotated[
+        int | None, typer.Option("--max-answer-mib", min=1, help="size of one answer; by default no limit")
+    ] = None,
+    idle_timeout: Annotated[
+        float, typer.Option("--idle-timeout", min=1, help="seconds without a statement after which a session ends")
+    ] = 86_400.0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="worker processes; they share the memory")] = min(
+        4, os.cpu_count() or 1
+    ),
     option: StorageOptions = None,
     debug: Debug = False,
 ) -> None:
@@ -119,20 +129,24 @@ def serve(
 
     The environment variable SLACKWATER_PASSWORD has the password, if there is one.
     """
-    from state.allocation import share_arenas
-
-    share_arenas()  # Lance has threads as soon as the store is open
-    store = opened_store(root, option)
     from slackwater.cli.commands.serve import serve_sql
     from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES
-    from slackwater.serving.sql_server import ServingLimits
+    from slackwater.serving.front.serving_limits import ServingLimits
+    from state.location import Location
 
     serve_sql(
-        store,
+        Location(root, storage_options(option)),
         host=host,
         port=port,
         certificate=tls_certificate,
         key=tls_key,
         max_memory_bytes=DEFAULT_MEMORY_BYTES if max_memory_gib is None else int(max_memory_gib * (1 << 30)),
-        limits=ServingLimits(timeout, max_connections, max_rows),
+        workers=workers,
+        limits=ServingLimits(
+            timeout,
+            max_connections,
+            max_rows,
+            max_answer_bytes=None if max_answer_mib is None else max_answer_mib << 20,
+            idle_s=idle_timeout,
+        ),
     )

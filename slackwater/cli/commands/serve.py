@@ -8,36 +8,38 @@ from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.cli.commands.until_signal import serve_until_signal
-from slackwater.reading.store import Store
-from slackwater.serving.engine import Engine
+from slackwater.serving.front.serving_limits import ServingLimits
+from slackwater.serving.front.worker_pool import WorkerPool, WorkerSettings
 from slackwater.serving.log_in.authentication import VARIABLE, Password
 from slackwater.serving.log_in.tls import tls_context
-from slackwater.serving.served_root import ServedRoot
-from slackwater.serving.sql_server import ServingLimits, SqlServer
+from slackwater.serving.sql_server import SqlServer
 from slackwater.terminal.output import Output
 from slackwater.ui.gate import is_loopback
 from state.errors import UsageError
+from state.location import Location
 
 
 def serve_sql(
-    store: Store,
+    location: Location,
     *,
     host: str,
     port: int,
     certificate: Path | None,
     key: Path | None,
     max_memory_bytes: int,
+    workers: int,
     limits: ServingLimits,
 ) -> None:
     """Serves the root, prints its address, and returns after SIGINT or SIGTERM.
 
     Args:
-        store: of the root.
+        location: the root.
         host: the address to listen on.
         port: 0 for any free port.
         certificate: the certificate of TLS; None for none.
         key: its key.
-        max_memory_bytes: the largest state of DuckDB.
+        max_memory_bytes: the largest memory of all statements.
+        workers: the number of worker processes, which share it.
         limits: the other limits.
 
     Raises:
@@ -52,13 +54,19 @@ def serve_sql(
             "a password; set it, or leave --host out"
         )
     tls = tls_context(certificate, key)
-    root = ServedRoot(store, Engine(max_memory_bytes))
+    settings = WorkerSettings(
+        location.url,
+        location.storage_options,
+        max_memory_bytes // workers,
+        limits.max_rows,
+        limits.max_answer_bytes,
+    )
 
     def tell(taken: int) -> None:
         needs = " and ".join(["the password"] * (password is not None) + ["TLS"] * (tls is not None))
         place = f"[{host}]" if ":" in host else host
         address = f"postgresql://slackwater@{place}:{taken}/slackwater"
-        Output().text(f"{address} serves {root.url}{f' (needs {needs})' if needs else ''}; Ctrl-C ends it")
+        Output().text(f"{address} serves {location.url}{f' (needs {needs})' if needs else ''}; Ctrl-C ends it")
 
-    server = SqlServer(root, host=host, port=port, password=password, tls=tls, limits=limits)
+    server = SqlServer(WorkerPool(settings, workers), host=host, port=port, password=password, tls=tls, limits=limits)
     asyncio.run(serve_until_signal(server, tell))

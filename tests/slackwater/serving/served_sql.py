@@ -12,11 +12,11 @@ from typing import Any
 
 import psycopg
 
-import slackwater as sw
-from slackwater.serving.engine import Engine
+from slackwater.serving.front.serving_limits import ServingLimits
+from slackwater.serving.front.worker_pool import WorkerPool, WorkerSettings
 from slackwater.serving.log_in.authentication import Password
-from slackwater.serving.served_root import ServedRoot
-from slackwater.serving.sql_server import ServingLimits, SqlServer
+from slackwater.serving.sql_server import SqlServer
+from state.location import Location
 
 HOST = "127.0.0.1"
 
@@ -26,7 +26,7 @@ class ServedSql:
     """An endpoint."""
 
     port: int
-    root: ServedRoot
+    pool: WorkerPool
     server: SqlServer
 
     def connect(self, **options: Any) -> psycopg.Connection[tuple[Any, ...]]:
@@ -49,16 +49,19 @@ def served(
     limits: ServingLimits = ServingLimits(),
     max_memory_bytes: int = 1 << 30,
     host: str = HOST,
+    spare: int = 0,
 ) -> Iterator[ServedSql]:
-    """Serves a root from a thread, as `slackwater serve` does from its process."""
-    epochs = ServedRoot(sw.open(root), Engine(max_memory_bytes))
+    """Serves a root from a thread by one worker, as `slackwater serve` does from its process."""
+    location = Location(root)
+    settings = WorkerSettings(location.url, {}, max_memory_bytes, limits.max_rows, limits.max_answer_bytes)
+    pool = WorkerPool(settings, 1, spare)
     proof = Password.of(password) if password else None
-    server = SqlServer(epochs, host=host, port=0, password=proof, tls=tls, limits=limits)
+    server = SqlServer(pool, host=host, port=0, password=proof, tls=tls, limits=limits)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="endpoint")
     thread.start()
     try:
-        yield ServedSql(asyncio.run_coroutine_threadsafe(server.start(), loop).result(30), epochs, server)
+        yield ServedSql(asyncio.run_coroutine_threadsafe(server.start(), loop).result(60), pool, server)
     finally:
         asyncio.run_coroutine_threadsafe(server.close(), loop).result(30)
         loop.call_soon_threadsafe(loop.stop)

@@ -16,12 +16,12 @@ import psycopg
 import pytest
 import structlog
 
+from slackwater.serving.front.serving_limits import ServingLimits
 from slackwater.serving.log_in.authentication import VARIABLE, Password, ScramExchange
 from slackwater.serving.log_in.connection_slots import SURPLUS, ConnectionSlots, Slot, network_of
 from slackwater.serving.log_in.log_in_pace import LogInPace
 from slackwater.serving.log_in.tls import tls_context
 from slackwater.serving.sql_error import SqlError
-from slackwater.serving.sql_server import ServingLimits
 from state.errors import UsageError
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.reading.written_root import WrittenRoot

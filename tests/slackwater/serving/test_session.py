@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from slackwater.serving.sql_server import ServingLimits
+from slackwater.serving.front.serving_limits import ServingLimits
 from state.location import Location
 from tests.cases import few
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, by_carrier
@@ -163,7 +163,7 @@ def test_a_statement_beyond_a_limit_is_refused(tmp_path: Path) -> None:
         assert len(client.execute("SELECT * FROM range(1000)").fetchall()) == 1_000
         with pytest.raises(psycopg.errors.OutOfMemory, match="--max-memory-gib"):
             client.execute("SELECT count(DISTINCT x) FROM (SELECT hash(x) AS x FROM range(20000000) t(x))")
-        with endpoint.connect(), pytest.raises(psycopg.OperationalError, match="there are 2 clients already"):
+        with endpoint.connect(), pytest.raises(psycopg.OperationalError, match="there are 2 connections already"):
             endpoint.connect()
         assert client.execute("SELECT n FROM by_carrier").fetchall() == [(1,)]
 

@@ -1,0 +1,57 @@
+"""Main program of a worker process: `python -m slackwater.confinement.child PROGRAM DESCRIPTOR`."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.abc
+import os
+import resource
+import signal
+import socket
+import sys
+
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 1, 38, 4
+_LARGEST_FILE_BYTES = 256 << 20
+_PROGRAMS = {
+    "serving": "slackwater.serving.worker",
+    "query": "slackwater.reading.query_worker",
+    "verification": "slackwater.verification.duckdb_worker",
+}
+
+
+def main() -> None:
+    """Confines this process, and runs its program until the front closes the socket."""
+    program, descriptor = _PROGRAMS[sys.argv[1]], int(sys.argv[2])
+    connection = socket.socket(fileno=descriptor)
+    os.set_inheritable(descriptor, False)
+    _confine()
+    sys.meta_path.insert(0, _WithoutPandas())
+    run = importlib.import_module(program).run
+    run(connection)
+    sys.stderr.flush()
+    # Without the destructors of C++ libraries, whose threads may still compute.
+    os._exit(0)
+
+
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Hides pandas, which pyarrow.dataset imports if it is there: 30 MiB that nothing in a worker needs."""
+
+    def find_spec(self, fullname: str, path: object, target: object = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("pandas is not used in a worker", name=fullname)
+
+
+def _confine() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+    prctl = getattr(ctypes.CDLL(None), "prctl", None)
+    if prctl is not None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+        prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    main()
