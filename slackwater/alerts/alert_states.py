@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from state.errors import DamagedStoreError
+from state.json_document import json_of
 from state.location import Location
 from state.ownership.conditional_file import ConditionalFile
 
@@ -150,7 +151,12 @@ class AlertStates:
         """
         from pydantic import TypeAdapter  # takes 0.1 s to import
 
+        json_of(content)  # refuses numbers that are not finite
         states: AlertStates = TypeAdapter(cls).validate_json(content)
+        times = [each.since for each in states.active] + [each.at for each in states.arrivals.values()]
+        times += [at for each in states.notices for at in (each.state.since, each.at, each.next_at)]
+        if any(at.tzinfo is None for at in times):
+            raise ValueError("a time has no zone")
         return states
 
 

@@ -17,6 +17,7 @@ from slackwater.alerts.alert_states import Notice
 
 _CONNECT_S, _ANSWER_S, _COMMAND_S = 5.0, 15.0, 30.0
 _MOST_TEXT = 200
+_LONGEST_S = 10**12
 _log = structlog.get_logger(actor="alerts")
 
 
@@ -75,7 +76,7 @@ def _text(alert: Alert, notice: Notice, pipeline: str) -> str:
     subject = f", {condition.kind} {state.subject}" if state.subject else ""
     if notice.event == "end":
         return f"{pipeline}{subject}: {alert.name} is over, since {notice.at:%Y-%m-%d %H:%M:%S} UTC"
-    seconds = timedelta(seconds=round(state.value))
+    seconds = timedelta(seconds=min(round(state.value), _LONGEST_S))
     value = f" ({seconds})" if condition.unit else f" ({state.value:,.0f})" if alert.when.count(">") else ""
     return f"{pipeline}{subject}: {alert.name}{value}"
 

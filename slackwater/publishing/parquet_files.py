@@ -42,6 +42,7 @@ from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
 from state.equality.exact_rows import exact_rows, with_nulls
 from state.errors import CommitRefusedError, SchemaError
+from state.json_document import json_of, moment_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -96,7 +97,7 @@ class _Manifest:
     def of_json(cls, content: bytes) -> _Manifest | None:
         """None if the content is not a manifest of ours."""
         try:
-            document: dict[str, Any] = json.loads(content)
+            document: dict[str, Any] = json_of(content)
             published = PublishedEpoch.of(document)
             if published is None:
                 return None
@@ -105,7 +106,7 @@ class _Manifest:
                 {str(name): str(kind) for name, kind in document["columns"].items()},
                 tuple(map(str, document["partition_by"])),
                 tuple(map(str, document["files"])),
-                tuple((path, datetime.fromisoformat(at)) for path, at in document["replaced"].items()),
+                tuple((path, moment_of(at)) for path, at in document["replaced"].items()),
                 int(document["write"]),
                 bool(document["is_writing"]),
                 tuple(map(str, document.get("planned", ()))),

@@ -16,6 +16,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, Pre
 from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, Capability, Probed, probe
 from state.clock import Clock
 from state.errors import BucketNotFoundError, StorageUnavailableError, StoreCapabilityError
+from state.json_document import json_of, moment_of
 from state.location import Location
 from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
@@ -68,11 +69,11 @@ class StoreRecord:
     def of_json(cls, content: bytes) -> StoreRecord | None:
         """Reads `to_json`; None if the content is torn."""
         try:
-            read = json.loads(content)
+            read = json_of(content)
             texts = {name: tuple(map(str, read[name])) for name in ("capabilities", "missing", "violations")}
-            probed_at, identity = datetime.fromisoformat(read["probed_at"]), str(read.get("identity", ""))
+            probed_at, identity = moment_of(read["probed_at"]), str(read.get("identity", ""))
             return cls(probed_at, str(read["slackwater"]), **texts, identity=identity)
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             return None
 
 

@@ -20,6 +20,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError
 
 from state.clock import Clock
 from state.errors import ProtocolError, UsageError
+from state.json_document import json_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -100,16 +101,16 @@ class CommandInbox:
 
         Raises:
             StorageError: the root cannot be read.
-            ProtocolError: the answer is not valid.
+            ProtocolError: the answer is not valid: its text is not JSON, or a number is not finite.
         """
         body = self._read(_answer_path(name))
         if body is None:
             return None
         try:
-            values = json.loads(body)
+            values = json_of(body)
             numbers = {str(name): int(number) for name, number in values["values"].items()}
             return Answer(values["done"] is True, str(values["text"]), numbers)
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        except (ValueError, TypeError, KeyError, AttributeError):
             raise ProtocolError(f"{self._root}/{_answer_path(name)} is not a valid answer") from None
 
     def pending(self) -> list[PendingCommand]:
@@ -152,9 +153,9 @@ class CommandInbox:
         if body is None:
             return None
         try:
-            values = json.loads(body)
+            values = json_of(body)
             run, command = values["run"], values["command"]
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             return PendingCommand(name, error='a command is JSON like {"run": "...", "command": {"kind": "pause"}}')
         try:
             return PendingCommand(name, str(run), command_from_json(command))

@@ -14,6 +14,7 @@ from obstore.store import ObjectStore
 
 from state.clock import Clock
 from state.errors import FencedError, OwnedError, RunFailedError, StorageError
+from state.json_document import json_of, moment_of
 from state.location import Location
 from state.ownership.conditional_file import ConditionalFile, FileChangedError, Version
 from state.ownership.host import Host, ThisProcess, Thread
@@ -386,13 +387,13 @@ def _to_json(owner: Owner) -> bytes:
 
 def _from_json(content: bytes) -> Owner | None:
     try:
-        recorded = json.loads(content)
+        recorded = json_of(content)
         known = {each.name: recorded[each.name] for each in fields(Owner) if each.name in recorded}
-        times = {name: datetime.fromisoformat(recorded[name]) for name in _TIMES}
+        times = {name: moment_of(recorded[name]) for name in _TIMES}
         process = recorded["process"]
         names = [each.name for each in fields(ProcessIdentity) if each.name in process]
         identity = ProcessIdentity(**{name: process[name] for name in names})
         sources = {name: DiscoveryProgress.of_json(each) for name, each in recorded.get("sources", {}).items()}
         return Owner(**{**known, **times, "process": identity, "sources": sources})
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None

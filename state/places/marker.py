@@ -16,6 +16,7 @@ from typing import Any, Literal
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError
 
+from state.json_document import json_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -63,13 +64,13 @@ class Marker:
     def of_json(cls, content: bytes) -> Marker | None:
         """None if the content is not a marker."""
         try:
-            document: dict[str, Any] = json.loads(content)
+            document: dict[str, Any] = json_of(content)
             kind = document["kind"]
             if kind not in ("root", "table"):
                 return None
             pipeline, root, view, version = (str(document[name]) for name in ("pipeline", "root", "view", "version"))
             return cls(kind, pipeline, root, view, version, str(document.get("identity", "")))
-        except (ValueError, TypeError, KeyError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             return None
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any
 
+from state.json_document import moment_of
+
 
 @dataclass(frozen=True)
 class QueueProgress:
@@ -80,7 +82,7 @@ def _queue_of(recorded: Mapping[str, Any]) -> QueueProgress:
 def _known(kind: type[DiscoveryProgress] | type[QueueProgress], recorded: Mapping[str, Any]) -> dict[str, Any]:
     names = {each.name for each in fields(kind)}
     return {
-        name: datetime.fromisoformat(value) if name.endswith("_at") and value else value
+        name: moment_of(value) if name.endswith("_at") and value else value
         for name, value in recorded.items()
         if name in names
     }

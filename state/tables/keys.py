@@ -54,10 +54,10 @@ def decode_key(key: bytes) -> tuple[KeyPart, ...]:
             parts.append(tag == _TRUE)
         elif tag in (_BYTES, _TEXT):
             value, at = _unescaped(key, at)
-            parts.append(value.decode() if tag == _TEXT else value)
+            parts.append(_text(key, value) if tag == _TEXT else value)
         elif tag in (_INT, _FLOAT, _TIME) and at + 8 <= len(key):
             (ordered,) = _UINT64.unpack_from(key, at)
-            parts.append(_number(tag, ordered))
+            parts.append(_number(key, tag, ordered))
             at += 8
         else:
             raise ProtocolError(f"{key!r} is not a valid key: byte {at - 1} is not a valid tag")
@@ -86,11 +86,21 @@ def _encode_part(part: KeyPart) -> bytes:
     )
 
 
-def _number(tag: bytes, ordered: int) -> int | float | datetime:
+def _text(key: bytes, value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise ProtocolError(f"{key!r} is not a valid key: a text is not UTF-8") from None
+
+
+def _number(key: bytes, tag: bytes, ordered: int) -> int | float | datetime:
     if tag == _INT:
         return ordered - _SIGN
     if tag == _TIME:
-        return _SECOND_ZERO + (ordered - _SIGN) * _MICROSECOND
+        try:
+            return _SECOND_ZERO + (ordered - _SIGN) * _MICROSECOND
+        except OverflowError:
+            raise ProtocolError(f"{key!r} is not a valid key: a time is outside of the calendar") from None
     bits = ordered ^ _SIGN if ordered & _SIGN else ordered ^ _ALL_BITS
     value: float = _DOUBLE.unpack(_UINT64.pack(bits))[0]
     return value

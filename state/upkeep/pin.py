@@ -21,6 +21,7 @@ from obstore.store import ObjectStore
 
 from state.clock import Clock
 from state.errors import StorageError
+from state.json_document import json_of, moment_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
@@ -170,9 +171,9 @@ def pinned_epochs(root: Location, clock: Clock, client: ObjectStore | None = Non
 def _read(content: bytes) -> tuple[int, datetime] | None:
     """The epoch of a pin and its end; None if the content is torn."""
     try:
-        pin = json.loads(content)
-        return int(pin["epoch"]), datetime.fromisoformat(pin["expires_at"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+        pin = json_of(content)
+        return int(pin["epoch"]), moment_of(pin["expires_at"])
+    except (ValueError, TypeError, KeyError):
         return None
 
 

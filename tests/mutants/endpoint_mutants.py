@@ -91,4 +91,33 @@ ENDPOINT_MUTANTS = (
         (("_GROUP, _OTHERS = 0o070, 0o007", "_GROUP, _OTHERS = 0o000, 0o007"),),
         shown_by="tests/slackwater/doctor/test_doctor.py::test_a_token_of_ray_that_others_can_read_is_a_warning",
     ),
+    Mutant(
+        "a number of a document may be infinite",
+        "state/json_document.py",
+        (("return number if math.isfinite(number) else _refuse(text)", "return number"),),
+        shown_by="tests/state/test_json_document.py",
+    ),
+    Mutant(
+        "a time of a document may lack its zone",
+        "state/json_document.py",
+        (("if moment.tzinfo is None or not", "if moment.tzinfo is not None and not"),),
+        shown_by="tests/state/test_json_document.py",
+    ),
+    Mutant(
+        "a key with a text that is not UTF-8 is not a protocol error",
+        "state/tables/keys.py",
+        (("except UnicodeDecodeError:", "except UnicodeEncodeError:"),),
+        shown_by="tests/state/test_json_document.py",
+    ),
+    Mutant(
+        "a server that cannot listen is not closed",
+        "slackwater/cli/commands/until_signal.py",
+        (
+            (
+                "    try:\n        tell(await server.start())\n",
+                "    port = await server.start()\n    try:\n        tell(port)\n",
+            ),
+        ),
+        shown_by="tests/slackwater/cli/test_serve.py::test_a_port_that_is_taken_is_one_line_also_when_the_process_ends",
+    ),
 )

@@ -252,8 +252,8 @@ OUTER_MUTANTS = (
         "state/upkeep/pin.py",
         (
             (
-                "    except (ValueError, TypeError, KeyError, RecursionError):\n",
-                "    except (TypeError, KeyError, RecursionError):\n",
+                "    except (ValueError, TypeError, KeyError):\n",
+                "    except (TypeError, KeyError):\n",
             ),
         ),
         among=_PINS,

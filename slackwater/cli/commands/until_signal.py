@@ -15,7 +15,8 @@ class Server(Protocol):
 
     async def start(self) -> int: ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Releases everything, also after a start that failed."""
 
 
 async def serve_until_signal(server: Server, tell: Callable[[int], None]) -> None:
@@ -31,9 +32,8 @@ async def serve_until_signal(server: Server, tell: Callable[[int], None]) -> Non
     ended = asyncio.Event()
     for number in _SIGNALS:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    port = await server.start()
     try:
-        tell(port)
+        tell(await server.start())
         await ended.wait()
     finally:
         await server.close()

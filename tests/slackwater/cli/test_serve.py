@@ -50,6 +50,15 @@ def test_one_line_says_where_the_endpoint_is_and_a_signal_ends_it(root: str) -> 
         process.communicate()
 
 
+def test_a_port_that_is_taken_is_one_line_also_when_the_process_ends(root: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        process = started("serve", root, "--port", str(taken.getsockname()[1]))
+        out, err = process.communicate(timeout=60)
+    # DuckDB lists the objects that a process has not closed when its interpreter ends.
+    assert (process.returncode, out, err.count("\n")) == (2, "", 1), err
+    assert "address already in use" in err
+
+
 def test_what_cannot_be_served_is_an_error_of_one_line(root: str, tmp_path: Path) -> None:
     RootWriter(Location(str(tmp_path / "empty")), Location("/nowhere"))
     (tmp_path / "some.pem").write_text("nothing")
