@@ -70,7 +70,8 @@ class RecoverySettings:
         max_pause_s: the longest pause in seconds.
         max_tries: attempts in a row that finish no file and commit no row, before the run ends with the last error.
         suspicious_within_s: five failures within this many seconds make the next attempts careful, with few files at a
-            time, even if files were finished in between.
+            time, even if files were finished in between.  After a death in the work on views, one view is computed at a
+            time for this many seconds.
     """
 
     first_pause_s: float = 0.5

@@ -77,6 +77,7 @@ _HAND_OVER = "hand-over to Spark"
 _LAST_COMMITS = "last commits of views"
 _WRITTEN = "while its rows were written"
 _PREPARED = "while it was prepared"
+_LAST_ATTEMPTS = "in the last attempts"
 _CORRECTED = ", corrected files"
 _TAKEN_OVER = ", groups taken over"
 
@@ -97,6 +98,8 @@ class Materializer:
         event_times: source → the column with its event time.
         backfill_weight: the share of the time that backfills take at most while epochs have rows.
         random: chooses the keys by which indexes are checked; None for the system's randomness.
+        suspended: view → the reason why the next epoch records that it has failed, once it is declared.
+        alone_s: seconds from now in which one view is computed at a time.
     """
 
     def __init__(
@@ -114,12 +117,14 @@ class Materializer:
         event_times: Mapping[str, str] = MappingProxyType({}),
         backfill_weight: float = DEFAULT_BACKFILL_WEIGHT,
         random: Random | None = None,
+        suspended: Mapping[str, str] = MappingProxyType({}),
+        alone_s: float = 0.0,
     ) -> None:
         self._spark, self._root = spark, root
         self._materialized, self._replacing, self._keys = materialized, replacing, keys
         self._clock = clock or SystemClock()
         self._audit = IndexAudit(random or SystemRandom(), self._clock)
-        self._jobs = SparkJobs(spark)
+        self._jobs, self._suspended = SparkJobs(spark, alone_s), dict(suspended)
         self._planner = ViewPlanner(spark, self._jobs, materialized, keys, event_times)
         self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
@@ -185,6 +190,8 @@ class Materializer:
         self._rows.schemas = dict(schemas)
         incremental = self._maintained(by_name, planned, declaration, broken)
         self._incremental.declare(incremental, self._recorded.shared, self._recorded.followed)
+        for name in self._suspended.keys() & planned.keys():
+            self._fail(ViewFailedError(name, _LAST_ATTEMPTS, self._suspended.pop(name)))
         return replace(declaration, broken=self._planner.broken)
 
     def _maintained(

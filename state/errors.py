@@ -43,6 +43,8 @@ A message names the thing, the fault, and the next step.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from state.visible import visible
 
 
@@ -162,7 +164,16 @@ class CommitUnknownError(SlackwaterError):
 
 
 class RunFailedError(SlackwaterError):
-    """A part of a run died."""
+    """A part of a run died.
+
+    Args:
+        message: for people.
+        views: the views that were computed when Spark or its executors died; one of them may be the reason.
+    """
+
+    def __init__(self, message: str, views: Iterable[str] = ()) -> None:
+        super().__init__(message)
+        self.views = frozenset(views)
 
 
 class NodeLostError(RunFailedError):

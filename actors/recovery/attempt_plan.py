@@ -49,6 +49,8 @@ class AttemptPlan:
         so_far: commits of the earlier attempts.
         files_at_once: number of files that may be read at a time after an epoch that killed; None for no limit.
         poisoned: the versions that are given up.
+        suspended: view → the reason why it is computed no longer.
+        alone_s: seconds at the beginning in which one view is computed at a time.
         spent: source → LIST requests of the last hour, see `RequestBudget`.
         num_fetchers: number of fetch actors of the last attempt; None for the fewest.
         fetcher_bounds: the fewest and the most fetch actors; None for those of the settings.
@@ -64,6 +66,8 @@ class AttemptPlan:
     so_far: RunTotals = RunTotals()
     files_at_once: int | None = None
     poisoned: Mapping[FileKey, Poisoned] = field(default_factory=dict)
+    suspended: Mapping[str, str] = field(default_factory=dict)
+    alone_s: float = 0.0
     spent: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     num_fetchers: int | None = None
     fetcher_bounds: tuple[int, int] | None = None

@@ -1,9 +1,13 @@
-"""The policy after a failed attempt: the pause before the next one and its caution, or the end of the run."""
+"""The policy after a failed attempt: the pause before the next one and its caution, or the end of the run.
+
+A death has one of two causes: a file that ends the actor that reads it, or a view whose work ends Spark or an executor.
+An error that names views accuses one of them, and no file.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from actors.files import FileKey, PathKey
@@ -22,6 +26,7 @@ from state.errors import (
     OwnedError,
     QueueNotFoundError,
     RowsLostError,
+    RunFailedError,
     SparkNotStartedError,
     StorageError,
     UsageError,
@@ -64,12 +69,14 @@ class NextAttempt:
 
     Args:
         pause_s: seconds before it begins.
-        files_at_once, poisoned: see `AttemptPlan`.
+        files_at_once, poisoned, suspended, alone_s: see `AttemptPlan`.
     """
 
     pause_s: float
     files_at_once: int | None
     poisoned: Mapping[FileKey, Poisoned]
+    suspended: Mapping[str, str]
+    alone_s: float
 
 
 class RecoveryPolicy:
@@ -80,6 +87,10 @@ class RecoveryPolicy:
     state of an attempt may lack a commit, so the next attempt compares the rows with the store.  When
     three files in a row are poisoned, no file is to blame, and the run is over; it is also over when its tries are used
     up.  Every committed file or row resets the count, unless failures are frequent.
+
+    After a death in the work on views, the next attempt computes one view at a time for a while.  When a view is the
+    only one at a second death, that attempt reads one file at a time; at the third, the view is suspended.  A committed
+    change of the view clears it.
 
     Args:
         settings: pauses and tries.
@@ -94,14 +105,19 @@ class RecoveryPolicy:
         self._alone: dict[FileKey, _Alone] = {}
         self._poisoned: dict[FileKey, Poisoned] = {}
         self._poisoned_in_a_row = 0
+        self._deaths: dict[str, int] = {}
+        self._suspended: dict[str, str] = {}
 
-    def on_failure(self, error: Exception, state: RunState, now_s: float) -> NextAttempt | None:
+    def on_failure(
+        self, error: Exception, state: RunState, now_s: float, changed: Collection[str] = ()
+    ) -> NextAttempt | None:
         """Decides on the next attempt.
 
         Args:
             error: the error that ended the attempt.
             state: its last known state.
             now_s: time of the monotonic clock.
+            changed: the views that committed epochs of the attempt have changed, and those that they show as failed.
 
         Returns:
             The next attempt; None if the run is over.
@@ -117,18 +133,39 @@ class RecoveryPolicy:
         self._failures += 1
         self._recent.append(now_s)
         self._files_at_once = state.files_at_once
-        if not isinstance(error, _NO_FILE_IS_TO_BLAME):
+        for view in changed:
+            self._deaths.pop(view, None)
+            self._suspended.pop(view, None)
+        views = error.views if isinstance(error, RunFailedError) else frozenset()
+        if views:
+            self._suspect_view(error, views)
+        elif not isinstance(error, _NO_FILE_IS_TO_BLAME):
             self._suspect(error, state, now_s)
         if self._failures > self._settings.max_tries or self._poisoned_in_a_row >= _POISONED_IN_A_ROW:
             return None
         pause_s = min(self._settings.first_pause_s * 2.0 ** (self._failures - 1), self._settings.max_pause_s)
-        return NextAttempt(pause_s, self._files_at_once, dict(self._poisoned))
+        alone_s = self._settings.suspicious_within_s if views else 0.0
+        return NextAttempt(pause_s, self._files_at_once, dict(self._poisoned), dict(self._suspended), alone_s)
 
     def forgive(self, paths: Iterable[PathKey]) -> None:
         """Clears the record of objects that are to be read again."""
         retried = set(paths)
         self._alone = {file: count for file, count in self._alone.items() if file[:2] not in retried}
         self._poisoned = {file: reason for file, reason in self._poisoned.items() if file[:2] not in retried}
+
+    def _suspect_view(self, error: Exception, views: Collection[str]) -> None:
+        """Counts a death of one view alone, and suspends it; the deaths of several views say nothing yet."""
+        if len(views) > 1:
+            return
+        (view,) = views
+        self._deaths[view] = deaths = self._deaths.get(view, 0) + 1
+        if deaths < _TRIES_ALONE:
+            self._failures = min(self._failures, 2)
+        if deaths >= _TRIES_ALONE - 1:
+            self._files_at_once = 1
+        if deaths == _TRIES_ALONE:
+            self._failures = 1
+            self._suspended[view] = f"it ended {_TRIES_ALONE} attempts, the last with: {error}"
 
     def _suspect(self, error: Exception, state: RunState, now_s: float) -> None:
         """Makes the next attempt smaller, or blames a file."""

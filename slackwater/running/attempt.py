@@ -96,6 +96,14 @@ class Attempt:
         """View → the number of its indexes that differed from the rows."""
         return {} if self._loop is None else self._loop.rebuilt_indexes
 
+    @property
+    def changed_views(self) -> frozenset[str]:
+        """The views that committed epochs of the attempt have changed, and those that they show as failed."""
+        if self._loop is None or self.recovered is None:
+            return frozenset()
+        failed = {name for name, view in self.recovered.catalog_views.items() if view.error is not None}
+        return self._loop.changed_by(self.state.epoch).union(failed.difference(self._retried))
+
     def add_view(self, definition: ViewDefinition) -> Future[None]:
         """See `MaterializerLoop.add_view`; the attempt runs."""
         assert self._loop is not None
@@ -208,6 +216,8 @@ class Attempt:
             backfill_weight=self._definition.backfill_weight,
             keys=row_keys(self._definition.sources),
             event_times=event_columns(self._definition.sources),
+            suspended=self.plan.suspended,
+            alone_s=self.plan.alone_s,
         )
         return self._materializer
 

@@ -199,6 +199,8 @@ class MaterializerLoop:
         self._broken: Mapping[str, str] = {}
         self._watermarks: Mapping[str, int] = {}
         self._must_look, self._looked_s = False, float("-inf")
+        self._datasets = _datasets(recovered.views)
+        self._changed: dict[str, int] = {}
         self.views: Mapping[str, ViewStatus] = {}
         self.backfills: Mapping[str, BackfillStatus] = {}
         self.in_memory: Mapping[str, RowsInMemory] = {}
@@ -254,6 +256,10 @@ class MaterializerLoop:
     def release(self) -> Future[None]:
         """Lets the next epoch accept the rows that violate expectations; done when the loop knows it."""
         return self._change(self._release)
+
+    def changed_by(self, epoch: int) -> frozenset[str]:
+        """The declared views that the epochs up to one have changed, or recorded as failed."""
+        return frozenset(view for view, first in self._changed.items() if first <= epoch)
 
     def readers(self, *names: str) -> tuple[str, ...]:
         """The declared views that read some views, also by way of others; a view comes after those that it reads."""
@@ -520,6 +526,9 @@ class MaterializerLoop:
         began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections, epoch.barrier.watermarks)
         known, self._known = self._known, done.catalog(self._known)
+        before, self._datasets = self._datasets, _datasets(done.views)
+        for name in (*done.stopped, *(name for name, each in self._datasets.items() if each != before.get(name))):
+            self._changed.setdefault(declared_name(name), epoch.epoch)
         expectations = self._counted(epoch, done.views, times)
         self._anew.difference_update(done.stopped)
         self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
@@ -579,6 +588,11 @@ class MaterializerLoop:
             if schema is None or any(name not in schema.names for name in columns if not hidden(name)):
                 return False
         return True
+
+
+def _datasets(views: Mapping[str, ViewVersion]) -> dict[str, tuple[Mapping[str, int], str | None]]:
+    """Recorded name → the datasets of a view, and its progress."""
+    return {name: (view.datasets, view.progress) for name, view in views.items()}
 
 
 def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> ViewStatus:

@@ -110,6 +110,7 @@ class RunControl:
         self._number = 0
         self._backfills: Mapping[str, BackfillStatus] = {}
         self._views_seen: Mapping[str, ViewStatus] = {}
+        self._changed_views: frozenset[str] = frozenset()
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
         queues = {
@@ -340,6 +341,7 @@ class RunControl:
             with self.news:
                 self._attempt = self._begun = None
                 self._backfills, self._views_seen = attempt.backfills, attempt.views
+                self._changed_views = attempt.changed_views
                 self.news.notify_all()
             self.requests.end()
             attempt.end()
@@ -348,7 +350,7 @@ class RunControl:
         """The plan of the next attempt, after its pause.  Raises the error if no other attempt may follow."""
         state = self.state
         self._policy.forgive(self.requests.take_retried())
-        following = self._policy.on_failure(error, state, self._clock.monotonic())
+        following = self._policy.on_failure(error, state, self._clock.monotonic(), self._changed_views)
         if following is None or self.requests.stopping:
             raise error
         lost = self._spark.replace_if_lost()
@@ -371,6 +373,8 @@ class RunControl:
             so_far=RunTotals(state.epoch, state.epochs, state.totals),
             files_at_once=following.files_at_once,
             poisoned=following.poisoned,
+            suspended=following.suspended,
+            alone_s=following.alone_s,
             spent={**plan.spent, **{each.source: each.spent for each in state.lists}},
             num_fetchers=state.num_fetchers or None,
             fetcher_bounds=self.requests.fetcher_bounds,

@@ -19,22 +19,17 @@ _TRACEBACK = "Traceback (most recent call last):"
 
 
 _SPARK_EXCEPTION = "org.apache.spark.SparkException"
-# The message of a job that was cancelled, or that lost its executors or their memory, and not the text of a task.
-_ENDED = re.compile(
-    r"Job \d+ cancelled|Job aborted due to stage failure: "
-    r"(?:\S+ \d+ \(.*?\) has failed the maximum allowable number of times|Aborting TaskSet|"
-    r"(?:(?!\(TID ).)*\(TID \d+\) \([^)]*\): (?:ExecutorLostFailure|TaskKilled|FetchFailed|"
+# The message that Spark itself writes, and not the text of a task.
+_ABORTED, _OF_TASK = r"Job aborted due to stage failure: ", r"(?:(?!\(TID ).)*\(TID \d+\) \([^)]*\): "
+_CANCELLED = re.compile(rf"Job \d+ cancelled|{_ABORTED}{_OF_TASK}TaskKilled", re.DOTALL)
+_DIED = re.compile(
+    rf"{_ABORTED}(?:\S+ \d+ \(.*?\) has failed the maximum allowable number of times|Aborting TaskSet|"
+    rf"{_OF_TASK}(?:ExecutorLostFailure|FetchFailed|"
     r"java\.lang\.OutOfMemoryError|org\.apache\.spark\.memory\.SparkOutOfMemoryError))",
     re.DOTALL,
 )
-_ENDING = frozenset(
-    {
-        "java.lang.InterruptedException",
-        "java.lang.OutOfMemoryError",
-        "java.nio.channels.ClosedByInterruptException",
-        "org.apache.spark.memory.SparkOutOfMemoryError",
-    }
-)
+_INTERRUPTED = frozenset({"java.lang.InterruptedException", "java.nio.channels.ClosedByInterruptException"})
+_NO_MEMORY = frozenset({"java.lang.OutOfMemoryError", "org.apache.spark.memory.SparkOutOfMemoryError"})
 _OF_RAY = re.compile(r"(?:^|: |Caused by: )io\.ray\.[\w.]+(?:Exception|Error)\b")
 _NO_ROOM = "No space left on device"
 # Only where Spark itself writes the class of an exception: rows and user functions can have the same text.
@@ -53,16 +48,19 @@ _CRASHED = "Python worker exited unexpectedly"
 
 
 def ends_run(error: BaseException) -> bool:
-    """True if an error of a living application is provably not caused by the view that was computed.
+    """True if an error of a living application ends the attempt, as it may have another cause than the view.
 
     These are cancelled jobs, lost executors, a full memory, lost blocks of Ray, and stores that tasks cannot reach.
     """
-    if isinstance(error, MemoryError):
-        return True
     if isinstance(error, PythonException):
         text = str(error)
         return _OUR_TASK in text and _OF_STORE.match(_last_of_traceback(text)) is not None
-    return any(map(_ends_run, _causes(error)))
+    return is_death(error) or any(map(_is_cut_off, _causes(error)))
+
+
+def is_death(error: BaseException) -> bool:
+    """True for lost executors and a full memory: the rows of the view may be the cause."""
+    return isinstance(error, MemoryError) or any(map(_is_death, _causes(error)))
 
 
 def is_of_full_disk(error: BaseException) -> bool:
@@ -76,17 +74,27 @@ def is_of_full_disk(error: BaseException) -> bool:
 
 
 def _is_of_full_disk(cause: Any) -> bool:
-    kind, message = str(cause.getClass().getName()), str(cause.getMessage() or "")
+    kind, message = _said(cause)
     if kind == _SPARK_EXCEPTION:
         return _FULL_DISK.match(message) is not None
     return _OF_FILES.match(kind) is not None and _NO_ROOM in message
 
 
-def _ends_run(cause: Any) -> bool:
-    kind, message = str(cause.getClass().getName()), str(cause.getMessage() or "")
-    if kind in _ENDING or _OF_RAY.search(f"{kind}: {message}"):
+def _is_cut_off(cause: Any) -> bool:
+    kind, message = _said(cause)
+    if kind in _INTERRUPTED or _OF_RAY.search(f"{kind}: {message}"):
         return True
-    return kind == _SPARK_EXCEPTION and _ENDED.match(message) is not None
+    return kind == _SPARK_EXCEPTION and _CANCELLED.match(message) is not None
+
+
+def _is_death(cause: Any) -> bool:
+    kind, message = _said(cause)
+    return kind in _NO_MEMORY or (kind == _SPARK_EXCEPTION and _DIED.match(message) is not None)
+
+
+def _said(cause: Any) -> tuple[str, str]:
+    """The class and the message of a Java exception."""
+    return str(cause.getClass().getName()), str(cause.getMessage() or "")
 
 
 def _causes(error: BaseException) -> Iterator[Any]:

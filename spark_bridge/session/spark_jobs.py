@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
@@ -15,8 +15,17 @@ from pyspark.sql import SparkSession
 
 from actors.telemetry.logging import redact
 from spark_bridge.application.driver_jvm import begin_call, end_driver, has_ended, is_out_of_memory
+from spark_bridge.session.computing_views import ComputingViews
 from spark_bridge.session.session import is_alive, is_users
-from spark_bridge.session.spark_errors import OWNER_DIED, ends_run, is_of_full_disk, one_line, reason_of, rows_lost
+from spark_bridge.session.spark_errors import (
+    OWNER_DIED,
+    ends_run,
+    is_death,
+    is_of_full_disk,
+    one_line,
+    reason_of,
+    rows_lost,
+)
 from state.clock import SystemClock
 from state.errors import (
     DamagedStoreError,
@@ -56,10 +65,11 @@ class SparkJobs:
 
     Args:
         spark: the session.
+        alone_s: seconds from now in which one view is computed at a time, see `ComputingViews`.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, alone_s: float = 0.0) -> None:
+        self._spark, self._computing = spark, ComputingViews(SystemClock(), alone_s)
         # Kept here: pyspark knows only the gateway of the latest session.
         self._gateway = spark.sparkContext._gateway
         jvm: Any = spark._jvm
@@ -107,10 +117,11 @@ class SparkJobs:
     @contextmanager
     def guard(self, name: str, doing: str) -> Iterator[None]:
         """Raises the errors of the block, which is work on one view in this thread, as `of_view` returns them."""
-        try:
-            yield
-        except Exception as error:  # the edge of the work on one view, see `_classified`
-            raise self.of_view(name, doing, error) from error
+        with self._computing.computing(name):
+            try:
+                yield
+            except Exception as error:  # the edge of the work on one view, see `_classified`
+                raise self.of_view(name, doing, error) from error
 
     def of_view(self, name: str, doing: str, error: Exception) -> SlackwaterError:
         """Converts an error in the work on a view: to a `ViewFailedError`, or to an error that ends the run."""
@@ -158,22 +169,27 @@ class SparkJobs:
         return f"died ({one_line(error)}); start a new one, and the run continues from the last epoch"
 
     def _classified(self, kind: JobKind, of: str, doing: str, call: Callable[[], _Result]) -> _Result:
-        try:
-            # New expressions take ANSI mode and time zone from the session of the thread, or else Spark's defaults.
-            self._set_active(self._session)
-            return call()
-        except SlackwaterError:
-            raise
-        except Exception as error:
-            # The edge of the work on one view: an error that no other view shares must not reach the run.
-            if kind == "source" and not isinstance(error, _FAILURES):
+        with nullcontext() if kind == "source" else self._computing.computing(of):
+            try:
+                # New expressions take ANSI mode and time zone from the session of the thread, or else Spark's defaults.
+                self._set_active(self._session)
+                return call()
+            except SlackwaterError:
                 raise
-            raise self._error(kind, of, doing, error) from error
+            except Exception as error:
+                # The edge of the work on one view: an error that no other view shares must not reach the run.
+                if kind == "source" and not isinstance(error, _FAILURES):
+                    raise
+                raise self._error(kind, of, doing, error) from error
+
+    def _lost(self, kind: JobKind, of: str, error: Exception) -> SparkLostError:
+        views = self._computing.at_death() if kind == "view" else ()
+        return SparkLostError(f"{kind} {of!r}: the Spark application {self._died_of(error)}", views)
 
     def _error(self, kind: JobKind, of: str, doing: str, error: Exception) -> SlackwaterError:
         name = f"{kind} {of!r}"
         if not self._is_alive_after(error):
-            return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")
+            return self._lost(kind, of, error)
         if _LOST_OBJECT in str(error):
             return rows_lost(name, OWNER_DIED)
         try:
@@ -184,9 +200,11 @@ class SparkJobs:
                 )
             is_of_run = kind == "source" or ends_run(error)
         except (Py4JError, OSError):  # the JVM, which has the causes, dies meanwhile
-            return SparkLostError(f"{name}: the Spark application {self._died_of(error)}")
+            return self._lost(kind, of, error)
         if is_of_run:
-            return RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}")
+            died = kind == "view" and is_death(error)
+            views = self._computing.at_death() if died else ()
+            return RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}", views)
         reason = str(redact(reason_of(error)))
         # Of Spark's errors the reason says enough, and Java's stack fills a screen.
         log = _log.debug if isinstance(error, PySparkException | Py4JError) else _log.warning

@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _ISOLATED = "tests/spark_bridge/test_isolated_views.py"
 _JOBS, _ERRORS = "spark_bridge/session/spark_jobs.py", "spark_bridge/session/spark_errors.py"
+_POLICY, _POLICIES = "actors/recovery/recovery_policy.py", "tests/actors/recovery/test_recovery_policy.py"
 _ANSI = "tests/spark_bridge/views/test_ansi_corrections.py"
 _SOURCES, _SOURCE_TESTS = (
     "spark_bridge/identity/function_source.py",
@@ -72,6 +73,56 @@ ISOLATION_MUTANTS = (
         _ERRORS,
         ((r"Job \d+ cancelled|", ""),),
         shown_by=f"{_ISOLATED}::test_cancelled_jobs_are_no_failure_of_a_view",
+    ),
+    Mutant(
+        "a view that ends attempts is never suspended",
+        _POLICY,
+        (("        if deaths == _TRIES_ALONE:\n", "        if deaths < 0:\n"),),
+        shown_by=f"{_POLICIES}::test_a_view_that_is_alone_at_three_deaths_is_suspended_and_no_file_is_blamed",
+    ),
+    Mutant(
+        "a death of several views counts for each of them",
+        _POLICY,
+        (("        if len(views) > 1:\n            return\n        (view,) = views\n", "        view = min(views)\n"),),
+        shown_by=f"{_POLICIES}::test_a_view_that_is_alone_at_three_deaths_is_suspended_and_no_file_is_blamed",
+    ),
+    Mutant(
+        "progress of a view does not clear it",
+        _POLICY,
+        (("            self._deaths.pop(view, None)\n", ""),),
+        shown_by=f"{_POLICIES}::test_committed_changes_of_a_view_clear_it",
+    ),
+    Mutant(
+        "a recorded suspension comes again",
+        _POLICY,
+        (("            self._suspended.pop(view, None)\n", ""),),
+        shown_by=f"{_POLICIES}::test_a_suspension_lasts_until_an_epoch_records_it",
+    ),
+    Mutant(
+        "views that have changed in an epoch that is not committed count as changed",
+        "slackwater/running/materializer_loop.py",
+        (("for view, first in self._changed.items() if first <= epoch)", "for view, first in self._changed.items())"),),
+        shown_by="tests/slackwater/running/test_materializer_loop.py::"
+        "test_the_loop_names_the_views_that_epochs_up_to_the_last_committed_one_have_changed",
+    ),
+    Mutant(
+        "views are computed side by side after a death",
+        "spark_bridge/session/computing_views.py",
+        (("with self._alone if must_wait else nullcontext():", "with nullcontext():"),),
+        shown_by="tests/spark_bridge/session/test_computing_views.py::test_for_a_while_one_view_is_computed_at_a_time",
+    ),
+    Mutant(
+        "later errors of a death name other views",
+        "spark_bridge/session/computing_views.py",
+        (("            if self._at_death is None:\n", "            if True:\n"),),
+        shown_by="tests/spark_bridge/session/test_computing_views.py::"
+        "test_the_views_at_a_death_are_those_at_the_first_error",
+    ),
+    Mutant(
+        "a suspended view is computed",
+        "spark_bridge/materializer.py",
+        (("for name in self._suspended.keys() & planned.keys():", "for name in ():"),),
+        shown_by=f"{_ISOLATED}::test_a_view_that_ended_attempts_is_stopped_before_it_is_computed_again",
     ),
     Mutant(
         "rows that cannot be written end the epoch",

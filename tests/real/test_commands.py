@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ import pytest
 
 import slackwater as sw
 from actors.settings import ReadLimits
+from slackwater.testing.servers.s3_server import S3Server
 from state.epoch import epoch_time
 from tests.real import victims
 from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write
+from tests.real.killer_file import killer_file
 from tests.slackwater.cli.command import slackwater
 from tests.waiting import eventually
 
@@ -129,43 +132,29 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
 
 
 @pytest.mark.long
-def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(tmp_path: Path) -> None:
-    flag = str(tmp_path / "mended")
-
-    def touchy(events: Any) -> Any:
-        import os
-        import pathlib
-
-        from pyspark.sql import functions
-        from pyspark.sql.types import DoubleType
-
-        def weigh(amount: float) -> float:
-            if amount == 15.0 and not pathlib.Path(flag).exists():
-                os._exit(1)  # an error would fail the view alone
-            return amount
-
-        return events.select(functions.udf(weigh, DoubleType())("amount").alias("amount"))
-
-    pipeline = sw.Pipeline(
-        "events",
-        tmp_path / "root",
-        settings=sw.Settings(recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)),
+def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(s3: S3Server, bucket: str, tmp_path: Path) -> None:
+    proxy = s3.fault_proxy(random.Random(1))
+    settings = sw.Settings(
+        recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01), fetch=sw.FetchSettings(num_fetchers=1)
     )
-    pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
+    pipeline.source(
+        "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
+    )
     pipeline.view("totals", TOTALS)
-    pipeline.view(touchy)
     for number in range(3):
-        write(tmp_path / "in", f"{number}.parquet", parquet(events(10 * number)))
-    with pipeline.start() as run:
+        s3.put(bucket, f"in/{number}.parquet", parquet(events(10 * number)))
+    with killer_file(proxy, "in/1.parquet"):
+        run = pipeline.start()
         assert run.wait(until="caught_up", timeout_s=300)
+    with run:
         assert file_of(tmp_path / "root", "1.parquet")["error"].startswith("poison:")
-        Path(flag).touch()
         assert run.retry() == 1
         assert run.wait(until="caught_up", timeout_s=60)
         victims.send(os.getpid(), "fetch")
         recoveries = run.status().recoveries
         eventually(lambda: run.status().recoveries > recoveries)
-        write(tmp_path / "in", "3.parquet", parquet(events(30)))
+        s3.put(bucket, "in/3.parquet", parquet(events(30)))
         assert run.wait(until="caught_up", timeout_s=60)
     assert set(sw.open(tmp_path / "root").files()["status"].to_pylist()) == {"done"}
     assert totals(tmp_path / "root") == expected([row for number in range(4) for row in events(10 * number)])

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import slackwater as sw
+from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
-from tests.real.event_pipeline import FAST, check_every_epoch, local
+from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch, expected, local, totals
 from tests.real.events import events, parquet, write
+from tests.real.killer_file import killer_file
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
-
-TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
 
 
 @pytest.mark.more
@@ -41,34 +41,27 @@ def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(tmp_path: Path) -> None:
-    def touchy(events: Any) -> Any:
-        import os
-
-        from pyspark.sql import functions
-        from pyspark.sql.types import DoubleType
-
-        def weigh(amount: float) -> float:
-            if amount == 55.0:
-                os._exit(1)  # an error would fail the view alone
-            return amount
-
-        return events.select(functions.udf(weigh, DoubleType())("amount").alias("amount"))
-
-    pipeline = sw.Pipeline(
-        "events",
-        tmp_path / "root",
-        settings=sw.Settings(recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)),
+def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(
+    s3: S3Server, bucket: str, tmp_path: Path
+) -> None:
+    proxy = s3.fault_proxy(random.Random(1))
+    settings = sw.Settings(
+        recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01), fetch=sw.FetchSettings(num_fetchers=1)
     )
-    pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST)
+    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
+    pipeline.source(
+        "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
+    )
     pipeline.view("totals", TOTALS)
-    pipeline.view(touchy)
     for number in range(9):
-        write(tmp_path / "in", f"{number}.parquet", parquet(events(10 * number)))
-    report = pipeline.run(until="caught_up")
-    assert report.recoveries >= 4
+        s3.put(bucket, f"in/{number}.parquet", parquet(events(10 * number)))
+    with killer_file(proxy, "in/5.parquet"):
+        report = pipeline.run(until="caught_up")
+    assert report.recoveries >= 3
     ledger = {Path(row["path"]).name: row for row in sw.open(tmp_path / "root").files().to_pylist()}
     assert {name for name, row in ledger.items() if row["status"] == "quarantined"} == {"5.parquet"}
-    assert ledger["5.parquet"]["error"].startswith("poison:") and "worker exited" in ledger["5.parquet"]["error"]
+    assert ledger["5.parquet"]["error"].startswith("poison:") and "died" in ledger["5.parquet"]["error"]
     assert [row["status"] for row in ledger.values()].count("done") == 8
-    check_every_epoch(tmp_path / "root", tmp_path)
+    assert totals(tmp_path / "root") == expected(
+        [row for number in range(9) if number != 5 for row in events(10 * number)]
+    )

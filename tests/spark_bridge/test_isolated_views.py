@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,43 @@ def test_a_task_that_cannot_reach_the_store_is_no_failure_of_the_view(
     with pytest.raises(RunFailedError) as failed:
         root.run(GOOD)
     assert not isinstance(failed.value, ViewFailedError)
+    root.close()
+
+
+def test_a_view_that_ended_attempts_is_stopped_before_it_is_computed_again(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    root = Root(local_spark, tmp_path, [_of_function(exits), TOTAL])
+    root.run(GOOD)
+    before = root.rows("v")
+    root.close()
+    suspended = {"v": "it ended 3 attempts", "dropped": "it ended 3 attempts"}
+    root.materializer = Materializer(local_spark, root.location, suspended=suspended, alone_s=600)
+    assert root.done is not None
+    root.materializer.open(root.done.views, root.epoch, {"t"})
+    root.declare()
+    assert root.materializer.has_news(), "the next epoch records the failure, even without rows"
+    assert root.run(BAD).stopped.keys() == {"v"}, "its function, which would fail, is not called"
+    assert root.known["v"].error == "it ended 3 attempts"
+    assert root.rows("v") == before
+    assert root.rows("total") == [{"k": "a", "n": 4}, {"k": "b", "n": 2}]
+    root.known["v"] = replace(root.known["v"], error=None)
+    root.declare()
+    assert [*root.materializer.backfilling] == ["v"], "a retried view is computed"
+    root.close()
+
+
+def test_a_view_that_ended_attempts_in_its_first_epoch_is_there_without_rows(
+    local_spark: SparkSession, tmp_path: Path
+) -> None:
+    root = Root(local_spark, tmp_path, [TOTAL])
+    root.close()
+    root.definitions = [_of_function(exits), TOTAL]
+    root.materializer = Materializer(local_spark, root.location, suspended={"v": "it ended 3 attempts"})
+    root.declare()
+    assert root.run(BAD).stopped.keys() == {"v"}
+    assert (root.known["v"].error, root.rows("v")) == ("it ended 3 attempts", [])
+    assert root.rows("total") == [{"k": "a", "n": 3}]
     root.close()
 
 

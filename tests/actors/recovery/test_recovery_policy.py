@@ -54,12 +54,12 @@ class Story:
         self.policy = RecoveryPolicy(RecoverySettings(**settings))  # type: ignore[arg-type]
         self.now_s, self.apart_s = 0.0, apart_s
 
-    def fails(self, error: Exception = DEATH, **seen: object) -> NextAttempt | None:
+    def fails(self, error: Exception = DEATH, changed: Collection[str] = (), **seen: object) -> NextAttempt | None:
         self.now_s += self.apart_s
-        return self.policy.on_failure(error, state(**seen), self.now_s)  # type: ignore[arg-type]
+        return self.policy.on_failure(error, state(**seen), self.now_s, changed)  # type: ignore[arg-type]
 
-    def goes_on(self, error: Exception = DEATH, **seen: object) -> NextAttempt:
-        following = self.fails(error, **seen)
+    def goes_on(self, error: Exception = DEATH, changed: Collection[str] = (), **seen: object) -> NextAttempt:
+        following = self.fails(error, changed, **seen)
         assert following is not None
         return following
 
@@ -200,3 +200,54 @@ def test_a_spark_that_does_not_start_is_no_fault_of_a_file_and_ends_the_run_at_l
     assert {attempt.files_at_once for attempt in attempts} == {None}
     assert not any(attempt.poisoned for attempt in attempts)
     assert story.fails(no_room, in_flight=1, suspects=(A,)) is None
+
+
+def death_in(*views: str) -> RunFailedError:
+    return RunFailedError("the executors died", views)
+
+
+def test_a_view_that_is_alone_at_three_deaths_is_suspended_and_no_file_is_blamed() -> None:
+    story = Story()
+    several = story.goes_on(death_in("v", "w"), at_once=1, suspects=(A,))
+    assert several.alone_s == 600 and not several.suspended, "one of two views: the next attempt shows which"
+    for _ in range(2):
+        following = story.goes_on(death_in("v"), at_once=1, suspects=(A,))
+        assert following.alone_s == 600 and not following.suspended
+    following = story.goes_on(death_in("v"), at_once=1, suspects=(A,))
+    assert following.suspended == {"v": "it ended 3 attempts, the last with: the executors died"}
+    assert not following.poisoned and following.pause_s == 0.5
+
+
+def test_the_second_death_of_a_view_makes_its_epochs_small_in_case_that_it_lacks_memory() -> None:
+    story = Story()
+    assert story.goes_on(death_in("v")).files_at_once is None
+    assert story.goes_on(death_in("v")).files_at_once == 1
+
+
+def test_committed_changes_of_a_view_clear_it() -> None:
+    story = Story()
+    for _ in range(6):
+        assert not story.goes_on(death_in("v"), changed=["w"]).suspended
+        assert not story.goes_on(death_in("v"), changed=["v"]).suspended
+
+
+def test_a_suspension_lasts_until_an_epoch_records_it() -> None:
+    story = Story()
+    for _ in range(3):
+        following = story.goes_on(death_in("v"))
+    assert story.goes_on(DEATH).suspended == following.suspended, "the attempt ended before its first epoch"
+    assert story.goes_on(DEATH, changed=["v"], files=1).suspended == {}
+
+
+def test_each_view_that_ends_attempts_is_suspended_within_few_tries() -> None:
+    story = Story(max_tries=3)
+    for view in ("u", "v", "w", "x"):
+        for _ in range(3):
+            following = story.goes_on(death_in(view))
+        assert view in following.suspended
+
+
+def test_a_suspended_view_that_still_ends_attempts_ends_the_run_at_last() -> None:
+    story = Story(max_tries=4)
+    attempts = [story.fails(death_in("v")) for _ in range(10)]
+    assert attempts[2] is not None and attempts[-1] is None

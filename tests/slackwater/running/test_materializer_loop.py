@@ -219,6 +219,18 @@ def test_an_epoch_is_reported_when_its_views_are_written() -> None:
     assert looped.loop.views == {"v": ViewStatus("append", 7)}
 
 
+def test_the_loop_names_the_views_that_epochs_up_to_the_last_committed_one_have_changed() -> None:
+    looped = Looped()
+    looped.epochs = [epoch(2, ROWS), epoch(3, ROWS)]
+    looped.turns()
+    assert [looped.loop.changed_by(number) for number in (1, 2, 3)] == [frozenset(), {"v"}, {"v"}]
+    looped.materializer.stopped = {"w": Stopped(3, "it ended 3 attempts")}
+    looped.materializer.created = (CREATED, replace(CREATED, name="w"))
+    looped.epochs = [epoch(4)]
+    looped.turns()
+    assert looped.loop.changed_by(4) == {"v", "w"}, "a failure is recorded"
+
+
 @pytest.mark.parametrize(
     "options", [{"schema": None}, {"known": (CREATED,)}], ids=["without a schema", "with its views"]
 )

@@ -19,7 +19,7 @@ from spark_bridge.session import spark_jobs
 from spark_bridge.session.session import is_alive
 from spark_bridge.session.spark_errors import is_of_full_disk
 from spark_bridge.session.spark_jobs import SparkJobs
-from state.errors import CommitRefusedError, SparkLostError, StorageFullError, ViewFailedError
+from state.errors import CommitRefusedError, RunFailedError, SparkLostError, StorageFullError, ViewFailedError
 from tests.waiting import eventually
 
 _PROGRAM = """if True:
@@ -41,7 +41,7 @@ _PROGRAM = """if True:
     try:
         jobs.run("view", "over rows", {"v": lambda: spark.range(3).count(), "w": lambda: spark.range(4).count()})
     except SparkLostError as error:
-        print(str(error)[: len("view 'v': the Spark application died")])
+        print(str(error)[: len("view 'v': the Spark application died")], *sorted(error.views))
     print(time.monotonic() - started < 40)
     print(is_alive(spark))
     jobs.close()
@@ -86,7 +86,7 @@ def _run_alone(place: Path, program: str, *arguments: str) -> subprocess.Complet
 @pytest.mark.parametrize("signal", ["SIGKILL", pytest.param("SIGSTOP", marks=pytest.mark.more)])
 def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tmp_path: Path) -> None:
     done = _run_alone(tmp_path, _PROGRAM, signal)
-    assert done.stdout.splitlines() == ["view 'v': the Spark application died", "True", "False"], done.stderr
+    assert done.stdout.splitlines() == ["view 'v': the Spark application died v w", "True", "False"], done.stderr
     assert done.stderr == "", "py4j prints nothing on the terminal"
 
 
@@ -97,6 +97,32 @@ def test_a_driver_without_memory_is_a_lost_application_and_not_silence(tmp_path:
         "(SparkSettings.driver_memory), start a new one, and the run continues from the last epoch\n"
     ), done.stderr
     assert done.stderr == ""
+
+
+def test_an_error_of_memory_names_the_views_that_were_computed(local_spark: SparkSession) -> None:
+    jobs, is_begun, go_on = SparkJobs(local_spark), threading.Event(), threading.Event()
+
+    def other() -> int:
+        is_begun.set()
+        go_on.wait(60)
+        return 1
+
+    def without_memory() -> None:
+        assert is_begun.wait(60)
+        raise MemoryError
+
+    def release() -> None:
+        eventually(lambda: bool(jobs._computing._at_death))
+        go_on.set()
+
+    releasing = threading.Thread(target=release)
+    releasing.start()
+    with pytest.raises(RunFailedError) as failed:
+        jobs.run("view", "over rows", {"v": without_memory, "w": other})
+    releasing.join()
+    assert not isinstance(failed.value, ViewFailedError)
+    assert failed.value.views == {"v", "w"}
+    jobs.close()
 
 
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
