@@ -60,9 +60,13 @@ def places_of(publications: Iterable[DeclaredPublication]) -> list[DeclaredPlace
         location, target = each.target.location, each.target
         if location is not None:
             places.append(DeclaredPlace(PlaceKind.TABLE, each.view, location))
-        elif isinstance(target, Iceberg) and (warehouse := iceberg_location((target.catalog or {}).get("warehouse"))):
+        elif isinstance(target, Iceberg) and (warehouse := _warehouse(target)):
             places.append(DeclaredPlace(PlaceKind.WAREHOUSE, each.view, warehouse))
     return places
+
+
+def _warehouse(target: Iceberg) -> Location | None:
+    return iceberg_location((target.catalog or {}).get("warehouse"), target.catalog)
 
 
 def require_own_names(publications: Iterable[DeclaredPublication]) -> None:

@@ -106,7 +106,8 @@ class PublishedIcebergTable:
         # A catalog can have a table of this name elsewhere, and a table can have its files elsewhere.
         table = self._table.location()
         further = [path for name in _PATHS if (path := self._table.properties.get(name)) and not path.startswith(table)]
-        return tuple(location for uri in (table, *further) if (location := iceberg_location(uri)) is not None)
+        found = (iceberg_location(uri, self._catalog.properties) for uri in (table, *further))
+        return tuple(location for location in found if location is not None)
 
     def head(self) -> TableHead | None:
         snapshot = None if self._table is None else self._table.current_snapshot()

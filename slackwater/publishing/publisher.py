@@ -18,14 +18,21 @@ from slackwater.publishing.partitions import require_partition_values
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import InexactChangeError, PublishedTable, TableHead
 from slackwater.publishing.target_store import require_target_store
-from slackwater.publishing.targets import Delta, ParquetFiles, Target, missing_library
+from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
 from slackwater.reading.recorded_source import recorded_definition
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.view_reader import ViewReader
 from state.clock import Clock
-from state.errors import CommitRefusedError, EpochNotFoundError, UsageError, ViewNotFoundError
+from state.errors import (
+    AccessDeniedError,
+    CommitRefusedError,
+    EpochNotFoundError,
+    StorageUnavailableError,
+    UsageError,
+    ViewNotFoundError,
+)
 from state.location import Location
 from state.places.marker import MARKER, Marker, read_marker
 from state.tables.records import CatalogSource
@@ -195,7 +202,12 @@ def require_free(target: Target, wanted: PublishedEpoch) -> None:
     location = target.location
     if location is None:
         return
-    marker = read_marker(location)
+    try:
+        marker, above = read_marker(location), ObjectStore(location).enclosing_table()
+    except (AccessDeniedError, StorageUnavailableError):
+        if isinstance(target, Iceberg) and not location.is_local and not location.storage_options:
+            return  # its catalog can give out the access, with the table alone
+        raise
     is_own = (
         marker is not None
         and marker.kind == "table"
@@ -206,7 +218,6 @@ def require_free(target: Target, wanted: PublishedEpoch) -> None:
             f"{target} is {marker.words} ({location}/{MARKER}), and this is view {wanted.view!r} of {wanted.words}: "
             "publish to a directory of its own, or delete the marker if the directory has no table any more"
         )
-    above = ObjectStore(location).enclosing_table()
     if above is not None:
         raise UsageError(f"{target} is in {above}: publish to a directory outside")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from actors.telemetry.masked_repr import masked_repr
+from slackwater.places.iceberg_location import iceberg_location
 from state.errors import SettingsError, UsageError
 from state.location import Location
 
@@ -91,7 +92,10 @@ class Iceberg:
     @property
     def location(self) -> Location | None:
         """The place of the table; None if its catalog chooses it."""
-        return None if _TABLE_NAME.fullmatch(self.uri) else Location(self.uri)
+        if _TABLE_NAME.fullmatch(self.uri):
+            return None
+        location = Location(self.uri)
+        return iceberg_location(self.uri, self.catalog) if location.scheme == "s3" else location
 
     @property
     def identifier(self) -> tuple[str, ...]:

@@ -11,8 +11,13 @@ from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
 from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.places.declared_place import DeclaredPlace, PlaceKind
+from slackwater.places.overlap_table import require_apart
 from slackwater.publishing import publisher
+from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable
+from slackwater.publishing.publisher import require_free
 from slackwater.publishing.targets import Target
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import Clock
@@ -220,6 +225,51 @@ def test_a_table_in_a_bucket_is_reached_by_the_environment(
     assert sorted(rows["n"].to_pylist()) == [1, 3, 4]
     table = load_catalog("slackwater", **catalog, **{"s3.endpoint": options["endpoint"]}).load_table("slackwater.v")
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 3, 4]
+
+
+def test_the_properties_of_a_catalog_alone_give_access_to_a_bucket(tmp_path: Path, s3: S3Server, bucket: str) -> None:
+    target = sw.Iceberg(f"s3://{bucket}/lake/v", catalog_with_access(tmp_path, s3))
+    view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
+    view.create(groups({1: 1, 2: 2}))
+    assert view.store.publish("v", target).rows == 2
+    below = sw.Delta(f"s3://{bucket}/lake/v/below", s3.storage_options)
+    with pytest.raises(sw.UsageError, match="publish to a directory outside"):
+        view.store.publish("v", below)
+    inside = sw.Iceberg(f"s3://{bucket}/lake/v/inside", catalog_with_access(tmp_path, s3))
+    with pytest.raises(sw.UsageError, match="publish to a directory outside"):
+        view.store.publish("v", inside)
+
+
+def test_a_table_in_a_bucket_of_the_catalog_is_compared_with_the_sources(
+    tmp_path: Path, s3: S3Server, bucket: str
+) -> None:
+    source = DeclaredPlace(PlaceKind.SOURCE, "s", Location(f"s3://{bucket}/lake", s3.storage_options))
+    target = sw.Iceberg(f"s3://{bucket}/lake/v", catalog_with_access(tmp_path, s3))
+    with pytest.raises(sw.SettingsError, match=r"published table of view v"):
+        require_apart([source, *places_of([DeclaredPublication("v", target)])])
+
+
+def test_an_iceberg_table_may_get_its_credentials_from_its_catalog(
+    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    catalog, wanted = {"type": "rest", "uri": "http://any"}, PublishedEpoch("file:///root", "v", 1)
+    require_free(sw.Iceberg(f"s3://{bucket}/v", catalog), wanted)
+    for other in (
+        sw.Delta(f"s3://{bucket}/v"),
+        sw.Iceberg(f"s3://{bucket}/v", {**catalog, "s3.endpoint": s3.endpoint}),
+    ):
+        with pytest.raises(sw.StorageUnavailableError):
+            require_free(other, wanted)
+
+
+def catalog_with_access(directory: Path, s3: S3Server) -> dict[str, str]:
+    names = {"endpoint": "endpoint", "access_key_id": "access-key-id", "secret_access_key": "secret-access-key"}
+    access = {f"s3.{name}": s3.storage_options[option] for option, name in names.items()}
+    return {"type": "sql", "uri": f"sqlite:///{directory / 'catalog.db'}", "s3.region": "us-east-1", **access}
 
 
 def test_a_catalog_chooses_the_place_of_a_table_that_is_known_by_its_name(tmp_path: Path) -> None:
