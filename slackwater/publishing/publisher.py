@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import structlog
+from obstore.exceptions import BaseError
 
 from actors.objects.object_store import ObjectStore
 from slackwater import __version__
@@ -17,13 +18,14 @@ from slackwater.publishing.declaration import DeclaredPublication, places_of
 from slackwater.publishing.partitions import require_partition_values
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.published_table import InexactChangeError, PublishedTable, TableHead
-from slackwater.publishing.target_store import require_target_store
 from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
 from slackwater.reading.recorded_source import recorded_definition
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.view_reader import ViewReader
+from state.capabilities.probe import ROOT_NEEDS, TABLE_NEEDS
+from state.capabilities.store_record import require_table_store
 from state.clock import Clock
 from state.errors import (
     AccessDeniedError,
@@ -34,6 +36,8 @@ from state.errors import (
     ViewNotFoundError,
 )
 from state.location import Location
+from state.objects.storage_error import storage_error
+from state.ownership.owner import new_run_id
 from state.places.marker import MARKER, Marker, read_marker
 from state.tables.records import CatalogSource
 
@@ -220,6 +224,26 @@ def require_free(target: Target, wanted: PublishedEpoch) -> None:
         )
     if above is not None:
         raise UsageError(f"{target} is in {above}: publish to a directory outside")
+
+
+def require_target_store(target: Target, clock: Clock) -> None:
+    """Probes the store of a table that does not exist yet.  A catalog of Iceberg commits by itself.
+
+    Args:
+        target: the table.
+        clock: gives the probe a name of its own.
+
+    Raises:
+        StoreCapabilityError: the store lacks a capability; nothing was written.
+        StorageError: the place cannot be read or written.
+    """
+    if not isinstance(target, Delta | ParquetFiles):
+        return
+    needs = TABLE_NEEDS if isinstance(target, Delta) else ROOT_NEEDS
+    try:
+        require_table_store(target.location, new_run_id(clock), needs)
+    except (BaseError, OSError) as error:
+        raise storage_error(error, target.location) from error
 
 
 def require_place(view: str, target: Target, root: Location, sources: Iterable[CatalogSource]) -> None:

@@ -10,8 +10,7 @@ from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable
-from slackwater.publishing.publisher import epoch_of, opened_table, require_free
-from slackwater.publishing.target_store import require_target_store
+from slackwater.publishing.publisher import epoch_of, opened_table, require_free, require_target_store
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from state.capabilities.store_record import root_identity
