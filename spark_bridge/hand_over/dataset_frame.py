@@ -248,7 +248,7 @@ def _scan(dataset: Any, schema: pa.Schema, wanted: WantedRows, scan: _Scan) -> I
         dataset,
         wanted.condition(dataset.schema),
         _read_names(schema, wanted),
-        with_fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
+        fragments=scan.fragments and [dataset.get_fragment(each) for each in scan.fragments],
         offset=scan.first,
         limit=scan.rows,
     )

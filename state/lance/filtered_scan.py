@@ -10,6 +10,9 @@ import pyarrow.compute as pc
 from lance.dataset import ScannerBuilder
 from pyarrow.substrait import serialize_expressions
 
+_METHODS = {"fragments": "with_fragments"}
+"""Option of a scan → the method of `ScannerBuilder`, where the names differ."""
+
 
 def filtered_scan(
     dataset: lance.LanceDataset, condition: pc.Expression | str | None, columns: list[str] | None = None, **options: Any
@@ -23,20 +26,19 @@ def filtered_scan(
         dataset: at the version to read.
         condition: an expression, a condition in Lance's SQL, or None for all rows.
         columns: the columns to read; None for all.
-        options: further options of `ScannerBuilder`, by the names of its methods, as `limit`; None leaves one out.
+        options: further options of `dataset.scanner`, as `limit`; None leaves one out.
 
     Raises:
         OSError, ValueError, RuntimeError: as Lance.
     """
-    builder = ScannerBuilder(dataset).columns(columns)
-    for name, value in options.items():
-        if value is not None:
-            getattr(builder, name)(value)
+    given = {name: value for name, value in options.items() if value is not None}
     described = pa.schema([_described(number, field) for number, field in enumerate(dataset.schema)])
-    if isinstance(condition, pc.Expression) and described != dataset.schema:
-        builder._substrait_filter = bytes(serialize_expressions([condition], ["condition"], described))
-    elif condition is not None:
-        builder.filter(condition)
+    if not isinstance(condition, pc.Expression) or described == dataset.schema:
+        return dataset.scanner(columns=columns, filter=condition, **given)
+    builder = ScannerBuilder(dataset).columns(columns)
+    for name, value in given.items():
+        getattr(builder, _METHODS.get(name, name))(value)
+    builder._substrait_filter = bytes(serialize_expressions([condition], ["condition"], described))
     return builder.to_scanner()
 
 

@@ -7,9 +7,9 @@ production; the condition of a join, a boundary in time, and the rows of a join 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -154,6 +154,19 @@ class ModelLeaves:
         return _Snapshot(self._root, model, version.path, version.version, has_files=True)
 
 
+@dataclass(frozen=True)
+class _Scan:
+    """The rows of a snapshot, as a `lance.dataset.LanceScanner` gives them."""
+
+    rows: pa.Table
+
+    def to_table(self) -> pa.Table:
+        return self.rows
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        return iter(self.rows.to_batches())
+
+
 class _Snapshot:
     """The rows of a hidden view at a version, as a `lance.LanceDataset` gives them."""
 
@@ -178,9 +191,8 @@ class _Snapshot:
         rows = self._rows if filter is None else self._rows.filter(filter)
         return rows.select(columns)[:limit]
 
-    def scanner(self, columns: list[str], filter: pc.Expression) -> pa.Table:
-        """A table: it has `to_batches`, too."""
-        return self.to_table(columns, filter)
+    def scanner(self, columns: list[str], filter: pc.Expression | None) -> _Scan:
+        return _Scan(self.to_table(columns, filter))
 
     @property
     def _rows(self) -> pa.Table:
