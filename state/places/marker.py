@@ -9,18 +9,20 @@ from __future__ import annotations
 import errno
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from stat import S_ISREG
 from typing import Any, Literal
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError
+from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PermissionDeniedError, PreconditionError
+from obstore.store import ObjectStore
 
 from state.json_document import json_of
 from state.location import Location
+from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
-from state.removal.objects import create
+from state.removal.objects import create, replace_version
 
 MARKER = "_slackwater.json"
 """The name of the marker, in the directory of a root or of a table."""
@@ -81,15 +83,30 @@ def _printable(text: str) -> str:
 def write_marker(location: Location, marker: Marker) -> None:
     """Writes the marker of a directory, unless the directory has an object of this name.
 
+    A marker of the same root and view from an earlier version gets the identity of the root.
+
     Raises:
         StorageError: the directory cannot be written.
     """
+    client = object_client(location)
     try:
-        create(object_client(location), location, MARKER, marker.to_json())
-    except AlreadyExistsError:
-        pass
+        try:
+            create(client, location, MARKER, marker.to_json())
+        except AlreadyExistsError:
+            _add_identity(client, location, marker)
+    except PreconditionError:
+        pass  # another process was first
     except (BaseError, OSError) as error:
         raise storage_error(error, location) from None
+
+
+def _add_identity(client: ObjectStore, location: Location, marker: Marker) -> None:
+    found = read_marker(location)
+    if found is None or found.identity or replace(marker, version=found.version, identity="") != found:
+        return
+    head = obstore.head(client, MARKER)
+    version = {"e_tag": normal_etag(head.get("e_tag")) or None, "version": head.get("version")}
+    replace_version(client, location, MARKER, marker.to_json(), version)
 
 
 def read_marker(location: Location) -> Marker | None:

@@ -15,6 +15,7 @@ import slackwater as sw
 from slackwater.branching import branch as branch_module
 from slackwater.commands.maintenance import run_as_owner
 from slackwater.testing.servers.s3_server import S3Server
+from state.capabilities.store_record import require_capable
 from state.clock import SystemClock
 from state.lance.branch_files import BranchFiles
 from state.lance.lance_access import open_dataset
@@ -22,6 +23,7 @@ from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
 from state.ownership.owner import Owner, Ownership, read_owner
+from state.places.marker import read_marker
 from state.upkeep.branches import dropping_tag
 from state.upkeep.tags import put_tag
 from tests.cases import few
@@ -161,6 +163,16 @@ def test_a_branch_of_a_branch_is_a_branch(local: WrittenRoot) -> None:
 
 
 @pytest.mark.more
+def test_a_branch_has_an_identity_of_its_own(local: WrittenRoot) -> None:
+    root = require_capable(local.root, SystemClock(), "probe", lambda: True)
+    trial = sw.branch(local.root.path, "trial")
+    marker = read_marker(Location(trial.root))
+    assert trial.identity() not in ("", root.identity)
+    assert marker is not None and marker.identity == trial.identity()
+    sw.drop_branch(local.root.path, "trial")
+    assert not (local.root.path / "branches" / "trial").exists()
+
+
 def test_a_branch_that_was_deleted_by_other_means_is_let_go(local: WrittenRoot) -> None:
     branch = branched(local.root)
     shutil.rmtree(branch.path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import obstore
@@ -33,6 +33,16 @@ def test_the_first_marker_stays(place: Location) -> None:
     assert read_marker(place) == ROOT
     write_marker(place, TABLE)
     assert read_marker(place) == ROOT
+
+
+def test_a_marker_of_an_earlier_version_gets_the_identity_of_its_root_and_of_no_other(place: Location) -> None:
+    write_marker(place, TABLE)
+    write_marker(place, replace(TABLE, root="/lake/other", identity="other"))
+    assert read_marker(place) == TABLE
+    now = replace(TABLE, version="0.2.0", identity="one")
+    write_marker(place, now)
+    write_marker(place, replace(TABLE, identity="two"))
+    assert read_marker(place) == now
 
 
 def test_an_object_of_another_program_is_not_overwritten(tmp_path: Path) -> None:
