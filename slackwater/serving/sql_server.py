@@ -67,7 +67,7 @@ class SqlServer:
         self._last_id = 0
         self._listeners: list[socket.socket] = []
         self._loops: list[asyncio.Task[None]] = []
-        self._is_full = False
+        self._is_full = self._accepts_none = False
 
     @property
     def sessions(self) -> int:
@@ -122,9 +122,12 @@ class SqlServer:
             except OSError as error:
                 if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
                     self._slots.evict_one()
-                    _log.warning("a connection cannot be accepted", error=str(error), connections=self.connections)
+                    if not self._accepts_none:
+                        _log.warning("no connection can be accepted", error=str(error), connections=self.connections)
+                    self._accepts_none = True
                 await asyncio.sleep(_ACCEPT_AGAIN_S)
                 continue
+            self._accepts_none = False
             task = asyncio.create_task(self._serve(ClientConnection(accepted, str(peer[0]))))
             self._open.add(task)
             task.add_done_callback(self._open.discard)
@@ -141,7 +144,7 @@ class SqlServer:
             async with asyncio.timeout(self._limits.log_in_s):
                 first = await connection.first_message(self._tls, self._limits.log_in_s)
                 if isinstance(first, wire.CancelRequest):
-                    self._cancel(first)
+                    await self._cancel(first, connection)
                     return
                 settings = SessionSettings(first.parameters)
                 self._require_slot(slot)
@@ -187,17 +190,27 @@ class SqlServer:
             writer.write(wire.password_question(10, MECHANISM + b"\0\0"))
             writer.write(wire.password_question(11, exchange.challenge(await _response(reader, writer))))
             proof = await _response(reader, writer)
-            now_s = asyncio.get_running_loop().time
-            await asyncio.sleep(self._pace.wait_s(connection.network, now_s()))
-            try:
-                writer.write(wire.password_question(12, exchange.verdict(proof, user)))
-            except SqlError:
-                self._pace.refused(connection.network, now_s())
-                named = user[:_LONGEST_LOGGED]
-                _log.warning("a log-in was refused: wrong password", address=connection.address, user=named)
-                await asyncio.sleep(_REFUSAL_S)
-                raise
+            writer.write(await connection.unless_gone(self._verdict(connection, exchange, proof, user)))
         writer.write(wire.AUTHENTICATED)
+
+    async def _verdict(self, connection: ClientConnection, exchange: ScramExchange, proof: bytes, user: str) -> bytes:
+        """The last message of a log-in with the right password.
+
+        Raises:
+            SqlError: the password is wrong.
+        """
+        try:
+            async with self._pace.turn(connection.network):
+                try:
+                    return wire.password_question(12, exchange.verdict(proof, user))
+                except SqlError:
+                    self._pace.refused(connection.network)
+                    raise
+        except SqlError:
+            named = user[:_LONGEST_LOGGED]
+            _log.warning("a log-in was refused: wrong password", address=connection.address, user=named)
+            await asyncio.sleep(_REFUSAL_S)
+            raise
 
     async def _session(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, startup: wire.Startup) -> None:
         worker, session = await self._workers.open(startup.parameters)
@@ -214,10 +227,17 @@ class SqlServer:
             del self._clients[client.number]
             worker.close(session)
 
-    def _cancel(self, request: wire.CancelRequest) -> None:
-        client = self._clients.get(request.process_id)
-        if client is not None and hmac.compare_digest(client.secret, request.secret):
-            client.session.interrupt("the client cancelled the statement")
+    async def _cancel(self, request: wire.CancelRequest, connection: ClientConnection) -> None:
+        """Cancels the statement of a session whose secret the request has.  Wrong secrets are as slow as passwords."""
+        async with self._pace.turn(connection.network):
+            client = self._clients.get(request.process_id)
+            if client is None:
+                return
+            if hmac.compare_digest(client.secret, request.secret):
+                client.session.interrupt("the client cancelled the statement")
+                return
+            self._pace.refused(connection.network)
+        _log.warning("a request to cancel was refused: wrong secret", address=connection.address)
 
 
 @dataclass(frozen=True)

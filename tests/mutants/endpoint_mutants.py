@@ -52,8 +52,25 @@ ENDPOINT_MUTANTS = (
     Mutant(
         "guesses by many connections do not wait for each other",
         "slackwater/serving/log_in/log_in_pace.py",
-        (("        self._delay(network, free_at, now_s)\n        return", "        return"),),
+        (("            async with queue.lock:\n", "            if True:\n"),),
         shown_by=f"{_TESTS}::test_after_a_wrong_password_its_network_waits_for_its_turn",
+    ),
+    Mutant(
+        "guesses of the secret of a session are fast",
+        "slackwater/serving/sql_server.py",
+        (
+            (
+                "            self._pace.refused(connection.network)\n        _log.warning",
+                "        _log.warning",
+            ),
+        ),
+        shown_by=f"{_TESTS}::test_guesses_of_the_secret_of_a_session_are_slow_and_logged",
+    ),
+    Mutant(
+        "a client that is gone waits for its verdict",
+        "slackwater/serving/log_in/client_connection.py",
+        (("asyncio.wait((task, byte), return_when=asyncio.FIRST_COMPLETED)", "asyncio.wait((task,))"),),
+        shown_by=f"{_TESTS}::test_a_message_before_the_verdict_ends_the_log_in",
     ),
     Mutant(
         "a worker sends its environment to any user",

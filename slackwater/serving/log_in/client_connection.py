@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from slackwater.serving import messages as wire
 from slackwater.serving.log_in.connection_slots import network_of
@@ -20,6 +21,9 @@ _LARGEST_FIRST = 10_000
 _BUFFERED = 64 << 10
 _CLOSING_S = 1.0
 _DISCARDED = 64 << 10
+
+
+_Result = TypeVar("_Result")
 
 
 class PlaintextBehindTlsRequestError(Exception):
@@ -91,6 +95,27 @@ class ClientConnection:
         if isinstance(encrypted, wire.EncryptionRequest):
             raise SqlError(PROTOCOL_VIOLATION, "the connection is encrypted already")
         return encrypted
+
+    async def unless_gone(self, work: Coroutine[Any, Any, _Result]) -> _Result:
+        """The result of work that the client awaits; the work is cancelled if the client is gone meanwhile.
+
+        Raises:
+            asyncio.IncompleteReadError: the client is gone.
+            SqlError: the client sends another message instead of waiting.
+        """
+        task = asyncio.ensure_future(work)
+        byte = asyncio.ensure_future(self.reader.read(1))
+        try:
+            await asyncio.wait((task, byte), return_when=asyncio.FIRST_COMPLETED)
+            if not byte.done():
+                return task.result()
+            if not byte.result():
+                raise asyncio.IncompleteReadError(b"", None)
+            raise SqlError(PROTOCOL_VIOLATION, "a message came before the answer to the log-in")
+        finally:
+            task.cancel()
+            byte.cancel()
+            await asyncio.wait((task, byte))
 
     async def refuse(self, error: SqlError) -> None:
         """Sends an error that ends the connection."""

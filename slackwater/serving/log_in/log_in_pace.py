@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
 _BETWEEN_S = 0.1
-_LONGEST_WAIT_S = 5.0
+
+
+@dataclass(eq=False)
+class _Queue:
+    """The attempts of one network, in the order of their arrival."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    attempts: int = 0
+    free_at_s: float = 0.0
 
 
 class LogInPace:
-    """Assigns each attempt to prove a password the time at which it is answered.
+    """Gives each network ten verdicts a second after a wrong password, by any number of connections.
 
-    A network without a recent wrong password does not wait.  After one, the network gets ten verdicts a second, by any
-    number of connections.  No attempt waits for more than five seconds, so that a client behind the same address as a
-    misconfigured one can still log in.
+    A network without a recent wrong password does not wait.  An attempt whose client is gone leaves the queue, so a
+    client waits only behind clients of its own network that are still connected.
     """
 
     def __init__(self) -> None:
-        self._free_at: dict[str, float] = {}
+        self._queues: dict[str, _Queue] = {}
 
-    def wait_s(self, network: str, now_s: float) -> float:
-        """Seconds until this attempt may be answered."""
-        free_at = self._free_at.get(network, 0.0)
-        if free_at <= now_s:
-            return 0.0
-        self._delay(network, free_at, now_s)
-        return free_at - now_s
+    @property
+    def networks(self) -> int:
+        """The number of networks that are remembered."""
+        return len(self._queues)
 
-    def refused(self, network: str, now_s: float) -> None:
-        """Records a wrong password."""
-        # Networks that need not wait are dropped: attackers with many addresses must not fill the memory.
-        self._free_at = {name: free_at for name, free_at in self._free_at.items() if free_at > now_s}
-        self._delay(network, max(self._free_at.get(network, 0.0), now_s), now_s)
+    @asynccontextmanager
+    async def turn(self, network: str) -> AsyncIterator[None]:
+        """Waits for the turn of an attempt; the verdict belongs into the block."""
+        queue = self._queues.setdefault(network, _Queue())
+        queue.attempts += 1
+        try:
+            async with queue.lock:
+                await asyncio.sleep(queue.free_at_s - asyncio.get_running_loop().time())
+                yield
+        finally:
+            queue.attempts -= 1
+            self._forget()
 
-    def _delay(self, network: str, free_at: float, now_s: float) -> None:
-        self._free_at[network] = min(free_at + _BETWEEN_S, now_s + _LONGEST_WAIT_S)
+    def refused(self, network: str) -> None:
+        """Records a wrong password, inside of the turn."""
+        self._queues[network].free_at_s = asyncio.get_running_loop().time() + _BETWEEN_S
+
+    def _forget(self) -> None:
+        # Attackers with many addresses must not fill the memory.
+        now_s = asyncio.get_running_loop().time()
+        for network, queue in list(self._queues.items()):
+            if not queue.attempts and queue.free_at_s <= now_s:
+                del self._queues[network]

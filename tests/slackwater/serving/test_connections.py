@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -254,17 +256,104 @@ def test_a_log_in_with_a_wrong_password_does_not_stop_other_clients(few: ServedS
 
 
 def test_after_a_wrong_password_its_network_waits_for_its_turn() -> None:
-    pace = LogInPace()
-    assert pace.wait_s("a", 0.0) == pace.wait_s("a", 0.0) == 0.0
-    pace.refused("a", 10.0)
-    assert [round(pace.wait_s("a", 10.0), 3) for _ in range(3)] == [0.1, 0.2, 0.3]
-    assert pace.wait_s("b", 10.0) == 0.0
-    # However many wait, one that comes now is answered within five seconds.
-    assert max(pace.wait_s("a", 10.0) for _ in range(500)) == 5.0
-    assert pace.wait_s("a", 20.0) == 0.0
-    for number in range(1_000):
-        pace.refused(str(number), 100.0 + number)
-    assert len(vars(pace)["_free_at"]) == 1
+    async def times() -> None:
+        loop, pace = asyncio.get_running_loop(), LogInPace()
+
+        async def attempt(network: str, *, is_wrong: bool) -> float:
+            began = loop.time()
+            async with pace.turn(network):
+                if is_wrong:
+                    pace.refused(network)
+            return loop.time() - began
+
+        assert await attempt("a", is_wrong=False) < 0.1 and pace.networks == 0
+        guesses = [asyncio.create_task(attempt("a", is_wrong=True)) for _ in range(5)]
+        gone = [asyncio.create_task(attempt("a", is_wrong=True)) for _ in range(500)]
+        await asyncio.sleep(0)
+        right = asyncio.create_task(attempt("a", is_wrong=False))
+        assert await attempt("b", is_wrong=False) < 0.1
+        for task in gone:
+            task.cancel()
+        # Behind five wrong passwords, and not behind clients that are gone.
+        assert 0.5 <= await right < 10
+        assert [await guess >= number * 0.1 - 0.01 for number, guess in enumerate(guesses)] == [True] * 5
+        for number in range(1_000):
+            await attempt(str(number), is_wrong=True)
+        await asyncio.sleep(0.2)
+        assert await attempt("last", is_wrong=False) < 0.1 and pace.networks == 0
+
+    asyncio.run(times())
+
+
+def test_a_client_that_leaves_during_its_log_in_gives_its_place_back(few: ServedSql) -> None:
+    with ExitStack() as others:
+        guessing = [others.enter_context(RawClient(few.port)) for _ in range(_FEW)]
+        for client in guessing:
+            client.send(startup())
+            bare = client.send_nonce()
+            client.send_proof(bare, client.message()[1][4:], "a wrong password")
+        eventually(lambda: few.server.connections == _FEW, 30)
+    eventually(lambda: few.server.connections == 0, 30)
+    assert _is_in(few)
+
+
+def test_a_message_before_the_verdict_ends_the_log_in(few: ServedSql) -> None:
+    with RawClient(few.port) as client:
+        client.send(startup())
+        bare = client.send_nonce()
+        client.send_proof(bare, client.message()[1][4:], "a wrong password")
+        client.send(framed(b"Q", b"SELECT 1\0"))
+        kind, body = client.message()
+        assert kind == b"E" and b"C08P01" in body
+
+
+def test_guesses_of_the_secret_of_a_session_are_slow_and_logged(few: ServedSql) -> None:
+    with few.connect(password=_PASSWORD, sslmode="disable") as victim:
+        request = framed(b"", struct.pack("!II", 80877102, victim.info.backend_pid) + b"\0\0\0\0")
+        with structlog.testing.capture_logs() as logged:
+            began = monotonic()
+            for _ in range(4):
+                with RawClient(few.port) as client:
+                    assert client.send(request).rest() == b""
+            assert monotonic() - began >= 0.3
+        assert [line["address"] for line in logged if "wrong secret" in line["event"]] == [HOST] * 4
+        assert victim.execute("SELECT 1").fetchone() == (1,)
+
+
+def _reset(client: RawClient) -> None:
+    client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.socket.close()
+
+
+@pytest.mark.parametrize("is_encrypted", [False, True], ids=["plain", "TLS"])
+def test_a_reset_at_any_step_leaves_nothing_behind(few: ServedSql, encrypted: ServedSql, is_encrypted: bool) -> None:
+    endpoint = encrypted if is_encrypted else few
+    with structlog.testing.capture_logs() as logged:
+        for step in range(6):
+            client = RawClient(endpoint.port)
+            if is_encrypted and step:
+                client.start_tls()
+            if step > 1:
+                client.send(startup())
+            if step > 2:
+                bare = client.send_nonce()
+            if step > 3:
+                challenge = client.message()[1][4:]
+            if step > 4:
+                client.send_proof(bare, challenge, _PASSWORD)
+            _reset(client)
+        for number in range(1, 4):
+            client = RawClient(endpoint.port)
+            if is_encrypted:
+                client.start_tls()
+            assert client.log_in(_PASSWORD)[0] == b"R"
+            if number > 1:
+                client.until(b"Z")
+            if number > 2:
+                client.send(framed(b"Q", b"SELECT count(*) FROM range(100000000000) a, range(1000) b\0"))
+            _reset(client)
+        eventually(lambda: endpoint.server.connections == 0 and endpoint.server.sessions == 0, 60)
+    assert [line["event"] for line in logged if line["log_level"] in ("error", "critical")] == []
 
 
 REFUSED = {
