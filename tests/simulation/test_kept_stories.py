@@ -53,7 +53,7 @@ def test_files_go_when_their_rows_are_committed(told: Told, after: Any) -> None:
 @pytest.mark.parametrize("step", ["delete", "copy", "note"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_run_that_dies_in_the_middle_goes_on_with_its_files(told: Told, step: str, when: str) -> None:
-    story = (file("a"), file("b"), START, AT(f"{when} {step}", KILL), SECONDS(20), START, CAUGHT_UP, SECONDS(120))
+    story = (file("a"), file("b"), START, AT(f"{when} {step}", KILL), SECONDS(90), START, CAUGHT_UP, SECONDS(120))
     for outcome in told(*story, after=_MOVE):
         assert outcome.present == frozenset()
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
