@@ -7,6 +7,7 @@ of a change are written again without them.
 from __future__ import annotations
 
 import itertools
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -22,7 +23,7 @@ from pyiceberg.exceptions import (
     ValidationException,
 )
 from pyiceberg.io.pyarrow import _pyarrow_to_schema_without_ids
-from pyiceberg.manifest import DataFile
+from pyiceberg.manifest import DataFile, ManifestContent
 from pyiceberg.schema import index_by_name
 from pyiceberg.table import FileScanTask, Table
 from pyiceberg.table.snapshots import Operation, Snapshot
@@ -46,7 +47,7 @@ from slackwater.publishing.published_table import (
 from slackwater.publishing.targets import Iceberg
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
-from state.errors import SchemaError
+from state.errors import SchemaError, StorageUnavailableError
 from state.location import Location
 from state.places.marker import MARKER, Marker
 from state.removal.tables import (
@@ -57,12 +58,15 @@ from state.removal.tables import (
     probe_iceberg,
 )
 
+_TOTAL = "total-records"
 _RETRIES = "commit.retry.num-retries"
 _PATHS = ("write.data.path", "write.metadata.path", "write.object-storage.path", "write.folder-storage.path")
 _OF_THE_LIBRARY = (
     RESTError,
     SQLAlchemyError,
     OSError,
+    EOFError,  # of a manifest that was read in part, as the next one
+    zlib.error,
     ValueError,  # also of Arrow
     NotImplementedError,
     NoSuchTableError,
@@ -170,7 +174,7 @@ class PublishedIcebergTable:
     def replace(self, rows: pa.RecordBatchReader, epoch: PublishedEpoch) -> str:
         with self._errors():
             table = self._written_once(self._table or self._created(rows.schema))
-            gone = [task.file for task in table.scan().plan_files()]
+            gone = [task.file for task in _planned(table)]
             return self._commit(table, epoch, rows.schema, _tables(rows), gone)
 
     def change(self, change: ViewChange, epoch: PublishedEpoch) -> str:
@@ -241,6 +245,11 @@ class PublishedIcebergTable:
                         snapshot.append_data_file(file)
                 for file in gone:
                     snapshot.delete_data_file(file)
+            staged = transaction.table_metadata.current_snapshot()
+            if staged is not None and _has_total(table.current_snapshot()):
+                manifests = [each for each in staged.manifests(table.io) if each.content == ManifestContent.DATA]
+                counts = [(each.added_rows_count or 0) + (each.existing_rows_count or 0) for each in manifests]
+                _require_all_rows(table, staged, sum(counts))
         self._table = table
         current = table.current_snapshot()
         return "" if current is None else _version(current)
@@ -280,10 +289,42 @@ def _as_iceberg(schema: pa.Schema) -> pa.Schema:
 
 def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask, pa.Array]]:
     """The data files with retracted rows, each with the mask of the rows that stay."""
-    for task in table.scan().plan_files():
+    for task in _planned(table):
         stays = leaving.staying(_read(table, task, leaving.columns))
         if stays.false_count:
             yield task, stays
+
+
+def _planned(table: Table) -> list[FileScanTask]:
+    """The data files of the table."""
+    tasks = list(table.scan().plan_files())
+    snapshot = table.current_snapshot()
+    if snapshot is not None and _has_total(snapshot):
+        _require_all_rows(table, snapshot, sum(task.file.record_count for task in tasks))
+    return tasks
+
+
+def _has_total(snapshot: Snapshot | None) -> bool:
+    """True if the summary of a snapshot has the number of rows; without a snapshot the next one has it."""
+    return snapshot is None or (snapshot.summary is not None and _TOTAL in snapshot.summary.additional_properties)
+
+
+def _require_all_rows(table: Table, snapshot: Snapshot, rows: int) -> None:
+    """Compares the rows of the manifests of a snapshot with its summary.
+
+    PyIceberg takes the end of a manifest that was read in part for the end of the manifest: the next commit would
+    lose the files after it.
+
+    Raises:
+        StorageUnavailableError: they differ.
+    """
+    total = 0 if snapshot.summary is None else int(snapshot.summary.additional_properties.get(_TOTAL, 0))
+    if rows != total:
+        raise StorageUnavailableError(
+            f"{table.location()}: the manifests of {_version(snapshot)} have {rows:,} rows, and its summary says "
+            f"{total:,}: part of the metadata was not read, or is damaged; nothing was published; if this remains, "
+            "publish to a new table"
+        )
 
 
 def _read(table: Table, task: FileScanTask, columns: list[str]) -> pa.Table:

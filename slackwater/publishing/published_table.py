@@ -192,7 +192,7 @@ def publish_error(error: Exception, place: object, location: Location | None) ->
     Returns:
         An error of storage if the store or the catalog failed, which may pass by itself; else PublishError.
     """
-    is_of_store = isinstance(error, OSError) or _OF_A_STORE.search(str(error)) is not None
+    is_of_store = isinstance(error, OSError | EOFError) or _OF_A_STORE.search(str(error)) is not None
     if is_of_store and location is not None:
         return storage_error(error, location)
     reason = redact(first_line(error))

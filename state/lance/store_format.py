@@ -7,6 +7,7 @@ exactly one format.  Next to the number is the version of Slackwater that wrote 
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 
 import pyarrow as pa
@@ -16,6 +17,8 @@ from state.location import Location
 from state.tables.tables import FORMAT_VERSION, STATE_SCHEMA
 
 _FORMAT, _WRITER = b"slackwater.format", b"slackwater.version"
+_NUMBER = re.compile("[0-9]{1,9}")
+_MOST_LETTERS = 64
 _NEW_ROOT = "give the pipeline a new root, into which it reads its files again (guide/upgrades in the documentation)"
 
 
@@ -36,9 +39,9 @@ def check_format(schema: pa.Schema, root: Location) -> None:
     """
     metadata = schema.metadata or {}
     found = metadata.get(_FORMAT, b"").decode(errors="replace")
-    writer = metadata.get(_WRITER, b"").decode(errors="replace") or "(unknown version)"
+    writer = metadata.get(_WRITER, b"").decode(errors="replace")[:_MOST_LETTERS] or "(unknown version)"
     ours = f"this is Slackwater {version('slackwater')}, which reads and writes format {FORMAT_VERSION}"
-    if not found.isdecimal():
+    if not _NUMBER.fullmatch(found):
         raise RootMismatchError(
             f"the root at {root} has a state.lance without a format number; {ours}: if Slackwater wrote the root, "
             f"restore it from a copy; otherwise give the pipeline a root of its own"

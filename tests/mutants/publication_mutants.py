@@ -10,6 +10,18 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "the rows of Iceberg's manifests are not compared with the summary",
+        "slackwater/publishing/iceberg_table.py",
+        (("    if rows != total:\n", "    if rows < 0:\n"),),
+        shown_by=f"{_CHANGES}test_iceberg_metadata_that_is_read_in_part_loses_no_row[manifest]",
+    ),
+    Mutant(
+        "a new snapshot of Iceberg is not compared with its summary",
+        "slackwater/publishing/iceberg_table.py",
+        (("                _require_all_rows(table, staged, sum(counts))\n", "                del counts\n"),),
+        shown_by=f"{_CHANGES}test_iceberg_metadata_that_is_read_in_part_loses_no_row[append]",
+    ),
+    Mutant(
         "a request to a REST catalog waits for ever",
         "slackwater/publishing/timed_rest_catalog.py",
         (("timeout=(CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S)", "timeout=10"),),

@@ -398,3 +398,30 @@ def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_writt
     assert (published.since, published.is_whole) == (None, True)
     require_equal(view.store, tmp_path, "delta")
     assert view.store.publish("v", target).since == wanted.epoch, "once"
+
+
+@pytest.mark.parametrize("part", ["list", "manifest", "append"])
+def test_iceberg_metadata_that_is_read_in_part_loses_no_row(tmp_path: Path, part: str) -> None:
+    key = () if part == "append" else ("k",)  # nothing is removed from a view of single rows
+    view, target = GrowingView(Location(str(tmp_path / "root")), *key), target_in(tmp_path, "iceberg")
+    view.create(counted(a=1))
+    view.store.publish("v", target)
+    for number in range(2):
+        view.table.append(counted(**{f"b{number}": number}))
+        view.commit()
+        view.store.publish("v", target)
+    snapshot = iceberg_table(tmp_path).current_snapshot()
+    files = [snapshot.manifest_list, *(each.manifest_path for each in snapshot.manifests(iceberg_table(tmp_path).io))]
+    file = Path(files[part == "manifest"].removeprefix("file://"))
+    content = file.read_bytes()
+    view.table.append(counted(c=3)) if part == "append" else view.table.upsert(counted(a=5, c=3))
+    view.commit()
+    last_block = content.rindex(content[-16:], 0, len(content) - 16) + 16  # a block ends with the mark of the file
+    for read in (last_block, 0, 100, len(content) - 20):
+        file.write_bytes(content[:read])
+        with pytest.raises((sw.StorageUnavailableError, sw.PublishError)):
+            view.store.publish("v", target)
+        assert iceberg_table(tmp_path).current_snapshot().snapshot_id == snapshot.snapshot_id
+    file.write_bytes(content)
+    view.store.publish("v", target)
+    require_equal_twice(view, tmp_path, "iceberg", view.store.snapshot().reader("v").schema)

@@ -146,6 +146,8 @@ OWN = version("slackwater")
             rf"reads and writes format {FORMAT_VERSION}: install Slackwater 9\.1\.0 or later",
         ),
         (None, rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
+        ("9" * 5_000, rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
+        ("-1", rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
         ("two", rf"without a format number; this is Slackwater {OWN}, .* format {FORMAT_VERSION}: .*restore"),
     ],
 )
