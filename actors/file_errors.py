@@ -1,9 +1,20 @@
-"""Errors of one file, while the store as a whole works.  The fetch step handles all of them."""
+"""Errors of one file, while the store as a whole works, and the refusals of a whole source."""
 
 from __future__ import annotations
 
+from typing import Final
+
 from actors.files import FileVersion
-from state.errors import BadInputError, SlackwaterError
+from state.errors import (
+    AccessDeniedError,
+    BadInputError,
+    BucketNotFoundError,
+    QueueNotFoundError,
+    SlackwaterError,
+)
+
+REFUSALS: Final = (AccessDeniedError, BucketNotFoundError, QueueNotFoundError)
+"""The errors of a store or queue that pause a source: somebody has to give access, or to restore the place."""
 
 
 class ObjectVanished(SlackwaterError):

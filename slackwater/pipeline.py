@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import is_dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -18,7 +17,6 @@ from typing_extensions import Unpack
 from actors.files import ReadingOrder
 from actors.formats.options import DEBEZIUM_DELETED, Debezium, Parquet
 from actors.formats.registry import Format, format_type, is_built_in
-from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check, current_head
 from actors.schemas.conform import Timestamps
@@ -43,6 +41,7 @@ from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
 from slackwater.places.place_watch import PlaceWatch
+from slackwater.places.source_access import check_stores, claim_queues, committed_sources
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.foreground import run_in_foreground
@@ -440,16 +439,13 @@ class Pipeline:
         configure_default()
         definition = self._definition()
         publications = self._publications()
-        with ThreadPoolExecutor(max_workers=8, thread_name_prefix="check") as threads:
-            stores = [ObjectStore(source.location) for source in definition.sources if source.table != "frame"]
-            list(threads.map(ObjectStore.check, stores))
         root = LanceRoot(self.root, self._clock)
+        committed = committed_sources(root)
+        check_stores(definition.sources, committed)
         check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
         self._require_free_root(root)
         run_id = new_run_id(self._clock)
-        for source in definition.sources:
-            if isinstance(source.discovery, Notifications):
-                MessageQueue(source.discovery, source.location).claim(self.root.url)
+        claim_queues(definition.sources, self.root, committed)
         if publications:
             from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
 

@@ -43,9 +43,12 @@ A message names the thing, the fault, and the next step.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from state.visible import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class SlackwaterError(Exception):

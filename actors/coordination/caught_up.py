@@ -33,16 +33,20 @@ class CaughtUp:
         self.marks += 1
         return self.marks
 
+    def refused(self, reports: Mapping[str, CollectReport]) -> frozenset[str]:
+        """The sources whose list actors report that their requests are refused."""
+        return frozenset(source for actor, source in self._lists.items() if reports[actor].is_refused)
+
     def on_epoch_over(self, epoch: int, reports: Mapping[str, CollectReport], closed: Set[str]) -> None:
         """An epoch was committed, or had nothing to commit.
 
         Args:
             epoch: the epoch.
             reports: actor → its report.
-            closed: sources that wait for the schema of another source; their files do not count.
+            closed: sources whose files do not count: they wait for the schema of another source, or are refused.
         """
         marks = [reports[actor].complete_mark for actor, source in self._lists.items() if source not in closed]
-        listed_mark = min(marks, default=self._listed_mark)
+        listed_mark = min(marks, default=self.marks if self._lists else self._listed_mark)
         if listed_mark != self._listed_mark:
             # It falls when a source is opened, whose listing counts from then on.
             self._listed_mark, self._listed_epoch = listed_mark, epoch

@@ -92,6 +92,7 @@ class CoordinateExecutor:
         unfinished = {each.key: each.row_offset for each in recovered.unfinished}
         self._admission = Admission(plan.files_at_once, unfinished, self._schemas.closed)
         self._dead: str | None = None
+        self._refused = frozenset[str]()
         self._collector = EpochCollector(
             actors=topology.collectors, merger=MERGER, materializer=MATERIALIZER, now_s=now_s
         )
@@ -214,8 +215,7 @@ class CoordinateExecutor:
         if proposal.source not in self._schemas.decided:
             return instructions
         self._scheduler.on_declared()
-        self._scheduler.closed = self._schemas.closed
-        self._admission.close(self._schemas.closed)
+        self._close()
         return [*instructions, *self._continue(now_s)]
 
     def on_columns_proposed(self, source: str, columns: pa.Schema, now_s: float) -> list[CoordinateInstruction]:
@@ -332,7 +332,9 @@ class CoordinateExecutor:
     def _on_over(self, epoch: CollectedEpoch) -> list[CoordinateInstruction]:
         """An epoch was committed, or had nothing to commit."""
         self._scheduler.on_epoch_over(epoch.epoch)
-        self._caught_up.on_epoch_over(epoch.epoch, epoch.reports, self._schemas.closed)
+        self._refused = self._caught_up.refused(epoch.reports)
+        self._close()
+        self._caught_up.on_epoch_over(epoch.epoch, epoch.reports, self._closed)
         self._views.on_epoch_over(epoch.epoch)
         self._requests.on_epoch_over(epoch.epoch)
         self._published.on_epoch_over(epoch)
@@ -341,6 +343,21 @@ class CoordinateExecutor:
             return instructions
         self._published.change(phase="stopped")
         return [*instructions, End()]
+
+    @property
+    def _closed(self) -> frozenset[str]:
+        """The sources whose files wait: for the schema of another source, or for access to their store."""
+        return self._schemas.closed | self._refused
+
+    def _close(self) -> None:
+        """The files of closed sources take no room, and others do not wait for them."""
+        if self._scheduler.closed == self._closed:
+            return
+        self._scheduler.closed = self._closed
+        before = self._admission.admitted
+        self._admission.close(self._closed)
+        if self._admission.admitted != before:
+            self._scheduler.on_declared()
 
     def _rescale(self, now_s: float) -> list[CoordinateInstruction]:
         """Moves vnodes, and decides whether any should move."""

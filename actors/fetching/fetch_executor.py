@@ -21,7 +21,14 @@ from actors.fetching.instructions import CloseFile, CloseFiles, FetchInstruction
 from actors.fetching.limits import FetchLimits
 from actors.fetching.open_epoch import OpenEpoch
 from actors.fetching.read_buffers import Piece, ReadBuffers
-from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, ReadOutcome, StoreUnavailable
+from actors.fetching.read_outcomes import (
+    ColumnsFound,
+    FileEnded,
+    PieceRead,
+    ReadOutcome,
+    SourceRefused,
+    StoreUnavailable,
+)
 from actors.fetching.read_scheduler import ReadScheduler
 from actors.fetching.replacements import Replacements
 from actors.fetching.schema_reports import SchemaProposals, UnmatchedColumns
@@ -167,6 +174,9 @@ class FetchExecutor:
                 return self._on_ending(progress, outcome.ending)
             case StoreUnavailable():
                 return self._on_unavailable(progress, outcome.error, now_s)
+            case SourceRefused():
+                self._reads.refuse(progress, now_s)
+                return []
             case ColumnsFound():
                 # They are read when the source has them.
                 self._reads.await_schema(progress)
@@ -176,6 +186,7 @@ class FetchExecutor:
 
     def _on_piece(self, progress: FileProgress, rows: Rows, *, last: bool) -> list[FetchInstruction]:
         file = progress.file
+        self._reads.grant(file.source)
         if rows.bad and self._policies[file.source].on_bad_record == "fail":
             return [Fail(bad_input(file, f"row {rows.bad[0].row + 1}: {rows.bad[0].reason}"))]
         if rows.first_row != progress.read_to.row:

@@ -44,10 +44,15 @@ class StoreUnavailable(_Outcome):
 
 
 @dataclass(frozen=True)
+class SourceRefused(_Outcome):
+    """The store refuses the whole source, and not the file alone."""
+
+
+@dataclass(frozen=True)
 class ColumnsFound(_Outcome):
     """The next records have columns that the source lacks."""
 
     columns: pa.Schema
 
 
-ReadOutcome: TypeAlias = PieceRead | FileEnded | StoreUnavailable | ColumnsFound
+ReadOutcome: TypeAlias = PieceRead | FileEnded | StoreUnavailable | SourceRefused | ColumnsFound

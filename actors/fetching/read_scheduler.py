@@ -14,6 +14,8 @@ from actors.files import FileKey
 from actors.settings import MIB, FetchSettings
 
 _BUFFERED_PIECES = 4
+_FIRST_REST_S, _LONGEST_REST_S = 0.5, 60.0
+"""Pauses between two tries of a source that its store refuses: each is twice the one before."""
 _SMALL_BYTES = 256 << 10
 """A file up to this size costs more to hand around than to read: many are one piece of work."""
 _BATCH_FILES, _BATCH_BYTES = 64, MIB
@@ -47,6 +49,8 @@ class ReadScheduler:
         self._moving: Set[int] = frozenset()
         self._rest_moving = False
         self._abandoned: set[FileKey] = set()
+        self._rests: dict[str, float] = {}
+        self._rests_until_s: dict[str, float] = {}
 
     @property
     def is_active(self) -> bool:
@@ -108,6 +112,18 @@ class ReadScheduler:
         """Reads a file on at a time of the monotonic clock."""
         self._delayed.append((at_s, progress))
 
+    def refuse(self, progress: FileProgress, now_s: float) -> None:
+        """Notes that the store refuses the source of a file: none of its files is read for a while."""
+        source = progress.file.source
+        if source not in self._rests_until_s:  # reads that began before are refused, too
+            self._rests[source] = min(_LONGEST_REST_S, 2 * self._rests.get(source, _FIRST_REST_S / 2))
+            self._rests_until_s[source] = now_s + self._rests[source]
+        self._open.append(progress)
+
+    def grant(self, source: str) -> None:
+        """Notes that a file of a source was read."""
+        self._rests.pop(source, None)
+
     def await_schema(self, progress: FileProgress) -> None:
         """Reads a file on when the schema of its source is decided, or has its columns."""
         self._undecided[progress.key] = progress
@@ -124,11 +140,12 @@ class ReadScheduler:
         """Reads on the files whose time has come."""
         self._open.extend(progress for at_s, progress in self._delayed if at_s <= now_s)
         self._delayed = [each for each in self._delayed if each[0] > now_s]
+        self._rests_until_s = {source: at_s for source, at_s in self._rests_until_s.items() if at_s > now_s}
 
     @property
     def times_s(self) -> list[float]:
         """Times at which files are read on."""
-        return [at_s for at_s, _ in self._delayed]
+        return [*(at_s for at_s, _ in self._delayed), *self._rests_until_s.values()]
 
     def drop(self, progress: FileProgress) -> bool:
         """Gives a file up.  Returns whether an answer about it is still to come."""
@@ -212,10 +229,12 @@ class ReadScheduler:
     @property
     def _may_all_be_read(self) -> bool:
         may_all = self._epoch.admitted is None and not self._epoch.corrected
-        return may_all and not self._abandoned and not self._rest_moving
+        return may_all and not self._abandoned and not self._rest_moving and not self._rests_until_s
 
     def _may_be_read(self, progress: FileProgress) -> bool:
         if progress.path_key in self._epoch.corrected or progress.key in self._abandoned:
+            return False
+        if progress.file.source in self._rests_until_s:
             return False
         if self._rest_moving and not self._stays(progress):
             return False

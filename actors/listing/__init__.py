@@ -11,7 +11,8 @@
 the other.  `ListingPace` with `RequestBudget` says when to list; `SettlingFiles`, which local files may still be
 written; `ListingMarks`, until which time everything is handed on; `VanishedNames`, which names are new again;
 `ListingDigests`, which parts of a page need no look-up; `RemovalGuard`, whether missing files may leave the views.
-`ForeignTables` (`actors/sources`) pauses the source at a table.
+`ForeignTables` (`actors/sources`) pauses the source at a table, and `Refusals` (`actors/sources`) while its store or
+queue refuses requests.
 
 Invariants:
 

@@ -47,6 +47,7 @@ from actors.protocol.messages import ChangedFiles, GoneFiles
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
+from actors.sources.refusals import Operation, Refusals
 from state.errors import ProtocolError, RunFailedError
 from state.tables.fingerprint import delivery_fingerprint, path_fingerprints
 
@@ -119,6 +120,7 @@ class ListExecutor:
         self._tally = ListingTally(listed, must_list=must_list)
         self._settling, self._skipped = SettlingFiles(), SkippedNames(path_filter)
         self._foreign, self._told_pause = ForeignTables(url), False
+        self._refusals, self._told_refusal = Refusals(), False
         self._pages = PageLookUp(
             source=source,
             names=self._names,
@@ -132,6 +134,7 @@ class ListExecutor:
         )
         self._vanished = VanishedNames(source, self._names, self._looks)
         self._marks, self._complete_mark = ListingMarks(), 0
+        self.retry_s = 0.0
         self._sent = 0
         self._now_s = 0.0
 
@@ -218,6 +221,7 @@ class ListExecutor:
 
     def _take_page(self, page: ListingPage, now_s: float) -> Asking[list[ListInstruction]]:
         self._awaits_page, self._has_last_page = False, page.is_last
+        self._refusals.grant("listing")
         self._pace.on_page(page.requests, now_s)
         batches = [self._filter.taken(batch) for batch in page.table.to_batches()]
         self._foreign.take_page(page, batches)
@@ -257,6 +261,35 @@ class ListExecutor:
         self._pace.end(now_s, pause_s, is_busy=self._is_busy)
         asked = [] if self._guard.paused else missing.ask(self._writer.epoch, self._tally.listings)
         return [*asked, *(yield from self._continue(now_s))]
+
+    def on_refused(self, operation: Operation, error: Exception, now_s: float) -> list[ListInstruction]:
+        """The store or the queue refuses a request, or the bucket or directory does not exist: the source pauses.
+
+        A listing is made again by this step, and the other operations are repeated by the caller: after `retry_s`.
+        """
+        return self._steps.run(self._take_refusal(operation, error, now_s))
+
+    def _take_refusal(self, operation: Operation, error: Exception, now_s: float) -> Asking[list[ListInstruction]]:
+        self.retry_s = self._refusals.refuse(operation, error)
+        if operation == "listing":
+            self._awaits_page = self._is_listing = self._has_last_page = False
+            self._foreign.drop_listing()
+            self._settling.end_listing()
+            self._names.digests.forget()
+            self._tally.drop_listing()
+            self._pace.end(now_s, is_busy=self._is_busy)
+            self._pace.rest_until(now_s + self.retry_s)
+        self._writer.activity += 1
+        return (yield from self._continue(now_s))
+
+    def _tell_refusal(self) -> list[ListInstruction]:
+        """Tells the begin and the end of a pause by refused requests, which the next epoch records."""
+        reason = self._refusals.paused
+        if (reason is not None) == self._told_refusal:
+            return []
+        self._told_refusal = reason is not None
+        self._writer.require_commit()
+        return [TellPause(reason)]
 
     def _pause(self) -> list[ListInstruction]:
         """Hands no file on until the pause ends; a later listing finds the unsent files again."""
@@ -335,6 +368,7 @@ class ListExecutor:
         self, receive: Receive, messages: Sequence[QueueMessage], depth: QueueDepth | None, now_s: float
     ) -> Asking[list[ListInstruction]]:
         assert self._events is not None, "only the watch of events receives"
+        self._refusals.grant("queue")
         for poison in self._events.on_messages(receive, messages, depth, now_s, self._writer.open_epoch):
             self._writer.quarantine(poison)
         self._foreign.take_names(self._events.take_signs())
@@ -346,6 +380,7 @@ class ListExecutor:
 
     def _take_looked(self, found: Mapping[str, FileVersion | None], now_s: float) -> Asking[list[ListInstruction]]:
         assert self._events is not None, "only the watch of events looks"
+        self._refusals.grant("look at an object")
         self._foreign.take_accepted([path for path, file in found.items() if file is not None])
         if self._foreign.paused is not None:
             return [*self._pass_looked_over(self._events, found, now_s), *(yield from self._continue(now_s))]
@@ -387,7 +422,7 @@ class ListExecutor:
         if not self._is_paused and not self._awaits_page and may_list:
             instructions += self._list(now_s, wakes)
         self._complete_marks()
-        instructions += self._tell_removals()
+        instructions += [*self._tell_removals(), *self._tell_refusal()]
         return [*instructions, WakeAt(min(wakes))] if wakes else instructions
 
     def _ask_for_paths(self, now_s: float) -> Asking[list[ListInstruction]]:
@@ -456,7 +491,7 @@ class ListExecutor:
     def _seal(self, barrier: Barrier) -> CollectReport:
         state = None
         if self._writer.needs_state:
-            needs_listing = self._names.missing.needs_listing or self._foreign.paused is not None
+            needs_listing = self._names.missing.needs_listing or self._paused_reason is not None
             state = self._tally.row(self._pace, self._events, self._now_s, needs_listing=needs_listing)
         return CollectReport(
             self._actor,
@@ -464,7 +499,12 @@ class ListExecutor:
             self._writer.seal(state),
             activity=self._writer.activity,
             complete_mark=self._complete_mark,
+            is_refused=self._refusals.is_lasting,
         )
+
+    @property
+    def _paused_reason(self) -> str | None:
+        return self._foreign.paused or self._refusals.paused
 
     def progress(self) -> ListProgress:
         """The progress of this step since its start."""
@@ -484,6 +524,6 @@ class ListExecutor:
             found=self._tally.found,
             listed_at=self._tally.listed_at,
             paused_removals=self._guard.paused,
-            paused=self._foreign.paused,
+            paused=self._paused_reason,
             messages=None if self._events is None else self._events.progress(),
         )

@@ -93,6 +93,10 @@ class ListingPace:
         """The next listing begins now, as far as the budget allows."""
         self._next_s, self._busy_next_s = min(self._next_s, now_s), min(self._busy_next_s, now_s)
 
+    def rest_until(self, at_s: float) -> None:
+        """The next listing begins at this time, or later."""
+        self._next_s, self._busy_next_s = max(self._next_s, at_s), max(self._busy_next_s, at_s)
+
     def _settle(self, made: int, now_s: float) -> None:
         self.budget.take(max(0, made - self._asked), now_s)
         self.budget.give_back(max(0, self._asked - made), now_s)

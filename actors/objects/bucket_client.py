@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from actors.file_errors import ObjectChanged, ObjectVanished
-from actors.objects.store_errors import bucket_not_found
+from actors.objects.store_errors import EXPIRED, bucket_not_found
 from state.errors import AccessDeniedError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
@@ -15,7 +15,7 @@ _Answer = TypeVar("_Answer")
 
 _ATTEMPTS = 5
 _CONNECTIONS = 32
-_DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch")
+_DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", *EXPIRED)
 _VANISHED = ("NoSuchKey", "404")
 _CHANGED = ("PreconditionFailed", "412")
 

@@ -52,6 +52,8 @@ NO_RANGED_READS = (
     "its store lacks ranged reads (Range): it answers a request for a part of the object with the whole object; use a "
     "store or a gateway that supports them, then read the file with `slackwater retry`"
 )
+EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "RequestExpired", "TokenRefreshRequired")
+"""Codes of refused credentials that S3 answers with the status 400."""
 _METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 
 
@@ -124,6 +126,7 @@ def translated(error: Exception, location: Location, path: str | None = None) ->
     if (
         isinstance(error, (PermissionDeniedError, UnauthenticatedError, PermissionError))
         or status in ("401", "403")
+        or code in EXPIRED
         or "os error 13" in text
     ):
         why = f" ({said})" if said else ""

@@ -46,6 +46,7 @@ class CollectReport:
         event_times: a fetch actor's: source → epoch that listed files → the highest event time of their rows that came
             in this epoch, in microseconds since 1970.
         complete_mark: a list actor's: everything that was there at this mark has been handed on.
+        is_refused: a list actor's: its store or queue has refused requests several times in a row.
         last_progress: a fetch actor's that leaves with this barrier: its final progress.
         views: the materializer's: name → version of every view as of this epoch.
         changed_views: the materializer's: views of the catalog that begin or change with this epoch.
@@ -66,6 +67,7 @@ class CollectReport:
     unfinished_since: Mapping[str, int] = field(default_factory=dict)
     event_times: Mapping[str, Mapping[int, int]] = field(default_factory=dict)
     complete_mark: int = 0
+    is_refused: bool = False
     last_progress: FetchProgress | None = None
     views: Mapping[str, ViewVersion] | None = None
     changed_views: tuple[CatalogView, ...] = ()

@@ -25,9 +25,16 @@ from actors.fetching.instructions import (
     StagePiece,
 )
 from actors.fetching.read_buffers import Piece
-from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, ReadOutcome, StoreUnavailable
+from actors.fetching.read_outcomes import (
+    ColumnsFound,
+    FileEnded,
+    PieceRead,
+    ReadOutcome,
+    SourceRefused,
+    StoreUnavailable,
+)
 from actors.fetching.version_set import VersionSet
-from actors.file_errors import EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import REFUSALS, EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
 from actors.protocol.barrier import Barrier, Update
 from actors.protocol.blocks import Block, StoredBlock
@@ -40,7 +47,7 @@ from actors.settings import FetchSettings
 from actors.shells.actor_shell import ActorShell, Coordinating, Receiver, times_slower
 from actors.shells.runtime import Actor, Runtime
 from actors.sources.source import SourceDefinition, appending, orders, replacing
-from state.errors import AccessDeniedError, SchemaError, StorageUnavailableError
+from state.errors import AccessDeniedError, BucketNotFoundError, SchemaError, StorageUnavailableError
 from state.store.root import Root
 
 READ, READ_SMALL, STAGE = "read", "read small", "stage"
@@ -344,10 +351,13 @@ class FetchShell(ActorShell[FetchInstruction]):
         """The outcome of a read that has failed; an error that is not the file's ends the actor."""
         self._open.pop(file, None)
         await self._runtime.in_thread(open_file.settle)
+        is_refused = isinstance(error, BucketNotFoundError)
         if isinstance(error, AccessDeniedError):
-            # Refused for this file alone, or for all of them: then this raises, and no file is marked.
-            await self._runtime.in_thread(self._files[file.source].check)
+            # Refused for this file alone, or for all of them: then no file is marked.
+            is_refused = await self._runtime.in_thread(partial(_is_refused, self._files[file.source]))
         cost = _cost(open_file)
+        if is_refused:
+            return SourceRefused(file, **cost)
         if isinstance(error, StorageUnavailableError):
             return StoreUnavailable(file, error, **cost)
         if isinstance(error, (ObjectVanished, ObjectChanged)):
@@ -377,6 +387,15 @@ class _Cost(TypedDict):
 def _cost(file: ReadableFile) -> _Cost:
     requests, bytes_read = file.take_cost()
     return {"requests": requests, "bytes_read": bytes_read}
+
+
+def _is_refused(files: Files) -> bool:
+    """Whether the store refuses a whole source."""
+    try:
+        files.check()
+    except REFUSALS:
+        return True
+    return False
 
 
 def _answer(piece: _NextPiece) -> tuple[Rows, bool] | Exception:

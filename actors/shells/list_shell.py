@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol, assert_never
+from typing import Any, Protocol, assert_never
 
 from actors.exchange.edge import Outlet
+from actors.file_errors import REFUSALS
 from actors.files import FileVersion, microseconds_of
 from actors.listing.deleted_files import Deletions
 from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
@@ -38,6 +39,7 @@ from actors.protocol.reports import ListProgress
 from actors.shells.actor_shell import ActorShell, Coordinating, Receiver
 from actors.shells.runtime import Actor, Event, Runtime
 from actors.sources.path_filter import PathFilter
+from actors.sources.refusals import Operation
 from actors.sources.source import FilePolicy, SourceDefinition
 from state.errors import ProtocolError
 from state.store.root import Root
@@ -149,6 +151,7 @@ class ListShell(ActorShell[ListInstruction]):
         self._seen = SeenLoader()
         self._name_actors: dict[str, tuple[Actor[Receiver], Outlet]] = {}
         self._claimed: Event | None = None
+        self._unclaimed: Exception | None = None
         self._has_warned = self._has_stopped = False
 
     def _new_executor(self) -> ListExecutor:
@@ -271,22 +274,29 @@ class ListShell(ActorShell[ListInstruction]):
             case LookAt():
                 self.beside(self._look_at, events, instruction)
             case DeleteMessages():
-                self.beside_leaving(events.delete, instruction.messages)
+                self.beside_leaving(self._if_accepted, events.delete, instruction.messages)
             case ExtendMessages():
-                self.beside(events.extend, instruction.messages)
+                self.beside(self._if_accepted, events.extend, instruction.messages)
             case ReleaseMessages():
-                self.beside_leaving(events.release, instruction.messages)
+                self.beside_leaving(self._if_accepted, events.release, instruction.messages)
             case _:
                 assert_never(instruction)
 
     async def _receive(self, events: Events, receive: Receive) -> None:
-        if self._claimed is None:
+        if self._claimed is None or self._unclaimed is not None:
             self._claimed = self.beside(self._claim, events)
         await self._claimed.wait()
         if self._failure is not None:
             # The queue may be another pipeline's.
             return
-        messages, depth = await events.receive(receive)
+        if self._unclaimed is not None:
+            self._try_again("queue", self._unclaimed, self._receive, events, receive)
+            return
+        try:
+            messages, depth = await events.receive(receive)
+        except REFUSALS as error:
+            self._try_again("queue", error, self._receive, events, receive)
+            return
         if self._has_stopped:
             await events.release(messages)
             return
@@ -294,14 +304,43 @@ class ListShell(ActorShell[ListInstruction]):
 
     async def _claim(self, events: Events) -> None:
         """Before the first message, and with every listing: a reader that was overwritten learns it then."""
-        warning = await events.claim()
+        try:
+            warning = await events.claim()
+        except REFUSALS as error:
+            self._unclaimed = error
+            return
+        self._unclaimed = None
         if warning is not None and not self._has_warned:
             self._has_warned = True
             self._log.warning("the queue cannot say who reads it", error=warning)
 
+    def _try_again(
+        self, operation: Operation, error: Exception, work: Callable[..., Coroutine[Any, Any, None]], *arguments: Any
+    ) -> None:
+        """Pauses the source, and repeats a refused request later."""
+        self.do(self._executor.on_refused(operation, error, self.now_s()))
+        self._runtime.later(self._executor.retry_s, partial(self._repeat, work, arguments))
+
+    def _repeat(self, work: Callable[..., Coroutine[Any, Any, None]], arguments: tuple[Any, ...]) -> None:
+        if not self._has_stopped:
+            self.beside(work, *arguments)
+
+    async def _if_accepted(
+        self, request: Callable[[Sequence[QueueMessage]], Coroutine[Any, Any, None]], messages: Sequence[QueueMessage]
+    ) -> None:
+        """A request about messages of the queue; if it is refused, the queue delivers them again."""
+        try:
+            await request(messages)
+        except REFUSALS as error:
+            self._log.warning("the queue refuses a request", source=self._start.source.name, error=str(error))
+
     async def _look_at(self, events: Events, instruction: LookAt) -> None:
         await self._learn_deletions()
-        found = await events.look_at(instruction.paths)
+        try:
+            found = await events.look_at(instruction.paths)
+        except REFUSALS as error:
+            self._try_again("look at an object", error, self._look_at, events, instruction)
+            return
         self.do(self._executor.on_looked(found, self.now_s()))
 
     async def _read_page(self, instruction: ReadPage) -> None:
@@ -311,7 +350,11 @@ class ListShell(ActorShell[ListInstruction]):
             self._pages.begin()
             if self._events is not None:
                 self._claimed = self.beside(self._claim, self._events)
-        page = await self._runtime.in_thread(partial(self._pages.read, instruction.most))
+        try:
+            page = await self._runtime.in_thread(partial(self._pages.read, instruction.most))
+        except REFUSALS as error:
+            self.do(self._executor.on_refused("listing", error, self.now_s()))
+            return
         if page is None:
             self.do(self._executor.on_listing_end(self.now_s(), self._runtime.clock.now()))
             return

@@ -65,6 +65,10 @@ class ForeignTables:
         if not self._is_met:
             self.paused = None
 
+    def drop_listing(self) -> None:
+        """A listing ended before its last page: the next one begins with the signs of both."""
+        self._now, self._last = self._last | self._now, {}
+
     def _add(self, signs: Iterable[TableSign]) -> None:
         for sign in signs:
             self._now.setdefault(sign.directory, sign)

@@ -87,7 +87,10 @@ class Metric(Enum):
         "source",
     )
     PAUSED_SOURCE = _gauge(
-        "source_paused", "0 or 1", "1 for a source that has met a table or a root and is not read.", "source"
+        "source_paused",
+        "0 or 1",
+        "1 for a source that is not read: it has met a table or a root, or lacks access.",
+        "source",
     )
     WATERMARK = _gauge(
         "watermark_timestamp_seconds",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import REFUSALS, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.reading.open_file import OpenFile
 from actors.reading.source_reader import SourceReader
 from actors.rows import Offset, Rows
@@ -19,6 +19,7 @@ from slackwater.backfill.position import HistoryPosition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.hand_over.history import HistoryPiece
+from state.errors import NotFoundError
 from state.tables.fingerprint import path_fingerprint
 from state.tables.stored_rows import FILE_FIELD
 
@@ -106,6 +107,8 @@ class LedgerHistory:
             opened = ahead.popleft()
             try:
                 yield from self._pieces_of(opened)
+            except REFUSALS as error:
+                raise NotFoundError(f"{error}; then retry the view") from error
             except _LOST:
                 self._missing.append(f"{opened.source.definition.location.url}/{opened.file.file.path}")
             self._at.go_to_next_part()

@@ -117,7 +117,7 @@ def run(
     from slackwater.cli.commands.dry_run import parsed_prices, print_dry_run
     from slackwater.cli.display.session import (
         has_display,
-        print_failed_publications,
+        print_incomplete,
         print_report,
         show_run,
     )
@@ -133,7 +133,7 @@ def run(
     report = show_run(load_pipeline(target), until, takeover, output)
     if not json:
         print_report(report, output)
-    print_failed_publications(report)
+    print_incomplete(report)
     if report.exit_code:
         sys.exit(report.exit_code)
 

@@ -14,5 +14,6 @@ Invariants:
   publication writes.
 
 Interface: `declared_place.DeclaredPlace`, `overlap_table.require_apart`, `place_watch.PlaceWatch`,
-`pipeline_places.pipeline_places`, `iceberg_location.iceberg_location`.
+`pipeline_places.pipeline_places`, `iceberg_location.iceberg_location`; `source_access`, the check of the access to the
+sources before a start.
 """

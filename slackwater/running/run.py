@@ -343,6 +343,7 @@ class Run:
             recoveries=self._control.recoveries,
             notes=tuple(self._notes(state, sources)),
             publications=self._control.published,
+            paused_sources={name: source.paused for name, source in sources.items() if source.paused},
         )
 
     def _complete_publications(self) -> None:

@@ -11,7 +11,7 @@ from actors.protocol.reports import SourceProgress
 from actors.protocol.run_state import CommittedEpoch, EpochPhase
 from state.tables.records import ViewClass
 
-_TABLES_INCOMPLETE = 3
+_INCOMPLETE = 3
 FlowStep: TypeAlias = Literal["list", "dispatcher", "fetch", "merger", "materializer", "views"]
 
 
@@ -327,7 +327,7 @@ class RunReport:
     """The report of a run.
 
     `files`, `rows` and `bytes` count committed epochs; `notes` are warnings in words; `publications` are the published
-    tables as of the end of the run.
+    tables as of the end of the run, and `paused_sources` the sources that were not read then, with the reason.
     """
 
     epochs: int
@@ -340,6 +340,7 @@ class RunReport:
     recoveries: int = 0
     notes: tuple[str, ...] = ()
     publications: tuple[PublicationStatus, ...] = ()
+    paused_sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def failed_publications(self) -> tuple[PublicationStatus, ...]:
@@ -349,9 +350,9 @@ class RunReport:
     @property
     def exit_code(self) -> int:
         """The exit code of `slackwater run` after a run without an error: 3 if a published table is behind or has
-        failed, else 0.
+        failed, or a source is paused, else 0.
         """
-        return _TABLES_INCOMPLETE if self.failed_publications else 0
+        return _INCOMPLETE if self.failed_publications or self.paused_sources else 0
 
 
 def _plain(value: Any) -> Any:

@@ -74,7 +74,7 @@ def fetcher(
         files=FileVersions(unfinished, VersionSet(keys=without_rows)),
         known_schemas=known_schemas,
         poisoned=poisoned,
-        policies={"s": FilePolicy()},
+        policies={"s": FilePolicy(), "t": FilePolicy()},
     )
 
 

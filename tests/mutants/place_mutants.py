@@ -13,8 +13,47 @@ _LIST = "actors/listing/list_executor.py"
 _PLACES = "tests/state/places/test_place.py"
 _OVERLAPS = "tests/slackwater/places/test_overlap_table.py"
 _PAUSES = "tests/actors/listing/test_foreign_tables.py"
+_REFUSALS = "tests/actors/listing/test_refusals.py"
+_FETCHES = "tests/actors/fetching/test_fetch_executor.py"
 
 PLACE_MUTANTS = (
+    Mutant(
+        "a refused listing is made again at once",
+        _LIST,
+        (("            self._pace.rest_until(now_s + self.retry_s)\n", ""),),
+        shown_by=f"{_REFUSALS}::test_a_refused_listing_pauses_the_source_and_is_tried_again_with_growing_pauses",
+    ),
+    Mutant(
+        "the pages of a refused listing count as a whole listing",
+        _LIST,
+        (
+            (
+                "            self._foreign.drop_listing()\n",
+                "            yield from self._pages.end_listing(now_s)\n"
+                "            asked = self._names.missing.ask(self._writer.epoch, self._tally.listings)\n"
+                "            return [*asked, *(yield from self._continue(now_s))]\n",
+            ),
+        ),
+        shown_by=f"{_REFUSALS}::test_a_listing_that_was_refused_after_some_pages_removes_no_file",
+    ),
+    Mutant(
+        "a refused source is waited for",
+        "actors/sources/refusals.py",
+        (("any(each.times >= _LASTS_FROM for", "any(each.times < 0 for"),),
+        shown_by=f"{_REFUSALS}::test_a_source_that_is_refused_three_times_in_a_row_is_not_waited_for",
+    ),
+    Mutant(
+        "the files of a refused source are asked for one after the other",
+        "actors/fetching/read_scheduler.py",
+        (("        if progress.file.source in self._rests_until_s:\n            return False\n", ""),),
+        shown_by=f"{_FETCHES}::test_files_of_a_refused_source_wait_with_growing_pauses_and_those_of_others_are_read",
+    ),
+    Mutant(
+        "a run starts without a source that no run has read",
+        "slackwater/places/source_access.py",
+        (("    if source.name not in committed:\n", "    if source.name == error:\n"),),
+        shown_by="tests/slackwater/places/test_source_access.py",
+    ),
     Mutant(
         "the host of a file URL is a part of its path",
         "state/location.py",

@@ -94,8 +94,10 @@ def print_report(report: RunReport, output: Output) -> None:
         output.text(f"note: {note}")
 
 
-def print_failed_publications(report: RunReport) -> None:
-    """Prints the published tables that lack epochs, with the reasons, as the last lines on stderr."""
+def print_incomplete(report: RunReport) -> None:
+    """Prints the paused sources and the published tables that lack epochs, as the last lines on stderr."""
+    for name, reason in report.paused_sources.items():
+        print_note(f"error: source {name} is paused: {' '.join(reason.split())}")
     for each in report.failed_publications:
         reason = each.error or "the run ended before it was published"
         behind = f"{counted(each.behind_epochs, 'epoch')} behind"

@@ -64,3 +64,18 @@ def test_a_later_mark_is_reached_later() -> None:
     assert over(made, 2, (2, 1)) == 1
     assert over(made, 3, (2, 2), {"t": 3}) == 1
     assert over(made, 4, (2, 2)) == 2
+
+
+def test_when_every_source_is_refused_no_mark_waits() -> None:
+    made = CaughtUp(LISTS)
+    made.make_mark()
+    assert over(made, 1, (0, 0), {"s": 1}, closed=frozenset({"s", "t"})) == 2
+
+
+def test_the_list_actors_name_the_refused_sources() -> None:
+    reports = {
+        "list-s": CollectReport("list-s", 1, is_refused=True),
+        "list-t": CollectReport("list-t", 1),
+        "fetch-0": CollectReport("fetch-0", 1),
+    }
+    assert CaughtUp(LISTS).refused(reports) == {"s"}

@@ -8,7 +8,7 @@ import pytest
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.fetching.file_progress import Ending, FileProgress, FileStatus
 from actors.fetching.instructions import EmitBlock, FetchInstruction, InferSchema, ReadFiles, ReadPiece
-from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, StoreUnavailable
+from actors.fetching.read_outcomes import ColumnsFound, FileEnded, PieceRead, SourceRefused, StoreUnavailable
 from actors.files import ChangedFile, FileVersion, ForgottenFile, Vanished
 from actors.protocol.barrier import Pause, Resume, Stop
 from actors.protocol.instructions import Fail, ProposeColumns, ProposeSchema, WakeAt
@@ -206,6 +206,36 @@ def test_a_silent_store_is_asked_again_after_a_pause_and_then_ends_the_run() -> 
     (wake,) = of(WakeAt, again)
     assert reads(executor.on_time(wake.monotonic_s)) == [("a", 0)]
     assert executor.on_read([StoreUnavailable(file("a"), error, requests=1, bytes_read=0)], 9.0) == [Fail(error)]
+
+
+def test_files_of_a_refused_source_wait_with_growing_pauses_and_those_of_others_are_read() -> None:
+    executor = started(known_schemas=["s", "t"], settings=FetchSettings(max_attempts=2))
+    executor.on_message(files("a"), 0.0)
+    now_s, pauses = 0.0, []
+    for number in range(9):
+        refused = executor.on_read([SourceRefused(file("a"), requests=1, bytes_read=0)], now_s)
+        assert reads(refused) == [] and of(Fail, refused) == []
+        assert reads(executor.on_message(files(f"late-{number}"), now_s)) == [], "nothing of the source is asked for"
+        other = file(f"other-{number}", source="t")
+        assert reads(executor.on_message(NewFiles((other,)), now_s)) == [(f"other-{number}", 0)]
+        piece(executor, other, rows(1))
+        (wake,) = of(WakeAt, executor.on_time(now_s))
+        pauses.append(wake.monotonic_s - now_s)
+        now_s = wake.monotonic_s
+        assert ("a", 0) in reads(executor.on_time(now_s))
+        executor.on_read(
+            [SourceRefused(file(f"late-{each}"), requests=1, bytes_read=0) for each in range(number + 1)], now_s
+        )
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0]
+
+
+def test_a_refused_source_is_read_on_when_it_has_access_again() -> None:
+    executor = started()
+    executor.on_message(files("a"), 0.0)
+    executor.on_read([SourceRefused(file("a"), requests=1, bytes_read=0)], 0.0)
+    assert reads(executor.on_time(0.5)) == [("a", 0)]
+    assert emitted(piece(executor, file("a"), rows(3))) == [3]
+    assert report(executor.on_message(barrier(1), 1.0)).counts.files == 1
 
 
 def test_the_first_file_of_a_source_shows_its_schema_and_is_read_when_that_is_decided() -> None:

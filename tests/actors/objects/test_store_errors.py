@@ -108,6 +108,7 @@ def test_a_server_that_never_answers_is_given_up_within_a_minute(s3: S3Server) -
         (GenericError("... 301 ... status: 301, body: <Code>PermanentRedirect</Code>"), SettingsError, "region"),
         (GenericError("GET http://169.254.169.254/latest error sending request"), AccessDeniedError, "no credentials"),
         (GenericError("source: TimedOut"), StorageUnavailableError, "did not answer in time"),
+        (GenericError("... status: 400 Bad Request: <Code>ExpiredToken</Code>"), AccessDeniedError, "400 ExpiredToken"),
         (PreconditionError("status: 412"), ObjectChanged, "has changed since it was listed"),
         (NotSupportedError("no"), StorageUnavailableError, "the request failed"),
     ],
