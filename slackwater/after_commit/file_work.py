@@ -101,7 +101,8 @@ class FileWork:
         root: the root of the run.
         after: the sources with an action on their files.
         require_owner: raises FencedError if the root has another owner now: a process that was suspended does not know
-            it by itself.  Called for each batch, and before a file if two seconds have passed.
+            it by itself.  Called for each batch, and before a file if two seconds have passed; so are the checks of
+            `places`.
         clock: of the run.
         views: the views and tables that the run declares.
         access: the store, the record and the objects; None: as the root has them.
@@ -170,7 +171,7 @@ class FileWork:
         self._ends_s = now_s + seconds
         self._paused = frozenset(name for name, source in status.sources.items() if source.paused is not None)
         try:
-            self._confirm_owner()
+            self._confirm()
             needs = self._views.needs
             published = _published(status, needs)
             state = self._latest()
@@ -194,12 +195,19 @@ class FileWork:
                 self._log.warning("files wait for the root", error=first_line(error))
             self._has_error = True
 
-    def _confirm_owner(self, valid_s: float = 0.0) -> None:
-        """Checks the owner of the root, unless it was checked within these last seconds."""
+    def _confirm(self, name: str = "", valid_s: float = 0.0) -> None:
+        """Checks the owner of the root and the places of a source, unless it has done so within these last seconds.
+
+        Raises:
+            FencedError: the root has another owner.
+            NeedsChangedError: a place of the source has changed; the next look reports it.
+        """
         with self._owner_lock:
             now_s = self._clock.uptime()
             if not valid_s or now_s > self._confirmed_s + valid_s:
                 self._require_owner()
+                if self._changed_place(name):
+                    raise NeedsChangedError
                 self._confirmed_s = now_s
 
     def _look_at_clock(self, state: StateStore) -> None:
@@ -222,6 +230,10 @@ class FileWork:
         """The reason why the files of a source are not touched at any age; empty without a reason."""
         if name in self._paused:
             return "the source is paused"
+        return self._changed_place(name)
+
+    def _changed_place(self, name: str) -> str:
+        """The change of a place of a source since the start; empty without one."""
         try:
             if name in self._places:
                 self._places[name].check()
@@ -346,7 +358,7 @@ class FileWork:
 
     def _outcomes(self, look: _Look, batch: Sequence[DueFile]) -> list[FileResult | None]:
         """The result of each file; None if the declaration has changed before its turn."""
-        self._confirm_owner()
+        self._confirm(look.name)
         missing = self._without_stored_rows(look, batch) if look.reach.needed_by else frozenset[tuple[str, bytes]]()
         return list(self._access.together(partial(self._handle, look, missing), batch))
 
@@ -369,8 +381,9 @@ class FileWork:
             return FileResult("waits", f"{look.reach.needed_by}, and the stored rows lack rows of the file")
         try:
             if isinstance(action, Move):
+                self._confirm(look.name, _CONFIRMED_FOR_S)
                 changes.copy(due.file, action.location)
-            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy takes any time, and a process can be suspended
+            self._confirm(look.name, _CONFIRMED_FOR_S)  # a copy takes any time, and a process can be suspended
             with self._views.acting(look.moment.needs):
                 if isinstance(action, Delete | Move):
                     changes.delete(due.file)

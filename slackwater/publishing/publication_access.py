@@ -7,7 +7,6 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication
 from slackwater.publishing.published_table import TableHead
@@ -79,23 +78,18 @@ class RealPublication:
         root: the root.
         publication: the view and the table.
         clock: for pins and ages.
-        places: checks the place of the table before each write; None for no check.
     """
 
-    def __init__(
-        self, root: Location, publication: DeclaredPublication, clock: Clock, places: PlaceWatch | None = None
-    ) -> None:
+    def __init__(self, root: Location, publication: DeclaredPublication, clock: Clock) -> None:
         self._root, self._publication, self._clock = root, publication, clock
-        self._places = places or PlaceWatch((), ())
 
     def open(self) -> PublishedRoot:
-        return _OpenedRoot(Store(self._root, self._clock), self._publication, self._clock, self._places)
+        return _OpenedRoot(Store(self._root, self._clock), self._publication, self._clock)
 
     def head(self) -> TableHead | None:
         return opened_table(self._publication.target, self._clock).head()
 
     def maintain(self) -> None:
-        self._places.check()
         opened_table(self._publication.target, self._clock).maintain()
 
     def pin(self, epoch: int) -> AbstractContextManager[object]:
@@ -105,8 +99,8 @@ class RealPublication:
 class _OpenedRoot:
     """See `PublishedRoot`."""
 
-    def __init__(self, store: Store, publication: DeclaredPublication, clock: Clock, places: PlaceWatch) -> None:
-        self._store, self._publication, self._clock, self._places = store, publication, clock, places
+    def __init__(self, store: Store, publication: DeclaredPublication, clock: Clock) -> None:
+        self._store, self._publication, self._clock = store, publication, clock
         self._is_marked = False
 
     @property
@@ -130,7 +124,6 @@ class _OpenedRoot:
         return self._store.epoch_times()
 
     def publish(self, epoch: int) -> Publication:
-        self._places.check()
         publisher = Publisher(
             self._store, self._publication.view, self._publication.target, self._clock, is_marked=self._is_marked
         )

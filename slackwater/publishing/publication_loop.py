@@ -11,6 +11,7 @@ from typing import Any
 
 from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
+from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.publication_access import PublicationAccess, PublishedRoot, RealPublication
@@ -27,6 +28,7 @@ _LONGEST_PAUSE_OF_FAILED_S = 600.0
 # Errors that pass by themselves: of the store, of another writer, and of an epoch that expires while it is read.
 _PASSING = (StorageUnavailableError, OvertakenError, CommitUnknownError, EpochNotFoundError, OSError)
 _UPKEEP_EVERY_S = 600.0
+_NOT_WATCHED = PlaceWatch((), ())
 # Epochs that do not change the view are no commits, but the table shall not name an old epoch for ever.
 _NAMED_EVERY_S = 600.0
 
@@ -118,6 +120,7 @@ class PublicationLoop:
         clock: for pauses and ages.
         tell: is called with the report of each turn.
         access: the root and the table; None: as `root` and `publication` name them.
+        places: checks the place of the table before each write.
     """
 
     def __init__(
@@ -128,9 +131,11 @@ class PublicationLoop:
         clock: Clock,
         tell: Callable[[PublicationReport], None],
         access: PublicationAccess | None = None,
+        places: PlaceWatch = _NOT_WATCHED,
     ) -> None:
         self._publication, self._clock, self._tell = publication, clock, tell
         self._access = access or RealPublication(root, publication, clock)
+        self._places = places
         self._report = PublicationReport(number)
         self._opened_root: PublishedRoot | None = None
         self._pinned = ExitStack()
@@ -204,6 +209,7 @@ class PublicationLoop:
         """Publishes an epoch, which is pinned before it is read, until the next one is published."""
         with ExitStack() as pins:
             pins.enter_context(self._access.pin(epoch))
+            self._places.check()
             published = root.publish(epoch)
             self._named_s, self._named = self._clock.monotonic(), epoch
             self._pinned.close()
@@ -246,6 +252,7 @@ class PublicationLoop:
         self._upkeep_s = now_s
         self._tell(self._report)
         try:
+            self._places.check()
             self._access.maintain()
             reason = None
         except Exception as error:

@@ -20,7 +20,6 @@ from typing import Any, get_args
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication, places_of
-from slackwater.publishing.publication_access import RealPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
 from slackwater.publishing.targets import Target
 from state.clock import SystemClock
@@ -95,8 +94,7 @@ def main() -> None:
             declared = places_of([each])
             own = [place for place in places if replace(place, address="") in declared]
             watch = PlaceWatch(own, [place for place in places if place not in own])
-            access = RealPublication(job.root, each, clock, watch)
-            loop = PublicationLoop(job.root, len(threads), each, clock, tell, access)
+            loop = PublicationLoop(job.root, len(threads), each, clock, tell, places=watch)
             threads.append(threading.Thread(target=loop.run, args=(news,), name="publication"))
             threads[-1].start()
 

@@ -37,7 +37,7 @@ AFTER_COMMIT_MUTANTS = (
     Mutant(
         "a suspended process deletes files although another process owns the root",
         "slackwater/after_commit/file_work.py",
-        (("            self._confirm_owner(_CONFIRMED_FOR_S)  # a copy", "            # a copy"),),
+        (("            self._confirm(look.name, _CONFIRMED_FOR_S)  # a copy", "            # a copy"),),
         shown_by="tests/slackwater/after_commit/test_file_work.py",
     ),
     Mutant(

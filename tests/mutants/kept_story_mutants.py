@@ -18,6 +18,31 @@ _PUBLISHED = "scenario.publishes"
 
 KEPT_STORY_MUTANTS = (
     Mutant(
+        "a table is written at a place that has begun to overlap",
+        _LOOP,
+        (("            self._places.check()\n            published =", "            published ="),),
+        shown_by=f"{_STORIES}::test_a_table_whose_place_begins_to_overlap_is_not_written_and_follows_again",
+    ),
+    Mutant(
+        "the upkeep of a table goes on at a place that has begun to overlap",
+        _LOOP,
+        (("            self._places.check()\n            self._access.maintain", "            self._access.maintain"),),
+        shown_by=f"{_STORIES}::test_no_upkeep_of_a_table_whose_place_overlaps",
+    ),
+    Mutant(
+        "files go on though a place of their source has begun to overlap",
+        _WORK,
+        (("        return self._changed_place(name)\n", '        return ""\n'),),
+        shown_by="tests/slackwater/places/test_watched_files.py::"
+        "test_no_file_is_moved_while_a_link_of_the_target_leads_elsewhere",
+    ),
+    Mutant(
+        "the files of a look go on though a place has begun to overlap",
+        _WORK,
+        (("                if self._changed_place(name):\n                    raise NeedsChangedError\n", ""),),
+        shown_by=f"{_STORIES}::test_the_next_file_stays_when_a_place_begins_to_overlap_during_a_look",
+    ),
+    Mutant(
         "files go before a run has analysed its views",
         _REACH,
         (

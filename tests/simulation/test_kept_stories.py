@@ -20,6 +20,7 @@ from slackwater.testing.simulation.stories.steps import (
     FREEZE,
     KILL,
     LATER,
+    POWER_CUT,
     SECONDS,
     SPOIL_TABLE,
     STAND,
@@ -34,8 +35,10 @@ from slackwater.testing.simulation.stories.steps import (
     archived,
     cut,
     file,
+    link,
     mount,
     refuse,
+    unlink,
     unmount,
 )
 from tests.simulation.conftest import Told
@@ -171,6 +174,41 @@ def test_a_run_that_waits_for_its_tables_at_its_end_still_renews_and_notices_a_t
     story = file("a"), START, CAUGHT_UP, TABLES_DOWN(200), file("b"), BARRIER, STOP, SECONDS(9), START, SECONDS(30)
     for outcome in told(*story, CAUGHT_UP, publishes=("rows",), is_contended=True):
         assert outcome.published["rows"]
+
+
+@pytest.mark.parametrize("target", ["sources/s", "sources/s/x", "root/x", "tables/groups", "tables"])
+def test_a_table_whose_place_begins_to_overlap_is_not_written_and_follows_again(told: Told, target: str) -> None:
+    story = file("a"), START, CAUGHT_UP, link("tables/rows", target), file("b"), BARRIER, SECONDS(60), unlink
+    for outcome in told(*story, seeds=20, publishes=("rows", "groups")):
+        assert outcome.published["rows"] == outcome.published["groups"]
+
+
+def test_no_upkeep_of_a_table_whose_place_overlaps(told: Told) -> None:
+    """Upkeep is due ten minutes after the one before, and an epoch without rows of the view lets it begin."""
+    rows = file("a"), START, CAUGHT_UP, *[SECONDS(90)] * 5, file("b"), CAUGHT_UP
+    story = *rows, link("tables/groups", "root/x"), *[SECONDS(90)] * 4, file("t/c"), BARRIER, *[SECONDS(40)] * 2
+    for outcome in told(*story, seeds=10, sources=("s", "t"), listing_s=60.0, publishes=("groups",)):
+        assert outcome.seconds > 700
+
+
+@pytest.mark.parametrize("place, target", [("archive/s", "sources/s/x"), ("archive/s", "root"), ("sources/s", "root")])
+def test_no_file_goes_while_a_place_of_its_source_overlaps(told: Told, place: str, target: str) -> None:
+    story = file("a"), START, CAUGHT_UP, link(place, target), file("b"), *[SECONDS(40)] * 3, CAUGHT_UP, SECONDS(120)
+    for outcome in told(*story, *[SECONDS(40)] * 3, seeds=20, after=_MOVE):
+        assert outcome.removed == 2
+
+
+def test_the_next_file_stays_when_a_place_begins_to_overlap_during_a_look(told: Told) -> None:
+    overlaps = AT("after delete", link("archive/s", "sources/s/x")), AT("after delete", SUSPEND(10))
+    story = *(file(name) for name in "abcd"), START, CAUGHT_UP, *overlaps, *[SECONDS(40)] * 3
+    for outcome in told(*story, CAUGHT_UP, *[SECONDS(60)] * 3, seeds=20, after=_MOVE):
+        assert outcome.removed == 4
+
+
+def test_files_of_a_source_stay_while_a_table_leads_into_it(told: Told) -> None:
+    story = file("a"), START, CAUGHT_UP, link("tables/rows", "sources/s/x"), *[SECONDS(40)] * 3, POWER_CUT
+    for outcome in told(*story, CAUGHT_UP, *[SECONDS(60)] * 3, seeds=20, after=_SOON, publishes=("rows",)):
+        assert outcome.removed == 1
 
 
 @pytest.mark.parametrize("directory", ["m", "b/m"])

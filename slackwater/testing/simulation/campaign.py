@@ -17,6 +17,7 @@ from slackwater.testing.simulation.stories.gated_story import with_gate
 from slackwater.testing.simulation.stories.idle_story import with_idle_sources
 from slackwater.testing.simulation.stories.kept_story import with_file_work
 from slackwater.testing.simulation.stories.merged_story import with_merges
+from slackwater.testing.simulation.stories.overlapping_story import with_overlaps
 from slackwater.testing.simulation.stories.published_story import with_publications
 from slackwater.testing.simulation.stories.random_story import RandomStory
 from slackwater.testing.simulation.stories.scenario import Scenario
@@ -35,7 +36,8 @@ def scenario_of(seed: int) -> Scenario:
     scenario = with_merges(scenario, Random(f"{seed} merged"))
     scenario = with_gate(scenario, Random(f"{seed} gated"))
     scenario = with_file_work(scenario, Random(f"{seed} kept"))
-    return with_publications(scenario, Random(f"{seed} published"))
+    scenario = with_publications(scenario, Random(f"{seed} published"))
+    return with_overlaps(scenario, Random(f"{seed} overlapping"))
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

@@ -14,6 +14,7 @@ from actors.sources.discovery import Listing, Notifications
 from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
+from slackwater.after_commit.actions import Move
 from slackwater.testing.simulation.branching.branches import Branches
 from slackwater.testing.simulation.hosting.process import SimulatedProcess
 from slackwater.testing.simulation.model_views.model_view import (
@@ -31,6 +32,7 @@ from slackwater.testing.simulation.model_views.model_view import (
 from slackwater.testing.simulation.promises.backlog import Backlog
 from slackwater.testing.simulation.promises.outside.exit_checker import ExitChecker
 from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
+from slackwater.testing.simulation.promises.outside.place_checker import PlaceChecker
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.promises.owner_checker import OwnerChecker
 from slackwater.testing.simulation.promises.promises import Promises
@@ -39,6 +41,7 @@ from slackwater.testing.simulation.world.command_inbox import SimulatedInbox
 from slackwater.testing.simulation.world.event_queue import POLLERS, VISIBILITY_S, queue_url
 from slackwater.testing.simulation.world.file_rows import ROW_BYTES, SCHEMA
 from slackwater.testing.simulation.world.handled_record import HandledRows
+from slackwater.testing.simulation.world.links import Links
 from slackwater.testing.simulation.world.ownerships import Ownerships, RunOwnership
 from slackwater.testing.simulation.world.pins import Pins
 from slackwater.testing.simulation.world.published_tables import PublishedTables
@@ -116,6 +119,15 @@ class World:
         self.patience_s = scenario.patience_s
         self.after, self.handled = scenario.after, HandledRows()
         self.tables = PublishedTables(() if branch else scenario.publishes, self.clock)
+        self.links: Links = Links(
+            self.place,
+            scenario.sources,
+            self.tables.by_view,
+            self.clock,
+            moves=isinstance(scenario.after, Move),
+            changes_files=scenario.after is not None,
+        )
+        self.place_checker: PlaceChecker = PlaceChecker(self.links)
         self.staged_from_bytes = 0 if scenario.stages_deltas else _NEVER_STAGED_BYTES
         self.views: tuple[ModelView, ...] = (
             EveryRow("rows", frozenset(scenario.sources)),
@@ -206,11 +218,14 @@ class World:
         return self.processes[-1] if self.processes else None
 
     def start_process(self, *, takeover: bool = True) -> None:
-        """Starts a process beside all others.  With the first one, queues begin to hear of changes.
+        """Starts a process beside all others, unless places overlap.  With the first one, queues begin to hear of
+        changes.
 
         Args:
             takeover: whether it takes the root from a living process.
         """
+        if not self.links.may_start():
+            return
         self.bucket.queues = self.queues
         self._starts += 1
         for model in self.branches.take_merged():

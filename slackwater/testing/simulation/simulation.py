@@ -222,6 +222,7 @@ def _end_faults(world: World) -> Wait | None:
     world.bucket.refusals = world.bucket.cuts = 0
     world.bucket.show()
     world.bucket.unmount()
+    world.links.restore()
     world.faults.end()
     world.tables.end_faults()
     world.ownerships.end_faults()

@@ -10,7 +10,6 @@ import slackwater as sw
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication, places_of
-from slackwater.publishing.publication_access import RealPublication
 from slackwater.publishing.publication_loop import PublicationLoop, PublicationReport
 from slackwater.publishing.publications import Publications
 from slackwater.publishing.start_check import check_publications
@@ -117,8 +116,8 @@ class Followed:
         self.reports = list[PublicationReport]()
         self.clock = ManualClock(SystemClock().now())
         root = self.view.writer.root
-        access = RealPublication(root, publication, self.clock, PlaceWatch(own, [source]))
-        self.loop = PublicationLoop(root, 0, publication, self.clock, self.reports.append, access)
+        watch = PlaceWatch(own, [source])
+        self.loop = PublicationLoop(root, 0, publication, self.clock, self.reports.append, places=watch)
 
     def lead_to(self, name: str) -> None:
         self.link.unlink(missing_ok=True)

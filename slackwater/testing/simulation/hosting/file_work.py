@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
+from slackwater.after_commit.actions import Move
 from slackwater.after_commit.declaration import declared
 from slackwater.after_commit.due_files import DueFile
 from slackwater.after_commit.file_access import FileAccess, FileResult
@@ -60,7 +61,8 @@ class SimulatedFileWork(Life):
             log=SimulatedRuntime(self, world).log,
         )
         needs = process.declared.needs
-        self._work = FileWork(world.place, after, require_owner, world.clock, needs, access)
+        places = {each.source.name: world.links.watch_of_files(each.source.name) for each in after}
+        self._work = FileWork(world.place, after, require_owner, world.clock, needs, access, places)
         self._look_later()
 
     def look_soon(self) -> None:
@@ -171,6 +173,7 @@ class SimulatedChanges:
     def copy(self, file: FileVersion, target: Location) -> None:
         bucket = self._world.bucket
         self._require(file)
+        self._world.place_checker.on_file(file.source, file.path, is_moved=True)
         self._moment("before copy", may_arrive_late=True)
         content = bucket.read(file)
         if not bucket.archive(file, content):
@@ -192,6 +195,7 @@ class SimulatedChanges:
         world, process = self._world, self._process
         # What holds when the request is sent counts: nobody can call it back.
         world.ownerships.checker.on_removal(process.name, file.path)
+        world.place_checker.on_file(file.source, file.path, is_moved=isinstance(world.after, Move))
         world.promises.kept.on_sent(
             file,
             process.declared_models,

@@ -22,6 +22,7 @@ from slackwater.publishing.targets import ParquetFiles, Target
 from slackwater.reading.tables.expectation_table import published_epoch
 from slackwater.status.run_status import PublicationStatus
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.world.links import table_url
 from slackwater.testing.simulation.world.pins import EpochPin
 from slackwater.testing.simulation.world.published_tables import ModelTable, TableCommit, items_of
 from slackwater.testing.simulation.world.schedule import Life
@@ -56,10 +57,11 @@ class SimulatedPublications:
     def __init__(self, process: SimulatedProcess) -> None:
         self._process, self._world = process, process.world
         self._declared = [
-            DeclaredPublication(view, ParquetFiles(f"s3://simulated/tables/{view}", interval_s=self._interval_s()))
+            DeclaredPublication(view, ParquetFiles(table_url(view), interval_s=self._interval_s()))
             for view in self._world.tables.by_view
         ]
         process.declared.needs.publish(PublishedView(each.view, str(each.target)) for each in self._declared)
+        self._watches = {view: self._world.links.watch_of_table(view) for view in self._world.tables.by_view}
         self._states, self._is_over = PublicationStates(self._declared), False
         self.last = {each.view: PublicationReport(number) for number, each in enumerate(self._declared)}
         self._left = 0
@@ -111,7 +113,8 @@ class SimulatedPublications:
         clock = PatientClock(self._world.clock, self._world.threads)
         for number, each in enumerate(self._declared):
             access = _Access(self._world, self._life, each)
-            loop = PublicationLoop(self._world.place, number, each, clock, self._on_report, access)
+            watch = self._watches[each.view]
+            loop = PublicationLoop(self._world.place, number, each, clock, self._on_report, access, watch)
             self._world.threads.start(self._life, partial(loop.run, self._news), self._on_loop_over)
         self._news.tell(self._states.epoch)
 
@@ -178,6 +181,7 @@ class _Access:
         return _head(self._world.tables.by_view[self._publication.view])
 
     def maintain(self) -> None:
+        self._world.place_checker.on_table(self._publication.view, "upkeep")
         self._world.tables.require_up()
 
     def pin(self, epoch: int) -> AbstractContextManager[object]:
@@ -225,6 +229,7 @@ class _Root:
     def publish(self, epoch: int) -> Publication:
         view, target, tables = self._publication.view, self._publication.target, self._world.tables
         table = tables.by_view[view]
+        self._world.place_checker.on_table(view, "a commit")
         wanted = PublishedEpoch(self.root, view, epoch)
         after = self._views_at(epoch)[view]
         tables.require_up()

@@ -160,6 +160,20 @@ unmount = Step("unmount", _unmount)
 """The user removes every such link and mount."""
 
 
+def link(place: str, target: str) -> Step:
+    """A link or a mount leads a place of the root elsewhere, until `unlink`: a start is refused if places overlap then.
+
+    Args:
+        place: `tables/<view>`, `archive/<source>` or `sources/<source>`.
+        target: a path in the bucket, see `Links`.
+    """
+    return Step(f"link({place!r}, {target!r})", lambda world: world.links.lead(place, target))
+
+
+unlink = Step("unlink", lambda world: world.links.restore())
+"""The user removes every such link and mount."""
+
+
 def cut(deletions: int) -> Step:
     """So many of the next deletions of files after the commit are carried out, and not answered."""
 
@@ -638,8 +652,9 @@ def _caught_up(world: World, *, is_settled: bool = False) -> Wait:
         )
         return True
 
-    # The user reads why a source is paused.
+    # The user reads why a source is paused, or a start is refused.
     world.bucket.unmount()
+    world.links.restore()
     process = _running(world)
     if process is not None:
         process.resume()
