@@ -48,7 +48,7 @@ class RawClient:
         """Asks for TLS and performs the handshake, without a look at the certificate."""
         self.send(SSL_REQUEST)
         assert self.exactly(1) == b"S"
-        context = ssl.create_default_context()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         self.socket = context.wrap_socket(self.socket)
         return self

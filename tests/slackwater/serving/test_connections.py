@@ -414,6 +414,52 @@ def test_a_password_that_saslprep_prohibits_is_refused() -> None:
     assert "keys" not in repr(Password.of(_PASSWORD))
 
 
+def _mutated(rng: random.Random, message: bytes) -> bytes:
+    """A message with some bytes changed, a length field at an edge, cut off, or doubled."""
+    edited = bytearray(message)
+    for _ in range(rng.randrange(1, 4)):
+        edited[rng.randrange(len(edited))] = rng.randrange(256)
+    match rng.randrange(5):
+        case 0:
+            return bytes(edited[: rng.randrange(len(edited))])
+        case 1:
+            edge = rng.choice([0, 3, 4, 7, 8, 10_003, 10_004, 10_005, 1 << 31, (1 << 32) - 1])
+            return struct.pack("!I", edge) + bytes(edited[4:])
+        case 2:
+            return bytes(edited) * 2
+    return bytes(edited)
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.more) for seed in range(2, 12))])
+def test_mutated_log_ins_leave_the_server_as_it_was(few: ServedSql, encrypted: ServedSql, seed: int) -> None:
+    rng = random.Random(seed)
+    steps = [
+        SSL_REQUEST,
+        struct.pack("!IIII", 16, 80877102, 1, 1),
+        startup(application_name="mutated", client_encoding="UTF8"),
+        framed(b"p", b"SCRAM-SHA-256\0\0\0\0\x10n,,n=,r=abcdefgh"),
+        framed(b"p", b"c=biws,r=abcdefgh,p=" + b"A" * 43 + b"="),
+    ]
+    with structlog.testing.capture_logs() as logged:
+        for number in range(100):
+            endpoint = encrypted if number % 2 else few
+            with RawClient(endpoint.port) as client:
+                try:
+                    if number % 4 == 1:
+                        client.start_tls()
+                    wrong = rng.randrange(len(steps))
+                    for step in steps[2 if wrong > 2 else wrong : wrong]:
+                        client.send(step)
+                    client.send(_mutated(rng, steps[wrong]))
+                    client.socket.shutdown(socket.SHUT_WR)
+                    client.rest()
+                except OSError:
+                    pass  # the server has closed the connection
+        eventually(lambda: few.server.connections == encrypted.server.connections == 0, 60)
+    assert [line["event"] for line in logged if line["log_level"] in ("error", "critical")] == []
+    assert _is_in(few)
+
+
 # ---- the port --------------------------------------------------------------------------------------------------------
 
 
