@@ -10,6 +10,7 @@ from urllib.parse import unquote_plus
 
 _CHANGES = ("ObjectCreated:", "ObjectRemoved:", "LifecycleExpiration:")
 _WRAPPINGS = 4
+_MOST_KEY_BYTES = 1_024  # of S3
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def _of_record(record: Any) -> BucketEvent | None:
     if not _text(record, "eventName").removeprefix("s3:").startswith(_CHANGES):
         return None
     s3 = _part(record, "s3")
-    return BucketEvent(_text(_part(s3, "bucket"), "name"), _decoded(_text(_part(s3, "object"), "key")))
+    return BucketEvent(_text(_part(s3, "bucket"), "name"), _key(_decoded(_text(_part(s3, "object"), "key"))))
 
 
 def _of_event_bridge(message: Mapping[str, Any]) -> BucketEvent | None:
@@ -71,7 +72,7 @@ def _of_event_bridge(message: Mapping[str, Any]) -> BucketEvent | None:
     if message["detail-type"] not in ("Object Created", "Object Deleted"):
         return None
     detail = _part(message, "detail")
-    return BucketEvent(_text(_part(detail, "bucket"), "name"), _text(_part(detail, "object"), "key"))
+    return BucketEvent(_text(_part(detail, "bucket"), "name"), _key(_text(_part(detail, "object"), "key")))
 
 
 def _decoded(key: str) -> str:
@@ -79,6 +80,17 @@ def _decoded(key: str) -> str:
         return unquote_plus(key, errors="strict")
     except UnicodeDecodeError:
         raise PoisonMessageError(f"{key!r} is not a valid key: it is not UTF-8") from None
+
+
+def _key(key: str) -> str:
+    """The key, if a bucket can have it: a request with another key would fail each time the message comes."""
+    try:
+        size = len(key.encode())
+    except UnicodeEncodeError:
+        raise PoisonMessageError(f"{key!r} is not a valid key: it is not Unicode") from None
+    if size > _MOST_KEY_BYTES:
+        raise PoisonMessageError(f"{key[:40]!r}... is not a valid key: it has {size:,} bytes")
+    return key
 
 
 def _object(text: str, name: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import obstore
 
-from actors.file_errors import ObjectVanished
+from actors.file_errors import ObjectVanished, UnreadableFile
 from actors.files import FileVersion
 from actors.objects.bucket_listing import RawListing, bucket_pages, find_by_directory
 from actors.objects.enclosing_table import enclosing_table
@@ -138,8 +138,9 @@ class ObjectStore:
                 meta = ask_store(partial(obstore.head, self._store(), path), self.location, path)
             except ObjectVanished:
                 return None
-            except AccessDeniedError:
+            except (AccessDeniedError, UnreadableFile):
                 # For this object alone, and then a listing shows it; or for all of them, and then that raises.
+                # Obstore takes no name with control characters: the listing shows it, and reading names the reason.
                 meta = None
             if meta is not None and is_strong(meta["e_tag"]):
                 return _version(source, path, normal_etag(meta["e_tag"]), meta["size"], meta["last_modified"])

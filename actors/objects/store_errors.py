@@ -35,7 +35,7 @@ _STATUS = re.compile(r"status(?: code)?: (\d{3})\b")
 _CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
 _OPTION = re.compile(r"key: '(\w{1,60})'|key: \"(\w{1,60})\"")
 _INVALID_PATH = re.compile(r"(?:path: \"|Path \")((?:[^\"\\]|\\.){1,200})")
-_INVALID_NAMES = ("invalid path", "non-unicode characters", "Error parsing Path")
+_INVALID_NAMES = ("invalid path", "non-unicode characters", "Error parsing Path", "Could not parse path")
 _BROKEN_OFF = "response body error"
 _NETWORK = (
     ("dns error", "its host name is not known"),

@@ -11,6 +11,19 @@ _SHOWN = "tests/slackwater/after_commit/test_file_work.py"
 
 FILE_MUTANTS = (
     Mutant(
+        "an event about a name that cannot be read ends the run",
+        "actors/objects/object_store.py",
+        (("            except (AccessDeniedError, UnreadableFile):\n", "            except AccessDeniedError:\n"),),
+        shown_by="tests/actors/objects/test_find.py::"
+        "test_a_name_that_cannot_be_read_is_found_as_a_listing_shows_it[../a.csv]",
+    ),
+    Mutant(
+        "an event with a key that no bucket has is looked at",
+        "actors/notifications/bucket_event.py",
+        (("    if size > _MOST_KEY_BYTES:\n", "    if size < 0:\n"),),
+        shown_by="tests/actors/notifications/test_bucket_event.py::test_what_no_bucket_writes_is_poison_and_says_why",
+    ),
+    Mutant(
         "a file is deleted before its time",
         _REACH,
         (("moment.now - timedelta(seconds=keep_s)", "moment.now"),),

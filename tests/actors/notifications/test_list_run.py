@@ -16,6 +16,7 @@ from actors.sources.source import OnChange
 from slackwater.testing.servers import s3_events
 from slackwater.testing.servers.s3_server import S3Server
 from slackwater.testing.servers.sqs_server import SqsServer
+from tests.actors.notifications.bucket_events import event_bridge
 from tests.actors.notifications.list_run import ListRun, eventually
 from tests.actors.notifications.queue_user import user
 from tests.actors.notifications.told_bucket import ToldBucket
@@ -484,6 +485,22 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
         run.catch_up()
         run.until(lambda: told.is_drained)
         assert run.handed_on == []
+
+
+def test_names_that_cannot_be_read_end_no_run(told: ToldBucket, tmp_path: Path) -> None:
+    with ListRun(pipeline(told, tmp_path / "root")) as run:
+        run.catch_up()
+        told.client.put_object(Bucket=told.name, Key="in/x\ny", Body=b"x")
+        bucket = {"bucket": {"name": told.name}}
+        told.send(*(event_bridge(detail=bucket, key=f"in/{name}") for name in ["x\ny", *FORGED]))
+        told.put("plain")
+        run.catch_up()
+        assert run.failure is None
+        assert sorted(run.handed_on) == ["plain", "x\ny"], "reading tells why one is refused"
+        run.until(lambda: told.is_drained)
+
+
+FORGED = ["../x", "a/../../x", ".", "..", "a//b", "/x", "x\x00", "\ud800", "y" * 2_000, "%2e%2e/x"]
 
 
 @pytest.mark.more

@@ -77,3 +77,14 @@ def test_access_that_is_refused_for_everything_is_an_error(refusing: FaultProxy,
 @pytest.mark.parametrize("path", ["gone.csv", "day=2/a.csv", "day=1"])
 def test_what_is_not_there_is_not_found(location: Location, path: str) -> None:
     assert ObjectStore(location).find("s", path) is None
+
+
+@pytest.mark.parametrize("name", ["x\ny.csv", "tab\t.csv", "../a.csv", "./a.csv", "a//b.csv", "..", "x\x00.csv"])
+def test_a_name_that_cannot_be_read_is_found_as_a_listing_shows_it(s3: S3Server, bucket: str, name: str) -> None:
+    s3.client().put_object(Bucket=bucket, Key="a.csv", Body=b"beside")
+    is_there = name.endswith(("\ny.csv", "\t.csv"))  # this server has no objects of the other names
+    if is_there:
+        s3.client().put_object(Bucket=bucket, Key=f"in/{name}", Body=b"x")
+    found = ObjectStore(Location(f"s3://{bucket}/in", s3.storage_options)).find("s", name)
+    assert (found is not None) == is_there
+    assert found is None or found.path == name
