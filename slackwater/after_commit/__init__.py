@@ -6,7 +6,7 @@
     the committed catalog, branches, the clock ────┴──► reach: up to which epoch
     the ledger ──► due_files ──► FileWork ──► ObjectChanges: one version of one object
                                     │
-                            <root>/after.lance: each handled file, and the last epoch
+                            <root>/after.lance: each handled file, the last epoch, and times of commits
 
 Invariants:
 

@@ -15,7 +15,7 @@ from actors.files import FileVersion
 from actors.objects.object_changes import ObjectChanges
 from slackwater.after_commit.due_files import DueFile
 from state.clock import Clock
-from state.lance.handled_files import ClockChange, HandledFile, HandledFiles, Outcome
+from state.lance.handled_files import ClockChange, CommitTime, HandledFile, HandledFiles, Outcome
 from state.lance.lance_access import open_dataset
 from state.lance.lance_root import LanceRoot
 from state.location import Location
@@ -51,6 +51,10 @@ class FileRecord(Protocol):
     def append_clock_change(self, change: ClockChange) -> None: ...
 
     def clock_change(self) -> ClockChange | None: ...
+
+    def append_commit_time(self, commit: CommitTime) -> None: ...
+
+    def commit_times(self) -> list[CommitTime]: ...
 
 
 @dataclass(frozen=True)

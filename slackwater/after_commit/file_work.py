@@ -14,6 +14,7 @@ from actors.telemetry.text import first_line
 from slackwater.after_commit.actions import Delete, Move
 from slackwater.after_commit.branch_needs import BranchReader, branch_readers, limit
 from slackwater.after_commit.clock_watch import ClockWatch, has_gone_back
+from slackwater.after_commit.commit_times import CommitTimes
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import DueFile, due_files, still_due
 from slackwater.after_commit.file_access import FileAccess, FileResult
@@ -126,6 +127,7 @@ class FileWork:
         self._access = access or FileAccess.of(root, clock)
         self._record, self._log = self._access.record, self._access.log
         self._after = {each.source.name: each for each in after}
+        self._commit_times = CommitTimes(self._record, [each.action.keep_s for each in after])
         self._changes = {name: self._access.changes(each.source.location) for name, each in self._after.items()}
         self._progress = {
             name: _Progress(AfterCommitStatus(name, str(each.action))) for name, each in self._after.items()
@@ -176,13 +178,15 @@ class FileWork:
             published = _published(status, needs)
             state = self._latest()
             self._look_at_clock(state)
+            now = self._clock.now()
             moment = Moment(
                 state=state,
                 catalog=Catalog.of(state.scan("catalog")),
                 root=self._root,
                 needs=needs,
                 published=published,
-                now=self._clock.now(),
+                now=now,
+                commits=self._commit_times.look(state.epoch_times(), now),
                 clock_change=self._clock_change,
             )
             for name in self._after:

@@ -6,16 +6,14 @@ files, and are checked by `FileWork`: the age of a file, and its rows in the sto
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import pyarrow.compute as pc
-
+from slackwater.after_commit.commit_times import committed_until
 from slackwater.after_commit.run_views import Needs, PublishedView, version_name
 from slackwater.reading.tables.expectation_table import published_epoch
-from state.epoch import first_epoch_at
-from state.lance.handled_files import ClockChange
+from state.lance.handled_files import ClockChange, CommitTime
 from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
@@ -51,6 +49,7 @@ class Moment:
         needs: of the run; read before the handle was opened.
         published: table → the last epoch that it has; None for a table without an epoch.
         now: the time.
+        commits: the known times of commits, by epoch; see `CommitTimes`.
         clock_change: the last change of the clock; None without one.
     """
 
@@ -60,6 +59,7 @@ class Moment:
     needs: Needs
     published: Mapping[PublishedView, int | None]
     now: datetime
+    commits: Sequence[CommitTime]
     clock_change: ClockChange | None = None
 
 
@@ -80,7 +80,7 @@ def reach(moment: Moment, source: str, *, keep_s: float, is_stored: bool) -> Rea
     kept_since = moment.now - timedelta(seconds=keep_s)
     if moment.clock_change is not None and moment.clock_change.at > kept_since:
         return Reach(0, "the clock of this machine was set", lacking)
-    kept = _committed_before(moment, kept_since)
+    kept = committed_until(moment.commits, kept_since, moment.clock_change)
     limits = {"": kept, "an expectation holds the last epochs back": published_epoch(moment.state, moment.catalog)}
     for each in _tables(moment, source):
         epoch = moment.published.get(each)
@@ -157,24 +157,3 @@ def _tables(moment: Moment, source: str) -> list[PublishedView]:
     reading |= {name for name, sources in moment.needs.reads.items() if source in sources}
     tables = {*moment.needs.published, *moment.published}
     return sorted((each for each in tables if each.view in reading), key=lambda each: (each.view, each.table))
-
-
-def _committed_before(moment: Moment, time: datetime) -> int:
-    """The last epoch before which, and in which, everything was committed until a time.
-
-    Everything from before a change of the clock is as old as the change, which is before the time.  Commit times may go
-    back from epoch to epoch, when the clock is set.  Of expired epochs only the time of their barrier is known.
-    """
-    change = moment.clock_change
-    times = moment.state.epoch_times()
-    is_late = pc.greater(times["committed_at"], time)
-    if change is not None:
-        is_late = pc.and_(is_late, pc.greater(times["epoch"], change.epoch))
-    late = times.filter(is_late)["epoch"]
-    if not len(late):
-        return moment.state.head.epoch
-    first_late: int = late[0].as_py()
-    before = times["epoch"].filter(pc.less(times["epoch"], first_late))
-    if len(before):
-        return int(before[-1].as_py())
-    return max(0, min(first_late, first_epoch_at(time)) - 1)

@@ -1,9 +1,10 @@
 """The record of the actions on files after the commit of their rows: a dataset at the root, next to the store.
 
-Rows are only appended.  The last row of a version and an action counts.  A row without a path has one of two meanings:
+Rows are only appended.  The last row of a version and an action counts.  The meaning of a row without a path:
 
 * All files of the source up to an epoch are done, for one action.
 * With the action `clock`: the clock of the machine was set.
+* With the action `commit`: the time of the commit of an epoch.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ SCHEMA = pa.schema(
 )
 _DELETING = ("delete", "move to ")
 """The beginnings of the actions after which the object is no longer in its source."""
-_CLOCK = "clock"
+_CLOCK, _COMMIT = "clock", "commit"
 _MOST_FRAGMENTS = 64
 _KEPT = timedelta(hours=1)
 
@@ -84,6 +85,14 @@ class ClockChange:
         epoch: the last epoch that was committed before the change was noticed.
         at: the time when it was noticed, by the new clock.
     """
+
+    epoch: int
+    at: datetime
+
+
+@dataclass(frozen=True)
+class CommitTime:
+    """The wall time of the commit of an epoch, which the store forgets when the epoch expires."""
 
     epoch: int
     at: datetime
@@ -147,6 +156,23 @@ class HandledFiles:
         """
         rows = self._read(f"{_of('', _CLOCK)} AND path IS NULL", ["epoch", "at"]).to_pylist()
         return ClockChange(**rows[-1]) if rows else None
+
+    def append_commit_time(self, commit: CommitTime) -> None:
+        """Records the time of a commit.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        self.append([], ("", _COMMIT, commit.epoch, commit.at))
+
+    def commit_times(self) -> list[CommitTime]:
+        """The recorded times, in the order of their epochs.
+
+        Raises:
+            StorageError: as `append`.
+        """
+        rows = self._read(f"{_of('', _COMMIT)} AND path IS NULL", ["epoch", "at"]).to_pylist()
+        return sorted((CommitTime(**row) for row in rows), key=lambda each: each.epoch)
 
     def done_until(self, source: str, action: str) -> int:
         """The epoch up to which all files of a source are done; 0 before the first.

@@ -9,6 +9,8 @@ _WORK = "slackwater/after_commit/file_work.py"
 _DUE = "slackwater/after_commit/due_files.py"
 _VIEWS = "slackwater/after_commit/run_views.py"
 _CLOCK = "slackwater/after_commit/clock_watch.py"
+_COMMITS = "slackwater/after_commit/commit_times.py"
+_COMMITS_SHOWN = "tests/slackwater/after_commit/test_commit_times.py"
 _LOOP = "slackwater/publishing/publication_loop.py"
 _STORIES = "tests/simulation/test_kept_stories.py"
 _KEPT = "scenario.after is not None"
@@ -41,6 +43,24 @@ KEPT_STORY_MUTANTS = (
         _WORK,
         (("                if self._changed_place(name):\n                    raise NeedsChangedError\n", ""),),
         shown_by=f"{_STORIES}::test_the_next_file_stays_when_a_place_begins_to_overlap_during_a_look",
+    ),
+    Mutant(
+        "a file of an expired epoch is as old as the epochs before it",
+        _COMMITS,
+        (("            break\n        last =", "            return commit.epoch - 1\n        last ="),),
+        shown_by=_COMMITS_SHOWN,
+    ),
+    Mutant(
+        "the times of commits end with their run",
+        _COMMITS,
+        (("            self._record.append_commit_time(last)\n", ""),),
+        shown_by=_COMMITS_SHOWN,
+    ),
+    Mutant(
+        "a tag on an old epoch hides that epochs expire",
+        _COMMITS,
+        (("kept_since - 2 * apart <= each.at <= kept_since", "each.at <= kept_since"),),
+        shown_by=_COMMITS_SHOWN,
     ),
     Mutant(
         "files go before a run has analysed its views",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from slackwater.after_commit.commit_times import known_commit_times
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import due_files
 from slackwater.after_commit.reach import Moment, reach
@@ -84,7 +85,8 @@ def plan_after(
     handled = {key for key, outcome in record.since(source.name, action, done).items() if outcome not in _TRIED}
     catalog, now, keep_s = Catalog.of(state.scan("catalog")), clock.now(), declared.action.keep_s
     needs = _needs(views, source.name, catalog)
-    moment = Moment(state, catalog, root, needs, {}, now, record.clock_change())
+    commits = known_commit_times(record, state.epoch_times())
+    moment = Moment(state, catalog, root, needs, {}, now, commits, record.clock_change())
     reached = reach(moment, source.name, keep_s=keep_s, is_stored=source.materialize)
     due, later, first = _NO_FILES, _NO_FILES, list[str]()
     for files in due_files(state, source.name, after=done, until=state.head.epoch):

@@ -193,7 +193,6 @@ class World:
                 self.stored_rows,
                 self.tables,
                 published,
-                expires=scenario.keep_epochs is not None,
             ),
             published=published,
             exits=ExitChecker(published, self.tables.by_view),

@@ -120,6 +120,14 @@ def test_a_file_that_was_read_again_in_vain_before_the_answer_is_read_again() ->
     checker.on_answered("1", DONE)
 
 
+def test_a_file_that_is_deleted_before_the_answer_is_not_read_again() -> None:
+    checker = Commanded()
+    checker.versions(file_tables([finished(FILE)]))
+    checker.on_asked("1", ReingestCommand(file="a"))
+    checker.versions(file_tables([finished(FILE, status="forgotten", gone_epoch=2)]))
+    checker.on_answered("1", DONE)
+
+
 def test_a_file_that_is_not_read_again_when_the_answer_says_so_breaks_exactly_once() -> None:
     checker = Commanded()
     checker.versions(file_tables([finished(FILE)]))

@@ -61,7 +61,7 @@ class Store:
             self.bucket,
             [EveryRow("rows", frozenset({SOURCE}))],
             order="name",
-            kept=KeptFileChecker(self.disk, self.bucket, clock, None, (), tables, published, expires=False),
+            kept=KeptFileChecker(self.disk, self.bucket, clock, None, (), tables, published),
             published=published,
             exits=ExitChecker(published, {}),
         )

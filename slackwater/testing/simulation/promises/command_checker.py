@@ -270,11 +270,16 @@ def _is_in_views(file: FileKey, tables: FileTables) -> bool:
 
 
 def _is_read_again(path: PathKey, before: FileTables, tables: FileTables) -> bool:
-    """Whether an object is in the queue, to replace its rows, or has been since the last version of the store."""
+    """Whether an object is in the queue, to replace its rows, or has been since the last version of the store.
+
+    An object that is deleted in that epoch has only the note of that.
+    """
     if any(path_of(row) == path and row["replaces"] for row in tables.queue.values()):
         return True
     return any(
-        path_of(row) == path and before.ledger.get(key) is not row and (row["replaces"] or _was_in_vain(row))
+        path_of(row) == path
+        and before.ledger.get(key) is not row
+        and (row["replaces"] or _was_in_vain(row) or row["gone_epoch"] is not None)
         for key, row in tables.ledger.items()
     )
 

@@ -59,12 +59,10 @@ def with_file_work(scenario: Scenario, random: Random) -> Scenario:
         return scenario
     if random.random() >= (_KEPT_WITH_BRANCHES if "BRANCH(" in text else _KEPT):
         return scenario
-    # Of an expired epoch, only the time of its barrier is known, which a clock that was set meanwhile makes worthless.
-    expires = scenario.keep_epochs is not None
-    keep_s = 0.0 if expires and "CLOCK(" in text else random.choice(_KEEP_S)
+    keep_s = random.choice(_KEEP_S)
     after = Delete(keep_s=keep_s) if random.random() < 0.6 else Move(_ARCHIVE, keep_s=keep_s)
     steps = list(scenario.story)
-    may_set_clock = scenario.idle_s is None and not expires
+    may_set_clock = scenario.idle_s is None and "PIN(" not in text
     for _ in range(random.choice((1, 2, 2, 3))):
         at = random.randint(steps.index(START) + 1, len(steps))
         steps[at:at] = _news(scenario, random, keep_s, may_die="kills=" not in text, may_set_clock=may_set_clock)

@@ -10,7 +10,7 @@ from actors.listing.deleted_files import DeletedFile
 from slackwater.testing.simulation.world.simulated_root import Access
 
 if TYPE_CHECKING:
-    from state.lance.handled_files import ClockChange, HandledFile, Outcome
+    from state.lance.handled_files import ClockChange, CommitTime, HandledFile, Outcome
 
 
 class HandledRows:
@@ -19,12 +19,14 @@ class HandledRows:
     Attributes:
         files: what was done, in its order.
         clock_changes: the changes of the clock that were noticed.
+        commit_times: the recorded times of commits.
         done: source, action and epoch of each row that says that all files up to an epoch are done.
     """
 
     def __init__(self) -> None:
         self.files: list[HandledFile] = []
         self.clock_changes: list[ClockChange] = []
+        self.commit_times: list[CommitTime] = []
         self.done: list[tuple[str, str, int]] = []
 
 
@@ -67,6 +69,15 @@ class SimulatedRecord:
     def clock_change(self) -> ClockChange | None:
         self._access.read()
         return self._rows.clock_changes[-1] if self._rows.clock_changes else None
+
+    def append_commit_time(self, commit: CommitTime) -> None:
+        self._access.before("note")
+        self._rows.commit_times.append(commit)
+        self._access.after("note")
+
+    def commit_times(self) -> list[CommitTime]:
+        self._access.read()
+        return sorted(self._rows.commit_times, key=lambda each: each.epoch)
 
     def _of(self, source: str, action: str) -> list[HandledFile]:
         return [each for each in self._rows.files if (each.source, each.action) == (source, action)]

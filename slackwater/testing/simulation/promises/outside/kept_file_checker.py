@@ -12,14 +12,11 @@ from slackwater.testing.simulation.promises.file_tables import FileTables, file_
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
 from slackwater.testing.simulation.world.bucket import Bucket, is_version
 from slackwater.testing.simulation.world.published_tables import PublishedTables
-from slackwater.testing.simulation.world.simulated_clock import START_US, SimulatedClock
-from state.epoch import epoch_time_us
+from slackwater.testing.simulation.world.simulated_clock import SimulatedClock
 from state.memory.memory_disk import MemoryDisk, Row
 from state.tables.expectations import PUBLISHED, Gate
 from state.tables.records import Head
 from state.tables.stored_rows import base_name
-
-_LONGEST_EPOCH_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,6 @@ class KeptFileChecker:
         stored: the sources whose rows are stored.
         tables: the tables that follow views.
         published: their checker.
-        expires: whether epochs expire.
     """
 
     def __init__(
@@ -57,12 +53,10 @@ class KeptFileChecker:
         stored: Collection[str],
         tables: PublishedTables,
         published: PublicationChecker,
-        *,
-        expires: bool,
     ) -> None:
         self._disk, self._bucket, self._clock = disk, bucket, clock
         self._tables, self._published = tables, published
-        self._keep_s, self._stored, self._expires = keep_s, stored, expires
+        self._keep_s, self._stored = keep_s, stored
         self._commits: dict[int, _Finished] = {}
         self._finished: dict[tuple[FileKey, int], _Finished] = {}
         self._looked = FileTables.of(None)
@@ -83,13 +77,9 @@ class KeptFileChecker:
                 self._finished.setdefault((file_of(row), epoch), self._commits[epoch])
 
     def on_commit(self, epoch: int) -> None:
-        """Notes the time of a commit, which may arrive later.  Of an expired epoch a run knows that of its barrier."""
-        if self._keep_s is None:
-            return
-        barrier_s = (epoch_time_us(epoch) - START_US) / 1e6 - self._clock.ahead_s
-        now_s = self._clock.true_s
-        true_s = min(now_s, max(barrier_s, now_s - _LONGEST_EPOCH_S)) if self._expires else now_s
-        self._commits.setdefault(epoch, _Finished(true_s, self._clock.ahead_s))
+        """Notes the time of a commit, which may arrive later."""
+        if self._keep_s is not None:
+            self._commits.setdefault(epoch, _Finished(self._clock.true_s, self._clock.ahead_s))
 
     def on_begin(self, run: str, source: str, paused: Collection[str], looked: FileTables, *, has_lost: bool) -> None:
         """Checks that a run removes no further files if it has lost the root, or its source is paused, as it knows.
