@@ -61,13 +61,13 @@ AFTER_COMMIT_MUTANTS = (
     Mutant(
         "a look goes on with the declaration of before",
         _VIEWS,
-        (("if needs.number != self._number:", "if needs.number > self._number:"),),
+        (("if needs.number != self._number or", "if needs.number > self._number or"),),
         shown_by=f"{_CONDITIONS}::test_a_look_that_the_declaration_overtakes_deletes_nothing_more",
     ),
     Mutant(
         "a view is accepted while one of its files is being deleted",
         _VIEWS,
-        (("self._changed.wait_for(lambda: self._acting == 0)", "self._changed.notify_all()"),),
+        (("*new_tables)\n            self._changed.wait_for(lambda: self._acting == 0)", "*new_tables)"),),
         shown_by=f"{_CONDITIONS}::test_a_view_that_is_accepted_during_a_look_keeps_the_files_that_the_look_has_chosen",
     ),
     Mutant(

@@ -120,7 +120,7 @@ KEPT_STORY_MUTANTS = (
     Mutant(
         "a file is removed that was chosen before a view was added",
         _VIEWS,
-        (("            if needs.number != self._number:\n                raise NeedsChangedError\n", ""),),
+        (("            if needs.number != self._number or self._exclusions:\n", "            if self._exclusions:\n"),),
         among=f"{_KEPT} and 'ADD_VIEW(' in repr(scenario.story)",
     ),
     Mutant(
@@ -188,8 +188,8 @@ KEPT_STORY_MUTANTS = (
         _WORK,
         (
             (
-                "                self._require_owner()\n                self._confirmed_s",
-                "                self._confirmed_s",
+                "                self._require_owner()\n                if self._changed_place",
+                "                if self._changed_place",
             ),
         ),
         among=_KEPT,

@@ -154,8 +154,8 @@ PLACE_MUTANTS = (
         "state/places/marker.py",
         (
             (
-                "        create(object_client(location), location, MARKER, marker.to_json())\n",
-                "        obstore.put(object_client(location), MARKER, marker.to_json())  # noqa: TID251\n",
+                "            create(client, location, MARKER, marker.to_json())\n",
+                "            obstore.put(client, MARKER, marker.to_json())  # noqa: TID251\n",
             ),
         ),
         shown_by="tests/state/places/test_marker.py::test_an_object_of_another_program_is_not_overwritten",

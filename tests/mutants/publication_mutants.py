@@ -171,7 +171,7 @@ PUBLICATION_MUTANTS = (
     Mutant(
         "the counts of a merge are not compared",
         "slackwater/publishing/delta_table.py",
-        (('done["num_target_rows_deleted"] != deleted:', 'done["num_target_rows_deleted"] < 0:'),),
+        (("or deletes != int(commit[_DELETED])", "or deletes < 0"),),
         shown_by=f"{_CHANGES}test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole",
     ),
     Mutant(
