@@ -18,7 +18,7 @@ QUOTING = {
 }
 # Texts of this package, without a part from elsewhere: names of a module's own catalog, codecs, and numbers.
 OWN_TEXTS = {
-    "slackwater/reading/snapshot_sql.py",
+    "slackwater/confinement/confined_duckdb.py",
     "slackwater/serving/catalog_database.py",
     "slackwater/serving/catalog_tables.py",
     "slackwater/serving/engine.py",

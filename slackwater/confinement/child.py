@@ -25,7 +25,7 @@ def main() -> None:
     program, descriptor = _PROGRAMS[sys.argv[1]], int(sys.argv[2])
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
-    _confine()
+    _confine(is_server=sys.argv[1] == "serving")
     sys.meta_path.insert(0, _WithoutPandas())
     run = importlib.import_module(program).run
     run(connection)
@@ -42,13 +42,16 @@ class _WithoutPandas(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError("pandas is not used in a worker", name=fullname)
 
 
-def _confine() -> None:
+def _confine(*, is_server: bool) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
+    if sys.argv[1] != "verification":
+        resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if is_server:
+            # The system ends a child with the thread that made it; other fronts start workers from any thread.
+            prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 

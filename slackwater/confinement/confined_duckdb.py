@@ -6,9 +6,10 @@ from typing import Any
 
 from state.errors import UsageError
 
+# Without a directory DuckDB spills nothing; by default it would into the working directory.
+_WITHOUT_SPILLING = "SET temp_directory = ''; "
 _CONFINED = (
-    # Without a directory DuckDB spills nothing; by default it would into the working directory.
-    "SET temp_directory = ''; SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
+    "SET TimeZone = 'UTC'; SET autoinstall_known_extensions = false; "
     "SET autoload_known_extensions = false; SET allow_community_extensions = false; "
     "SET enable_external_access = false; SET python_enable_replacements = false; "
 )
@@ -45,14 +46,17 @@ def confine(connection: Any) -> None:
     Args:
         connection: any connection of it.
     """
-    connection.execute(_CONFINED + _NO_FILES + _LOCKED)
+    connection.execute(_WITHOUT_SPILLING + _CONFINED + _NO_FILES + _LOCKED)
 
 
-def confine_to(connection: Any, allowed_directories: str) -> None:
-    """The same for a DuckDB that still reads some files.
+def confine_to(connection: Any, allowed_directories: str, temp_directory: str) -> None:
+    """The same for a DuckDB that still reads some files, and spills into a directory.
 
     Args:
         connection: any connection of it.
         allowed_directories: a list of directories, as a literal of SQL.
+        temp_directory: the directory for what exceeds its memory, as a literal of SQL.
     """
-    connection.execute(f"SET allowed_directories = {allowed_directories}; {_CONFINED}{_LOCKED}")
+    connection.execute(
+        f"SET temp_directory = {temp_directory}; SET allowed_directories = {allowed_directories}; {_CONFINED}{_LOCKED}"
+    )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from slackwater.reading.file_relation import FileRelation
 from slackwater.reading.notebook import as_html
-from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, run_query
+from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, SnapshotQuery, run_query
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_table import FileStatus, file_table, require_source
@@ -114,32 +113,33 @@ class Snapshot:
         timeout_s: float | None = DEFAULT_TIMEOUT_S,
         max_memory_bytes: int | None = DEFAULT_MEMORY_BYTES,
     ) -> pa.Table:
-        """The result of a SELECT over the views of this epoch, computed by DuckDB in this process.
+        """The result of a SELECT over the views of this epoch, computed by DuckDB in a worker process.
 
         Every view is a relation by its name, with the columns of its result.  The ledger, as `files()` returns it, is
         the relation `files`, unless a view has this name; it is read slice by slice.  Only the columns that the query
         names are read, and of columns of a view that it compares with constants only the rows that pass.  Names ignore
-        case.  The query reads no other
-        file and no network, and writes nothing.
+        case.  The query reads no other file and no network, and writes nothing.
+
+        The worker starts at the first call, which takes a second or two.  It answers the next calls of this process,
+        and ends after a minute without one.
 
         Args:
             query: one SELECT (or WITH, FROM, VALUES, DESCRIBE) in DuckDB's SQL; times are in UTC.
             timeout_s: seconds that DuckDB computes at most; None for no limit.
             max_memory_bytes: largest memory of DuckDB, as it counts it, and largest result; None for no limit.  The
                 default is 4 GiB, or half of the machine's memory if that is less.  Nothing is spilled to a disk.
+                A query that exceeds one of both limits by half is ended with its worker.
 
         Raises:
             UsageError: DuckDB is not installed or refuses the query, the query is not one SELECT, or exceeds a limit.
             EpochExpiredError: the epoch is no longer retained.
             StorageError: the root cannot be read.
+            SlackwaterError: the worker has ended by itself.
 
         Examples:
             >>> snapshot.sql("SELECT carrier, n FROM by_carrier ORDER BY n DESC LIMIT 10")  # doctest: +SKIP
         """
-        views = {name: ViewReader(self._root, self._record.views[name]) for name in self.views}
-        place = f"epoch {self.epoch} of {self._root}"
-        limits: dict[str, Any] = {"timeout_s": timeout_s, "max_memory_bytes": max_memory_bytes}
-        return run_query(query, views, self.file_relation(), place, **limits)
+        return run_query(SnapshotQuery(query, self._root, self._record, max_memory_bytes), timeout_s)
 
     def files(
         self,

@@ -7,7 +7,7 @@
                                 │
               ┌─────────────────┴──────────────────┐
               ▼                                    ▼
-        duckdb_engine                        spark_engine
+        duckdb_engine ──► duckdb_worker      spark_engine
         DuckDB's readers and SQL             the readers of a run, Spark's exact semantics
               └─────────────────┬──────────────────┘
                                 ▼
@@ -30,7 +30,8 @@ Invariants:
   quarantined ones, for any status of the file; a frozen view over the ledger of the epoch at which it was frozen.
 * Bad records are found again: by the readers of a run one by one, by DuckDB with its own rules and by their number.
 * Another version of a file is never read in place of the recorded one.
-* DuckDB reads files with its own readers, and can access nothing but copies of the ingested files and its tables.
+* DuckDB reads files with its own readers, in a worker process without credentials (`duckdb_tables`).  It can access
+  nothing but copies of the ingested files and its tables.
 * File contents are read in pieces, a few files ahead, and kept on disk only while needed.  The result of a view must
   fit into memory twice.
 * No name or value from a file or a ledger becomes part of an SQL text; names of columns and sources are quoted.

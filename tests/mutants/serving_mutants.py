@@ -63,4 +63,10 @@ SERVING_MUTANTS = (
         (("            ready, self._next = self._next, self._made()\n", "            ready = self._next\n"),),
         shown_by="tests/slackwater/serving/test_workers.py::test_sessions_have_engines_of_their_own",
     ),
+    Mutant(
+        "verify runs any function that the text of a view names",
+        "slackwater/verification/duckdb_tables.py",
+        (('        self._require_query(query, "the view is not one SELECT that reads")\n', ""),),
+        shown_by="tests/slackwater/verification/test_verify.py::test_a_query_of_the_catalog_reaches_no_file",
+    ),
 )

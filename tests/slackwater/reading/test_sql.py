@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
 import sys
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -16,8 +18,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.confinement import worker_client
+from slackwater.reading.query_worker import computed
 from slackwater.reading.snapshot import Snapshot
-from slackwater.reading.snapshot_sql import run_query
 from slackwater.reading.view_reader import ViewReader
 from state.location import Location
 from state.upkeep.retention import RetentionSettings
@@ -36,6 +39,13 @@ def snapshot_of(root: Path, **views: pa.Table) -> Snapshot:
         writer.view(name, rows)
     writer.commit()
     return sw.open(str(root)).snapshot()
+
+
+def rows_over(query: str, views: dict[str, ViewReader]) -> pa.Table:
+    """The rows of a query, as a worker computes them."""
+    with duckdb.connect() as connection:
+        schema, batches = computed(connection, query, views, pa.table, "an epoch", None)
+        return pa.Table.from_batches(batches, schema)
 
 
 @pytest.mark.parametrize("place", ["written", "written_s3"])
@@ -68,7 +78,7 @@ def test_a_query_reads_the_columns_and_rows_that_it_needs(tmp_path: Path) -> Non
     read = []
     for query in ("SELECT sum(k) FROM wide", "SELECT text FROM wide WHERE n = 7", "SELECT max(text) FROM wide"):
         reader.dataset.io_stats_incremental()
-        assert run_query(query, {"wide": reader}, pa.table, "an epoch").num_rows == 1
+        assert rows_over(query, {"wide": reader}).num_rows == 1
         read.append(reader.dataset.io_stats_incremental().read_bytes)
     assert read[0] * 10 < read[2] and read[1] * 4 < read[2], read
 
@@ -103,6 +113,32 @@ def test_query_with_too_large_an_answer_or_state_is_ended(
     ):
         snapshot.sql(query, max_memory_bytes=64 << 20)
     assert list(tmp_path.iterdir()) == before, "nothing is spilled into the working directory"
+
+
+def test_a_query_in_native_code_is_ended_with_its_worker(snapshot: Snapshot) -> None:
+    with pytest.raises(sw.UsageError, match=r"took more than 0\.5 s"):
+        snapshot.sql("SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))", timeout_s=0.5)
+    with pytest.raises(sw.UsageError, match=r"needs more than 134\.2 MB of memory"):
+        query = "SELECT damerau_levenshtein(repeat('a', 20000), repeat('b', 20000))"
+        snapshot.sql(query, max_memory_bytes=128 << 20, timeout_s=None)
+    assert snapshot.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}]
+
+
+def test_a_query_leaves_nothing_for_the_next_one(snapshot: Snapshot) -> None:
+    for query in ("CREATE TABLE t AS SELECT 1", "SET search_path = 'main'", "ATTACH ':memory:' AS other"):
+        with pytest.raises(sw.UsageError):
+            snapshot.sql(query)
+    databases = snapshot.sql("SELECT count(*) AS n FROM duckdb_databases() WHERE NOT internal").to_pylist()
+    assert databases == [{"n": 1}]
+
+
+def test_a_worker_that_ended_is_replaced(snapshot: Snapshot) -> None:
+    snapshot.sql("SELECT 1")
+    worker = worker_client._warm.take("query", "file")
+    assert worker is not None
+    os.kill(worker.pid, signal.SIGKILL)
+    worker_client._warm.put_back("query", "file", worker)
+    assert snapshot.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}]
 
 
 @pytest.mark.parametrize(("option", "value"), [("timeout_s", 0), ("max_memory_bytes", -1), ("timeout_s", math.nan)])
@@ -166,20 +202,24 @@ def test_conditions_mean_the_same_as_on_a_table_of_duckdb(tmp_path: Path) -> Non
             ("SELECT __sw_key FROM by_carrier", '"__sw_key" not found'),
             ("SELEC 1", 'syntax error at or near "SELEC"; the views at'),
             ("SELECT n + 9223372036854775807 FROM by_carrier", "Overflow.*the views at"),
-            ("", "one SELECT; given: nothing"),
-            ("SELECT 1; SELECT 2", "one SELECT; given: SELECT, SELECT"),
-            ("INSERT INTO by_carrier VALUES ('ZZ', 1)", "given: INSERT"),
-            ("CREATE TABLE t AS SELECT 1", "given: CREATE"),
-            ("COPY by_carrier TO 'FILE'", "given: COPY"),
-            ("ATTACH 'FILE' AS other", "given: ATTACH"),
-            ("SET enable_external_access = true", "given: SET"),
-            ("INSTALL httpfs", "given: LOAD"),
-            ("FROM 'FILE'", "disabled by configuration"),
-            ("FROM read_csv('FILE')", "disabled by configuration"),
-            ("FROM read_text('FILE')", "disabled by configuration"),
-            ("FROM glob('/*')", "disabled by configuration"),
-            ("FROM read_parquet('s3://bucket/key')", "disabled by configuration|httpfs"),
-            ("FROM read_csv('http://127.0.0.1:9/x')", "disabled by configuration|httpfs"),
+            ("", "one SELECT: .* none"),
+            ("SELECT 1; SELECT 2", "one SELECT: .* not several"),
+            ("INSERT INTO by_carrier VALUES ('ZZ', 1)", "one SELECT: INSERT is refused"),
+            ("CREATE TABLE t AS SELECT 1", "one SELECT: CREATE is refused"),
+            ("COPY by_carrier TO 'FILE'", "one SELECT: COPY is refused"),
+            ("ATTACH 'FILE' AS other", "one SELECT: ATTACH is refused"),
+            ("SET enable_external_access = true", "one SELECT: SET is refused"),
+            ("INSTALL httpfs", "one SELECT: LOAD is refused"),
+            ("WITH gone AS (DELETE FROM by_carrier RETURNING *) FROM gone", "one SELECT: DELETE is refused"),
+            ("EXPLAIN ANALYZE CREATE TABLE t (n INT)", "one SELECT: EXPLAIN is refused"),
+            ("FROM 'FILE'", "disabled by configuration|does not exist"),
+            ("FROM read_csv('FILE')", "the function read_csv is not served"),
+            ("FROM read_text('FILE')", "the function read_text is not served"),
+            ("FROM glob('/*')", "the function glob is not served"),
+            ("FROM read_parquet('s3://bucket/key')", "the function read_parquet is not served"),
+            ("FROM read_csv('http://127.0.0.1:9/x')", "the function read_csv is not served"),
+            ("FROM query --\r('SELECT 42')", "the function query is not served"),
+            ("FROM arrow_scan(4096, 4096, 4096)", "the function arrow_scan is not served"),
             ("FROM relations", "relations does not exist"),  # a variable where DuckDB is called
         ],
         kind=lambda case: case[1][:12],
@@ -220,7 +260,7 @@ def test_a_view_that_cannot_be_read_on_the_way_is_no_error_of_the_query(tmp_path
     for file in (tmp_path / writer.views["v"].path / "data").iterdir():
         file.unlink()
     with pytest.raises(sw.EpochExpiredError, match="view 'v'"):
-        run_query("FROM v", {"v": reader}, pa.table, "an epoch")
+        rows_over("FROM v", {"v": reader})
 
 
 def test_without_duckdb_the_error_says_how_to_install_it(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:

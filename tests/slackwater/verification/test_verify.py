@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 import random
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -376,8 +378,17 @@ def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
     with DuckDbEngine(place, {}) as engine:
         query = f"SELECT * FROM read_csv('{root.raw.path}/secret')"
         view = CatalogView("v", "append", query, "", ("t",), (), 1)
-        with pytest.raises(CannotComputeError, match="disabled"):
+        with pytest.raises(CannotComputeError, match="the function read_csv is not served"):
             engine.answer(view, pa.schema([("a", pa.int64())]))
+
+
+def test_a_worker_that_ends_leaves_its_views_to_spark(tmp_path: Path) -> None:
+    with DuckDbEngine(tmp_path, {}) as engine:
+        os.kill(engine.worker_pid, signal.SIGKILL)
+        view = CatalogView("v", "append", "SELECT 1 AS a FROM t", "", ("t",), (), 1)
+        for _ in range(2):
+            with pytest.raises(CannotComputeError, match=r"memory|has ended"):
+                engine.answer(view, pa.schema([("a", pa.int64())]))
 
 
 @pytest.mark.more
