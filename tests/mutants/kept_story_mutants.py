@@ -20,6 +20,12 @@ _PUBLISHED = "scenario.publishes"
 
 KEPT_STORY_MUTANTS = (
     Mutant(
+        "a file whose deletion was acknowledged and not done is read again",
+        "state/tables/fingerprint.py",
+        (("return None if delivery == deleted else delivery", "return delivery"),),
+        shown_by=f"{_STORIES}::test_a_file_whose_deletion_was_acknowledged_and_not_done_is_not_read_again",
+    ),
+    Mutant(
         "a table is written at a place that has begun to overlap",
         _LOOP,
         (("            self._places.check()\n            published =", "            published ="),),

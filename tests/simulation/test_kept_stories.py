@@ -37,7 +37,10 @@ from slackwater.testing.simulation.stories.steps import (
     file,
     link,
     mount,
+    phantom,
     refuse,
+    repeat,
+    stale,
     unlink,
     unmount,
 )
@@ -209,6 +212,27 @@ def test_files_of_a_source_stay_while_a_table_leads_into_it(told: Told) -> None:
     story = file("a"), START, CAUGHT_UP, link("tables/rows", "sources/s/x"), *[SECONDS(40)] * 3, POWER_CUT
     for outcome in told(*story, CAUGHT_UP, *[SECONDS(60)] * 3, seeds=20, after=_SOON, publishes=("rows",)):
         assert outcome.removed == 1
+
+
+@pytest.mark.parametrize("after", [_DELETE, _SOON], ids=["delete", "later"])
+def test_a_file_whose_deletion_was_acknowledged_and_not_done_is_not_read_again(told: Told, after: Any) -> None:
+    story = file("a"), file("b"), phantom(1), START, CAUGHT_UP, *[SECONDS(40)] * 3, KILL, START, CAUGHT_UP
+    for outcome in told(*story, SECONDS(60), seeds=20, after=after, on_change="append"):
+        assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
+        assert len(outcome.present) <= 1
+
+
+@pytest.mark.parametrize("on_change, before", [("append", "done"), ("replace", "replaced")])
+def test_a_file_is_read_though_some_readings_show_its_old_version(told: Told, on_change: Any, before: str) -> None:
+    story = file("a"), START, CAUGHT_UP, stale(3), file("a", rows=5), file("b"), SECONDS(60), CAUGHT_UP, SECONDS(60)
+    for outcome in told(*story, CAUGHT_UP, seeds=20, on_change=on_change):
+        assert (outcome.statuses["s/a"], outcome.statuses["s/b"]) == ((before, "done"), ("done",))
+
+
+def test_a_listing_that_repeats_objects_repeats_no_row(told: Told) -> None:
+    story = *(file(name) for name in "abcde"), repeat(3), START, CAUGHT_UP, file("a", rows=2), SECONDS(60), CAUGHT_UP
+    for outcome in told(*story, seeds=20, on_change="append", page_size=2):
+        assert set(outcome.statuses) == {f"s/{name}" for name in "abcde"}
 
 
 @pytest.mark.parametrize("directory", ["m", "b/m"])

@@ -21,6 +21,7 @@ from slackwater.testing.simulation.stories.overlapping_story import with_overlap
 from slackwater.testing.simulation.stories.published_story import with_publications
 from slackwater.testing.simulation.stories.random_story import RandomStory
 from slackwater.testing.simulation.stories.scenario import Scenario
+from slackwater.testing.simulation.stories.violating_story import with_violations
 
 _SEEDS_AT_ONCE = 50
 
@@ -37,7 +38,8 @@ def scenario_of(seed: int) -> Scenario:
     scenario = with_gate(scenario, Random(f"{seed} gated"))
     scenario = with_file_work(scenario, Random(f"{seed} kept"))
     scenario = with_publications(scenario, Random(f"{seed} published"))
-    return with_overlaps(scenario, Random(f"{seed} overlapping"))
+    scenario = with_overlaps(scenario, Random(f"{seed} overlapping"))
+    return with_violations(scenario, Random(f"{seed} violating"))
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

@@ -219,9 +219,7 @@ def simulate(story: Scenario | Iterable[Step], *, seed: int = 0) -> Outcome:
 def _end_faults(world: World) -> Wait | None:
     for branch in world.branches.worlds:
         _end_faults(branch)
-    world.bucket.refusals = world.bucket.cuts = 0
-    world.bucket.show()
-    world.bucket.unmount()
+    world.bucket.end_faults()
     world.links.restore()
     world.faults.end()
     world.tables.end_faults()

@@ -206,7 +206,7 @@ class SimulatedChanges:
         self._moment("before delete", may_arrive_late=True)
         self._require(file)
         world.promises.kept.on_removed(file)
-        world.bucket.vanish(file.source, file.path)
+        world.bucket.remove(file)
         if world.bucket.cuts:
             world.bucket.cuts -= 1
             raise StorageUnavailableError(f"{file.path}: the connection was cut before the answer came")

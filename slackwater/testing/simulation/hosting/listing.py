@@ -35,12 +35,14 @@ class SimulatedPages:
         self._bucket, self._source = bucket, source
         self._after: str | None = None
         self._gap: Gap | None = None
+        self._repeats = False
 
     def begin(self) -> None:
         self._after, self._gap = None, self._bucket.begin_listing(self._source)
+        self._repeats = self._bucket.begin_repeats()
 
     def read(self, most: int) -> ListingPage | None:
-        page = self._bucket.page(self._source, self._after, self._gap)
+        page = self._bucket.page(self._source, self._after, self._gap, repeats=self._repeats)
         if page is not None:
             self._after = page.paths[-1] if page.paths else ""
         return page

@@ -19,6 +19,7 @@ from slackwater.testing.simulation.promises.expiry_checker import ExpiryChecker
 from slackwater.testing.simulation.promises.file_checker import FileChecker
 from slackwater.testing.simulation.promises.file_tables import FileTables
 from slackwater.testing.simulation.promises.gate_checker import GateChecker
+from slackwater.testing.simulation.promises.outside.delivery_checker import DeliveryChecker
 from slackwater.testing.simulation.promises.outside.exit_checker import ExitChecker
 from slackwater.testing.simulation.promises.outside.kept_file_checker import KeptFileChecker
 from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
@@ -93,6 +94,7 @@ class Promises:
         self._removals = RemovalChecker(bucket, needs_approval=pauses_removals)
         self._changes = ChangeChecker(bucket, fails=on_change == "fail")
         self._files = FileChecker(bucket, self._commands)
+        self._deliveries = DeliveryChecker(bucket)
         self._order = ReadingOrderChecker(order)
         self._watermarks = WatermarkChecker(bucket, lateness_us, idle_us, time_us)
         self._views = ViewChecker(disk.datasets, bucket.contents, views)
@@ -291,6 +293,7 @@ class Promises:
         self.rows += new_rows
         self._order.check(tables)
         self.kept.check(tables)
+        self._deliveries.check(tables)
         self._watermarks.check(tables, version.head.epoch)
         views = version.head.views.values()
         self._views.check(

@@ -183,6 +183,33 @@ def cut(deletions: int) -> Step:
     return Step(f"cut({deletions})", begin)
 
 
+def phantom(deletions: int = 1) -> Step:
+    """So many of the next deletions of files after the commit are acknowledged, and not carried out."""
+
+    def begin(world: World) -> None:
+        world.bucket.phantoms += deletions
+
+    return Step(f"phantom({deletions})", begin)
+
+
+def stale(readings: int = 1) -> Step:
+    """So many of the next readings of a replaced object meet the version before, with its etag."""
+
+    def begin(world: World) -> None:
+        world.bucket.stale += readings
+
+    return Step(f"stale({readings})", begin)
+
+
+def repeat(listings: int = 1) -> Step:
+    """So many of the next listings show the last object of each page again on the next page."""
+
+    def begin(world: World) -> None:
+        world.bucket.repeats += listings
+
+    return Step(f"repeat({listings})", begin)
+
+
 def refuse(requests: int) -> Step:
     """So many of the next requests to the bucket are answered 503."""
     return Step(f"refuse({requests})", lambda world: world.bucket.refuse(requests))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -128,12 +128,25 @@ class Bucket:
         self._mounted: dict[PathKey, FileVersion] = {}
         self.foreign_paths: set[PathKey] = set()
         self._deliveries: dict[bytes, bytes] = {}
-        # Deletions that are carried out and not answered.
-        self.cuts = 0
+        # Deletions that are carried out and not answered, and those that are answered and not carried out.
+        self.cuts = self.phantoms = 0
+        # Readings of a replaced object that are answered from a copy with the version before.
+        self.stale = 0
+        # Listings that show the last object of each page again on the next one.
+        self.repeats = 0
+        self._before: dict[PathKey, StoredObject | None] = {}
+        # How often each version was written.
+        self.written = Counter[FileKey]()
         # The archive of moved files: all of its objects, the moved files, and the objects of other programs.
         self.archived: dict[PathKey, tuple[bytes, Content]] = {}
         self.moved: dict[PathKey, tuple[bytes, Content]] = {}
         self.foreign: dict[PathKey, tuple[bytes, Content]] = {}
+
+    def end_faults(self) -> None:
+        """Every request is answered as the bucket is from now on."""
+        self.refusals = self.cuts = self.phantoms = self.stale = self.repeats = 0
+        self.show()
+        self.unmount()
 
     def put(self, source: str, path: str, content: Content, now: datetime) -> None:
         """An object appears, or becomes another one."""
@@ -141,8 +154,10 @@ class Bucket:
         etag = f'"{self._changes}"'
         version = version_fingerprint(etag, content.rows, now)
         file = FileVersion(source, path, version, etag, content.rows, now)
+        self._before[source, path] = self._objects.get((source, path))
         self._objects[source, path] = self._last[source, path] = StoredObject(file, content, self._changes)
         self._note_content(file, content)
+        self.written[source, path, version] += 1
         self._tell(source, path)
 
     def mend(self, source: str, path: str) -> None:
@@ -186,9 +201,18 @@ class Bucket:
         if last is not None:
             self._changes += 1
             file = replace(last.file, last_modified=now)
+            self._before[source, path] = self._objects.get((source, path))
             self._objects[source, path] = self._last[source, path] = StoredObject(file, last.content, self._changes)
             self._note_content(file, last.content)
+            self.written[source, path, file.version] += 1
             self._tell(source, path)
+
+    def remove(self, file: FileVersion) -> None:
+        """The request to delete a version arrives; it may be acknowledged, and not carried out."""
+        if self.phantoms:
+            self.phantoms -= 1
+        else:
+            self.vanish(file.source, file.path)
 
     def archive(self, file: FileVersion, content: Content) -> bool:
         """Copies a file to the archive, unless another object is there; False then."""
@@ -233,13 +257,22 @@ class Bucket:
         self.gaps.append((source, gap))
         return gap
 
-    def page(self, source: str, after: str | None, gap: Gap | None = None) -> ListingPage | None:
+    def begin_repeats(self) -> bool:
+        """A listing begins; returns whether it repeats objects."""
+        is_repeating = self.repeats > 0
+        self.repeats -= is_repeating
+        return is_repeating
+
+    def page(
+        self, source: str, after: str | None, gap: Gap | None = None, *, repeats: bool = False
+    ) -> ListingPage | None:
         """The next page of a listing, as the bucket is now; None after the last.
 
         Args:
             source: the source that is listed.
             after: the last path of the page before.
             gap: the files that the listing lacks.
+            repeats: whether the page shows the last object of the page before again.
 
         Raises:
             StorageUnavailableError: the bucket has a bad moment.
@@ -252,7 +285,8 @@ class Bucket:
             paths = [path for path in paths if not gap.lacks(path)]
         if not paths and after is not None:
             return None
-        files = [known[path] for path in paths[: self._page_size]]
+        again = [after] if repeats and after in known else []
+        files = [known[path] for path in (*again, *paths[: self._page_size])]
         return ListingPage.of(
             [each.path for each in files],
             [each.etag for each in files],
@@ -283,6 +317,10 @@ class Bucket:
         if found is None:
             raise ObjectVanished(f"{file.path} is no longer there")
         if not is_version(found.file, file):
+            raise ObjectChanged(f"{file.path} has changed since it was listed")
+        before = self._before.get((file.source, file.path))
+        if self.stale and before is not None and before.file.etag != found.file.etag:
+            self.stale -= 1
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         return found.content
 

@@ -45,8 +45,11 @@ class ExitChecker:
         code = report.exit_code
         self.codes.append(code)
         for status in report.publications:
-            fault = self._fault(self._tables[status.view], last[status.view], head, gate)
-            may_be_unknown = not fault and last[status.view].looked < head.epoch  # killed before its last report
+            table, report_of = self._tables[status.view], last[status.view]
+            fault = self._fault(table, report_of, head, gate)
+            # A process can be ended before it reports, or before it names an epoch that has changed no row.
+            is_named = self._published.names_last(table, head, gate)
+            may_be_unknown = not fault and (report_of.looked < head.epoch or not is_named)
             if status.is_incomplete != bool(fault) and not (status.is_incomplete and may_be_unknown):
                 is_state = f"the table of {status.view} is reported as {status.state}"
                 raise PromiseBroken("exit", f"{is_state}: {fault or 'it is complete'}")

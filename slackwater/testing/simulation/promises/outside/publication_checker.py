@@ -43,6 +43,10 @@ class PublicationChecker:
         rows = self._rows.get((table.view, epoch))
         return rows is None or (bool(table.commits) and table.commits[-1].rows == rows)
 
+    def names_last(self, table: ModelTable, head: Head, gate: Gate) -> bool:
+        """Whether a table names the last epoch that nothing holds back."""
+        return table.epoch == _last_published(head, gate)
+
     def has_epoch(self, table: ModelTable, epoch: int) -> bool:
         """Whether a table has the rows of an epoch: it names this one or a later one, or one with the same rows."""
         if not table.commits:
