@@ -166,6 +166,8 @@ class RecoveryPolicy:
         if deaths == _TRIES_ALONE:
             self._failures = 1
             self._suspended[view] = f"it ended {_TRIES_ALONE} attempts, the last with: {error}"
+        if deaths > _TRIES_ALONE:  # it is new, and its analysis ends Spark: no epoch can record that it has failed
+            self._failures = self._settings.max_tries + 1
 
     def _suspect(self, error: Exception, state: RunState, now_s: float) -> None:
         """Makes the next attempt smaller, or blames a file."""

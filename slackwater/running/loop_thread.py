@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from enum import Enum, auto
 
+from state.errors import RunFailedError
+
 
 class Turn(Enum):
     """The outcome of one turn of a loop.
@@ -56,3 +58,5 @@ class LoopThread:
                         self._ended.wait(self._poll_s)
         except Exception as error:
             self.failure = error
+        except BaseException as error:  # else the loop would end in silence: this thread gets no signals
+            self.failure = RunFailedError(f"{type(error).__name__} ended the loop; start the run again")

@@ -195,7 +195,7 @@ class SparkAnalysis:
             frame = function(**{name: self._spark.table(name) for name in self._definition.parameters})
         except ViewError:
             raise
-        except Exception as error:
+        except BaseException as error:  # also `SystemExit`: it is the user's code, in a thread that gets no signals
             if UNREADABLE in str(error):
                 raise ViewError(
                     f"view {self._name!r}: its function reads rows while it is declared, when there are none (collect, "

@@ -160,13 +160,17 @@ class SparkJobs:
         else:
             end_driver(self._gateway)
 
-    def _died_of(self, error: Exception) -> str:
+    def _died_of(self, error: BaseException) -> str:
         if is_out_of_memory(self._gateway):
             return (
                 "died: its driver ran out of memory; give it more (SparkSettings.driver_memory), start a new one, and "
                 "the run continues from the last epoch"
             )
-        return f"died ({one_line(error)}); start a new one, and the run continues from the last epoch"
+        try:
+            reason = one_line(error)
+        except (Py4JError, OSError):  # the text of a Java exception is in the JVM
+            reason = ""
+        return f"died ({reason or type(error).__name__}); start a new one, and the run continues from the last epoch"
 
     def _classified(self, kind: JobKind, of: str, doing: str, call: Callable[[], _Result]) -> _Result:
         with nullcontext() if kind == "source" else self._computing.computing(of):
@@ -176,32 +180,36 @@ class SparkJobs:
                 return call()
             except SlackwaterError:
                 raise
-            except Exception as error:
+            except BaseException as error:
                 # The edge of the work on one view: an error that no other view shares must not reach the run.
+                # A function of a view may also raise `SystemExit` or `KeyboardInterrupt`: this thread gets no signals.
                 if kind == "source" and not isinstance(error, _FAILURES):
                     raise
                 raise self._error(kind, of, doing, error) from error
 
-    def _lost(self, kind: JobKind, of: str, error: Exception) -> SparkLostError:
+    def _lost(self, kind: JobKind, of: str, error: BaseException) -> SparkLostError:
         views = self._computing.at_death() if kind == "view" else ()
         return SparkLostError(f"{kind} {of!r}: the Spark application {self._died_of(error)}", views)
 
-    def _error(self, kind: JobKind, of: str, doing: str, error: Exception) -> SlackwaterError:
-        name = f"{kind} {of!r}"
+    def _error(self, kind: JobKind, of: str, doing: str, error: BaseException) -> SlackwaterError:
         if not self._is_alive_after(error):
             return self._lost(kind, of, error)
+        try:
+            return self._of_living(kind, of, doing, error)
+        except (Py4JError, OSError):  # the JVM, which has the causes and the texts, dies meanwhile
+            return self._lost(kind, of, error)
+
+    def _of_living(self, kind: JobKind, of: str, doing: str, error: BaseException) -> SlackwaterError:
+        """The error of work on an application that lives."""
+        name = f"{kind} {of!r}"
         if _LOST_OBJECT in str(error):
             return rows_lost(name, OWNER_DIED)
-        try:
-            if is_of_full_disk(error):
-                return StorageFullError(
-                    f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues "
-                    "from the last epoch"
-                )
-            is_of_run = kind == "source" or ends_run(error)
-        except (Py4JError, OSError):  # the JVM, which has the causes, dies meanwhile
-            return self._lost(kind, of, error)
-        if is_of_run:
+        if is_of_full_disk(error):
+            return StorageFullError(
+                f"{name}: the disk of Spark's scratch directories is full: make room there; the run continues from the "
+                "last epoch"
+            )
+        if kind == "source" or ends_run(error):
             died = kind == "view" and is_death(error)
             views = self._computing.at_death() if died else ()
             return RunFailedError(f"{name}: Spark failed {doing}: {one_line(error)}", views)
@@ -211,7 +219,7 @@ class SparkJobs:
         log("the work on a view failed", view=of, doing=doing, reason=reason, exc_info=error)
         return ViewFailedError(of, doing, reason[:_MOST_CHARS])
 
-    def _is_alive_after(self, error: Exception) -> bool:
+    def _is_alive_after(self, error: BaseException) -> bool:
         if isinstance(error, _CUT_OFF) and has_ended(self._gateway):
             return False  # the connections of a JVM end before it does
         return is_alive(self._spark)

@@ -59,8 +59,34 @@ ISOLATION_MUTANTS = (
     Mutant(
         "a Python worker that dies ends the epoch",
         _JOBS,
-        (('is_of_run = kind == "source" or', 'is_of_run = kind == "source" or "worker" in str(error) or'),),
+        (('if kind == "source" or ends_run', 'if kind == "source" or "worker" in str(error) or ends_run'),),
         shown_by=f"{_ISOLATED}::test_a_function_that_ends_its_process_stops_only_its_view[exits]",
+    ),
+    Mutant(
+        "an exit in the work on a view leaves its thread",
+        _JOBS,
+        (("            except BaseException as error:\n", "            except Exception as error:\n"),),
+        shown_by=f"{_ISOLATED}::test_every_error_in_the_work_on_a_view_is_one_of_the_view[exit]",
+    ),
+    Mutant(
+        "an exit in the function of a view ends the analysis",
+        "spark_bridge/analysis/spark_analysis.py",
+        (("        except BaseException as error:  # also", "        except Exception as error:  # also"),),
+        shown_by=f"{_ISOLATED}::"
+        "test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers[SystemExit]",
+    ),
+    Mutant(
+        "an exit ends a loop in silence",
+        "slackwater/running/loop_thread.py",
+        (("        except BaseException as error:  # else", "        except ArithmeticError as error:  # else"),),
+        shown_by="tests/slackwater/running/test_loop_thread.py::test_an_exit_within_a_turn_is_an_error_and_no_silence",
+    ),
+    Mutant(
+        "the text of an error of a dead driver ends the run",
+        _JOBS,
+        (("        except (Py4JError, OSError):  # the text of", "        except ArithmeticError:  # the text of"),),
+        shown_by="tests/spark_bridge/session/test_spark_jobs.py::"
+        "test_a_driver_that_dies_before_its_error_is_read_is_a_lost_application",
     ),
     Mutant(
         "an error of Python ends the run",

@@ -53,11 +53,11 @@ def run() -> dict[str, Any]:
     pipeline.view(ends_application)
     write(place, "0.parquet", parquet(events(0)))
     with pipeline.start() as run:
-        assert run.wait(until="caught_up", timeout_s=300)
+        assert run.wait(until="caught_up", timeout_s=600)
         write(place, "bad.parquet", parquet([{"user": 13, "amount": 1.0}]))
         for number in (1, 2):
             write(place, f"{number}.parquet", parquet(events(10 * number)))
-        assert run.wait(until="caught_up", timeout_s=900)
+        assert run.wait(until="caught_up", timeout_s=1_500)
         status = run.status()
         answer: dict[str, Any] = {
             "errors": {name: view.error for name, view in status.views.items()},
@@ -68,7 +68,7 @@ def run() -> dict[str, Any]:
         for name in ("ends_executor", "ends_application"):
             run.retry_view(name)
         eventually(lambda: all(view.error is None for view in run.status().views.values()), 120)
-        assert run.wait(until="caught_up", timeout_s=300)
+        assert run.wait(until="caught_up", timeout_s=600)
         answer["later"] = run.status().recoveries
     snapshot = sw.open(root).snapshot()
     answer["rows"] = {name: snapshot.view(name).count_rows() for name in ("ends_executor", "ends_application")}

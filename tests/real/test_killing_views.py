@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.long]
 def test_views_that_kill_spark_are_suspended_and_the_others_go_on(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "tests.real.killing_job", str(tmp_path)]
     path = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1_100, env=path)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2_400, env=path)
     assert done.returncode == 0, done.stderr[-4000:]
     answer = json.loads(done.stdout.splitlines()[-1])
     rows = [row for number in range(3) for row in events(10 * number)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -62,13 +63,23 @@ def killed(x: int) -> int:
     return x
 
 
+def leaves(x: int) -> int:
+    if x == 3:
+        sys.exit("by itself")
+    return x
+
+
+def recurses(x: int) -> int:
+    return recurses(x) if x == 3 else x
+
+
 def no_memory(x: int) -> int:
     if x == 3:
         raise MemoryError("800 GB")
     return x
 
 
-CRASHES = {each.__name__: each for each in (exits, segmentation_fault, killed, no_memory)}
+CRASHES = {each.__name__: each for each in (exits, segmentation_fault, killed, leaves, recurses, no_memory)}
 
 
 def _of_function(function: Callable[[int], int]) -> ViewDefinition:
@@ -78,7 +89,7 @@ def _of_function(function: Callable[[int], int]) -> ViewDefinition:
     return ViewDefinition("v", function=crashing)
 
 
-@pytest.mark.parametrize("name", few(CRASHES, "exits", "no_memory"))
+@pytest.mark.parametrize("name", few(CRASHES, "exits", "leaves"))
 def test_a_function_that_ends_its_process_stops_only_its_view(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
@@ -88,8 +99,8 @@ def test_a_function_that_ends_its_process_stops_only_its_view(
     assert done.stopped.keys() == {"v"}
     error = root.known["v"].error
     assert error is not None
-    expected = "MemoryError: 800 GB" if name == "no_memory" else "a Python function of the view ended its process"
-    assert error.startswith(expected), error
+    expected = {"no_memory": "MemoryError: 800 GB", "leaves": "SystemExit: by itself", "recurses": "RecursionError: "}
+    assert error.startswith(expected.get(name, "a Python function of the view ended its process")), error
     root.run(GOOD)
     assert root.rows("v") == [{"x": 1}, {"x": 2}]
     assert root.rows("total") == [{"k": "a", "n": 5}, {"k": "b", "n": 4}]
@@ -134,7 +145,10 @@ def test_a_query_that_spark_cannot_evaluate_stops_only_itself_and_its_readers(
     graph.materializer.close()
 
 
-ERRORS: dict[str, Callable[[], Exception]] = {
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "exit": lambda: SystemExit("by itself"),
+    "interrupt": KeyboardInterrupt,
+    "recursion": lambda: RecursionError("maximum recursion depth exceeded"),
     "arrow": lambda: pa.ArrowInvalid("offset overflow while concatenating arrays"),
     "overflow": lambda: OverflowError("int too big to convert"),
     "assertion": lambda: AssertionError("it is open"),
@@ -198,6 +212,27 @@ def test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends
     assert root.rows("total") == [{"k": "a", "n": 1}, {"k": "b", "n": 2}], "the rows of its own last epoch"
     assert root.rows("reader") == before
     assert root.rows("healthy") == [{"k": "a", "m": 1}, {"k": "b", "m": 2}]
+    root.close()
+
+
+@pytest.mark.parametrize("depth", [200, 2_000])
+def test_a_view_of_very_many_nested_expressions_stops_no_other_view(
+    local_spark: SparkSession, tmp_path: Path, depth: int
+) -> None:
+    """Catalyst is recursive: such a view works, is refused when it is declared, or fails in its first epoch."""
+    deep = ViewDefinition("deep", f"SELECT {'(1 + ' * depth}i{')' * depth} AS x FROM t")
+    root = Root(local_spark, tmp_path, [TOTAL])
+    root.run(GOOD)
+    root.definitions = [TOTAL, deep]
+    try:
+        root.declare()
+    except ViewError as error:
+        assert "deep" in str(error)
+        root.definitions = [TOTAL]
+        root.declare()
+    done = root.run(GOOD)
+    assert done.stopped.keys() <= {"deep"}
+    assert root.rows("total") == [{"k": "a", "n": 2}, {"k": "b", "n": 4}]
     root.close()
 
 
@@ -282,14 +317,15 @@ def test_a_view_that_ended_attempts_in_its_first_epoch_is_there_without_rows(
     root.close()
 
 
+@pytest.mark.parametrize("error", [ConnectionError, SystemExit])
 def test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers(
-    local_spark: SparkSession, tmp_path: Path
+    local_spark: SparkSession, tmp_path: Path, error: type[BaseException]
 ) -> None:
     is_reachable = True
 
     def v(t: DataFrame) -> DataFrame:
         if not is_reachable:
-            raise ConnectionError("the list of regions does not answer")
+            raise error("the list of regions does not answer")
         return t.select("k", "i")
 
     reader = ViewDefinition("reader", "SELECT k, sum(i) AS n FROM v GROUP BY k")
@@ -304,7 +340,7 @@ def test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_i
     root.declare()
     assert root.materializer.has_news(), "the next epoch records the failures, even without rows"
     root.run(GOOD)
-    assert root.known["v"].error == "its function raised ConnectionError: the list of regions does not answer"
+    assert root.known["v"].error == f"its function raised {error.__name__}: the list of regions does not answer"
     assert root.known["reader"].error == "view 'v', which it reads, has failed"
     root.declare()
     root.run(GOOD)
@@ -312,7 +348,7 @@ def test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_i
     assert root.rows("total") == [{"k": "a", "n": 3}, {"k": "b", "n": 6}]
     new = ViewDefinition("w", function=v)
     root.definitions = [*root.definitions, new]
-    with pytest.raises(ViewError, match="its function raised ConnectionError"):
+    with pytest.raises(ViewError, match=f"its function raised {error.__name__}"):
         root.declare()
     root.close()
 

@@ -25,6 +25,15 @@ def test_an_error_ends_the_loop_and_is_kept() -> None:
     assert isinstance(thread.failure, KeyError)
 
 
+def test_an_exit_within_a_turn_is_an_error_and_no_silence() -> None:
+    def leaves() -> Turn:
+        raise SystemExit(3)
+
+    thread = LoopThread("loop", leaves, poll_s=0.0)
+    thread.join()
+    assert "SystemExit ended the loop" in str(thread.failure)
+
+
 def test_the_end_does_not_wait_for_the_next_poll() -> None:
     taken = threading.Event()
 

@@ -48,6 +48,35 @@ _PROGRAM = """if True:
 """
 
 
+_DIES_BEFORE_THE_TEXT = """if True:
+    import os, signal
+    from py4j.protocol import Py4JError
+    from pyspark import SparkContext
+    from spark_bridge.session.local_session import start_local_session
+    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.session.spark_jobs import SparkJobs
+    from spark_bridge.application.spark_log import quiet_death
+    from state.errors import SparkLostError
+
+    quiet_death()
+    spark = start_local_session(SparkSettings(), "deaths")
+    jobs, driver = SparkJobs(spark), SparkContext._gateway.proc
+
+    def failing():
+        try:
+            spark._jvm.java.util.ArrayList().iterator().next()
+        except Py4JError:
+            os.kill(driver.pid, signal.SIGKILL)
+            driver.wait()
+            raise
+
+    try:
+        jobs.run("view", "over rows", {"v": failing})
+    except SparkLostError as error:
+        print(error, *error.views)
+    jobs.close()
+"""
+
 _TOO_MANY_ROWS = """if True:
     import pyarrow as pa
     from spark_bridge.application.spark_log import quiet_death
@@ -88,6 +117,16 @@ def test_work_in_a_dead_or_frozen_jvm_ends_as_a_lost_application(signal: str, tm
     done = _run_alone(tmp_path, _PROGRAM, signal)
     assert done.stdout.splitlines() == ["view 'v': the Spark application died v w", "True", "False"], done.stderr
     assert done.stderr == "", "py4j prints nothing on the terminal"
+
+
+@pytest.mark.more
+def test_a_driver_that_dies_before_its_error_is_read_is_a_lost_application(tmp_path: Path) -> None:
+    """The text of a Java exception is in the JVM."""
+    done = _run_alone(tmp_path, _DIES_BEFORE_THE_TEXT)
+    assert done.stdout == (
+        "view 'v': the Spark application died (Py4JJavaError); start a new one, and the run continues from the last "
+        "epoch v\n"
+    ), done.stderr
 
 
 def test_a_driver_without_memory_is_a_lost_application_and_not_silence(tmp_path: Path) -> None:
