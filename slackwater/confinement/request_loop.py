@@ -20,7 +20,7 @@ _PART_BYTES = 512 << 10
 
 
 class Requests(Protocol):
-    """What a worker does for its front."""
+    """The program of a worker."""
 
     def answer(self, body: bytes) -> Iterator[bytes]:
         """The answer to a request, in parts of any size.
@@ -109,6 +109,6 @@ class _Parts:
         self.closed = True
 
     def taken(self) -> list[bytes]:
-        """What was written since the last call."""
+        """The parts that were written since the last call."""
         written, self._written = self._written, []
         return written

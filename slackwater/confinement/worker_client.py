@@ -17,7 +17,7 @@ _LOOK_EVERY_S = 0.05
 _START_S = 120.0
 _LEAST_GRACE_S = 1.0
 _OTHER_BYTES = 256 << 20
-"""Memory of a worker beside that of its request: caches, and results on their way."""
+"""Memory for caches and for results on their way, in addition to the limit of a request."""
 
 
 class TimeExceededError(WorkerEndedError):

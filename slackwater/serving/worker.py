@@ -75,7 +75,7 @@ class _Worker:
         self.parser = QueryParser(parsing, _TABLE_FUNCTIONS)
         engines = Engines(start["max_memory_bytes"])
         self.root = ServedRoot(open_store(start["root"], start["options"]), engines)
-        # What a first statement needs is made before it comes.
+        # Made now, so that the first statement does not wait for it.
         self.parser.query("SELECT 1")
         epoch = self.root.epoch()
         self.root.catalog(epoch)

@@ -87,6 +87,7 @@ class RemoteSession:
         awaited, self._awaited = self._awaited, None
         if awaited is not None and not awaited.done():
             awaited.set_exception(error)
+            awaited.exception()  # if the server ends, nobody awaits it any more
         if not self.ended.done():
             self.ended.set_result(error)
 
@@ -95,6 +96,7 @@ class RemoteSession:
         self._awaited = loop.create_future()
         if self.ended.done():
             self._awaited.set_exception(self.ended.result())
+            self._awaited.exception()
         else:
             self._send(frames.packed(kind, self.number, body))
         return self._awaited

@@ -65,6 +65,7 @@ class Worker:
         self._numbers = itertools.count(1)
         self._idle_bytes = 0
         self._verdict: tuple[RemoteSession, SqlError] | None = None
+        self._is_killed = False
         self.ended = False
 
     @property
@@ -107,6 +108,7 @@ class Worker:
             pass
         except frames.BrokenFrameError as error:
             _log.error("a worker process breaks the protocol, and is ended", reason=str(error))
+            self.kill()
         finally:
             self.end()
 
@@ -142,6 +144,7 @@ class Worker:
 
     def kill(self) -> None:
         """Ends the process at once, without waiting for its end."""
+        self._is_killed = True
         self._process.kill()
 
     def end(self) -> None:
@@ -154,7 +157,7 @@ class Worker:
         if self._writer is not None:
             self._writer.transport.abort()
         sessions, self._sessions = list(self._sessions.values()), {}
-        was_out_of_memory = self._process.was_out_of_memory() and self._verdict is None
+        was_out_of_memory = self._process.was_out_of_memory() and self._verdict is None and not self._is_killed
         for session in sessions:
             if self._verdict is not None and session is self._verdict[0]:
                 session.end(self._verdict[1])

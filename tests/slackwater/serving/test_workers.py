@@ -145,7 +145,7 @@ def test_other_clients_are_answered_while_a_long_text_is_read(limited: ServedSql
         one.send(startup()).until(b"Z")
         began = time.monotonic()
         one.send(framed(b"Q", text.encode() + b"\0"))
-        # Another worker answers this one, or the same one beside the text.
+        # The other worker answers, or the same worker from another thread.
         assert limited.rows("SELECT 1") == [(1,)]
         assert one.until(b"Z") and time.monotonic() - began < 30
 
