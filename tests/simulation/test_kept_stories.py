@@ -59,8 +59,8 @@ def test_files_go_when_their_rows_are_committed(told: Told, after: Any) -> None:
 @pytest.mark.parametrize("step", ["delete", "copy", "note"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_run_that_dies_in_the_middle_goes_on_with_its_files(told: Told, step: str, when: str) -> None:
-    story = (file("a"), file("b"), START, AT(f"{when} {step}", KILL), SECONDS(90), START, CAUGHT_UP, SECONDS(120))
-    for outcome in told(*story, after=_MOVE):
+    story = file("a"), file("b"), START, BARRIER, BARRIER, AT(f"{when} {step}", KILL)
+    for outcome in told(*story, SECONDS(300), START, CAUGHT_UP, SECONDS(120), after=_MOVE):
         assert outcome.present == frozenset()
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("done",)}
 
@@ -87,7 +87,7 @@ def test_files_wait_for_the_views_that_the_next_run_declares(told: Told, restart
 @pytest.mark.parametrize("change", [ADD_VIEW("extra"), CHANGE_VIEW("groups")], ids=["added", "changed"])
 def test_files_that_are_due_wait_while_a_view_is_built(told: Told, change: Step) -> None:
     story = *(file(name, rows=8) for name in "abcd"), START, BARRIER, STOP, STOPPED, LATER(60), change, START
-    for outcome in told(*story, CAUGHT_UP, SECONDS(60), after=_SOON):
+    for outcome in told(*story, CAUGHT_UP, SECONDS(300), after=_SOON):
         assert outcome.present == frozenset()
 
 
@@ -134,7 +134,7 @@ def test_refused_and_unanswered_deletions_are_repeated(told: Told) -> None:
 
 
 def test_files_wait_for_a_table_that_fails_for_a_while(told: Told) -> None:
-    story = file("a"), START, TABLES_DOWN(100), BARRIER, file("b"), CAUGHT_UP, SECONDS(300)
+    story = file("a"), START, TABLES_DOWN(100), BARRIER, file("b"), CAUGHT_UP, SECONDS(300), SECONDS(300)
     for outcome in told(*story, after=_DELETE, publishes=("rows", "groups")):
         assert outcome.present == frozenset()
 
