@@ -42,6 +42,10 @@ class PublishedRoot(Protocol):
         """A view at an epoch; None if it is not shown there."""
         ...
 
+    def failure_of(self, view: str, epoch: int) -> str | None:
+        """The reason why a view lacks rows at an epoch: the error of the view; None while it is maintained."""
+        ...
+
     def epoch_times(self) -> pa.Table:
         """See `Store.epoch_times`."""
         ...
@@ -119,6 +123,9 @@ class _OpenedRoot:
     def version_of(self, view: str, epoch: int) -> ViewVersion | None:
         snapshot = self._store.snapshot(epoch)
         return snapshot.reader(view).version if view in snapshot.views else None
+
+    def failure_of(self, view: str, epoch: int) -> str | None:
+        return self._store.snapshot(epoch).failure_of(view)
 
     def epoch_times(self) -> pa.Table:
         return self._store.epoch_times()

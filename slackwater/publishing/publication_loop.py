@@ -188,6 +188,7 @@ class PublicationLoop:
         published = root.published_epoch()
         latest = max(published, latest)
         version = root.version_of(self._publication.view, published) if published else None
+        failure = root.failure_of(self._publication.view, published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
         reached = replace(reached, is_failed=False, is_held=published < latest)
         if version is not None:
@@ -204,6 +205,10 @@ class PublicationLoop:
         if published < latest:  # the gate is closed
             self._note_lag()
         self._done = latest
+        if failure is not None:
+            # The table has all rows that the view has, and lacks those that the view lacks.
+            reason = f"view {self._publication.view} has failed, and its table lacks the same rows: {failure}"
+            self._report = replace(self._report, error=str(redact(reason.partition("\n")[0])), is_failed=True)
 
     def _commit(self, root: PublishedRoot, epoch: int) -> Publication:
         """Publishes an epoch, which is pinned before it is read, until the next one is published."""

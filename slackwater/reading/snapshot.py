@@ -80,6 +80,11 @@ class Snapshot:
         epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
         return View(self._root, version, definition.key, epoch)
 
+    def failure_of(self, name: str) -> str | None:
+        """The error of a view that has failed, and lacks rows of this epoch; None for a view that has not."""
+        definition = self._definitions().views.get(name)
+        return None if definition is None else definition.error
+
     def reader(self, name: str) -> ViewReader:
         """The reader of the dataset of a view.  Errors as `view`."""
         version = self._record.views.get(name) if is_view(name) else None

@@ -10,6 +10,13 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "the table of a failed view is reported as current",
+        "slackwater/publishing/publication_loop.py",
+        (("        if failure is not None:\n", "        if failure == 0:\n"),),
+        shown_by="tests/slackwater/publishing/test_publication_loop.py::"
+        "test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works",
+    ),
+    Mutant(
         "the rows of Iceberg's manifests are not compared with the summary",
         "slackwater/publishing/iceberg_table.py",
         (("    if rows != total:\n", "    if rows < 0:\n"),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, P
 from slackwater.reading.store import Store
 from state.clock import ManualClock, SystemClock
 from state.location import Location
+from state.tables.catalog import put_view
+from state.tables.records import CatalogView
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.publishing.growing_view import GrowingView, events, groups
 from tests.slackwater.publishing.published import (
@@ -215,6 +218,28 @@ def test_a_view_that_is_not_shown_yet_is_no_failure(tmp_path: Path) -> None:
     assert (report.error, report.epoch, report.later, report.commits) == (None, None, 0, 0)
     last = followed.view.create(events(1))
     assert followed.turn().epoch == last
+
+
+def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(tmp_path: Path) -> None:
+    followed = Followed(tmp_path, "delta")
+    failed = CatalogView("v", "append", "SELECT", "plan", ("s",), (), followed.view.writer.epoch, 0, "no such column")
+    put_view(followed.view.writer.delta, failed)
+    followed.view.writer.commit()
+    report = followed.turn()
+    assert (report.epoch, report.is_failed) == (None, True), "it failed in its first epoch: there is no table"
+    first = followed.view.create(events(1, 2))
+    report = followed.turn()
+    assert (report.epoch, report.error, report.is_failed) == (first, None, False)
+    put_view(followed.view.writer.delta, replace(failed, frozen_epoch=first))
+    last = followed.view.commit()
+    report = followed.turn(is_last=True)
+    assert report.error == "view v has failed, and its table lacks the same rows: no such column"
+    assert (report.epoch, report.is_failed, report.failures) == (last, True, 0)
+    assert require_equal(followed.view.store, tmp_path, "delta") == last
+    put_view(followed.view.writer.delta, replace(failed, frozen_epoch=None, error=None))
+    followed.view.table.append(events(3))
+    last = followed.view.commit()
+    assert (followed.turn().error, require_equal(followed.view.store, tmp_path, "delta")) == (None, last)
 
 
 def test_a_table_is_compacted_and_old_files_go(tmp_path: Path) -> None:

@@ -203,6 +203,7 @@ class _Root:
     def __init__(self, world: World, root: SimulatedRoot, publication: DeclaredPublication) -> None:
         self._world, self._root, self._publication = world, root, publication
         self._store = root.open(read_only=True)
+        self._catalog: Catalog | None = None
 
     @property
     def root(self) -> str:
@@ -216,12 +217,18 @@ class _Root:
 
     def published_epoch(self) -> int:
         store = self._reopened()
-        return published_epoch(store, Catalog.of(store.scan("catalog")))
+        self._catalog = Catalog.of(store.scan("catalog"))
+        return published_epoch(store, self._catalog)
 
     def version_of(self, view: str, epoch: int) -> ViewVersion | None:
         version = self._views_at(epoch).get(view)
         is_shown = version is not None and is_view(view) and version.pinned_epoch is None
         return version if is_shown else None
+
+    def failure_of(self, view: str, epoch: int) -> str | None:
+        # As `published_epoch` has just read it.
+        found = None if self._catalog is None else self._catalog.views.get(view)
+        return None if found is None else found.error
 
     def epoch_times(self) -> pa.Table:
         return self._reopened().epoch_times().select(["epoch", "committed_at"])
