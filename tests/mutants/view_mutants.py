@@ -603,8 +603,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "verify counts late rows of a join that expires, by DuckDB",
-        "slackwater/verification/duckdb_engine.py",
-        (("sources = [*followed.late, *followed.least_us]", "sources = [*followed.least_us]"),),
+        "slackwater/verification/duckdb_tables.py",
+        (("sources = [*counted.late, *counted.least_us]", "sources = [*counted.least_us]"),),
         shown_by=f"{_VERIFIED}::test_joins_whose_rows_expire_are_equal_at_every_epoch[auto]",
     ),
     Mutant(
