@@ -70,7 +70,7 @@ ENDPOINT_MUTANTS = (
         "a client that is gone waits for its verdict",
         "slackwater/serving/log_in/client_connection.py",
         (("asyncio.wait((task, byte), return_when=asyncio.FIRST_COMPLETED)", "asyncio.wait((task,))"),),
-        shown_by=f"{_TESTS}::test_a_message_before_the_verdict_ends_the_log_in",
+        shown_by=f"{_TESTS}::test_work_for_a_client_that_is_gone_is_cancelled",
     ),
     Mutant(
         "a worker sends its environment to any user",
@@ -125,16 +125,5 @@ ENDPOINT_MUTANTS = (
         "state/tables/keys.py",
         (("except UnicodeDecodeError:", "except UnicodeEncodeError:"),),
         shown_by="tests/state/test_json_document.py",
-    ),
-    Mutant(
-        "a server that cannot listen is not closed",
-        "slackwater/cli/commands/until_signal.py",
-        (
-            (
-                "    try:\n        tell(await server.start())\n",
-                "    port = await server.start()\n    try:\n        tell(port)\n",
-            ),
-        ),
-        shown_by="tests/slackwater/cli/test_serve.py::test_a_port_that_is_taken_is_one_line_also_when_the_process_ends",
     ),
 )

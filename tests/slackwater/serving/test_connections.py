@@ -20,6 +20,7 @@ import structlog
 
 from slackwater.serving.front.serving_limits import ServingLimits
 from slackwater.serving.log_in.authentication import VARIABLE, Password, ScramExchange
+from slackwater.serving.log_in.client_connection import ClientConnection
 from slackwater.serving.log_in.connection_slots import SURPLUS, ConnectionSlots, Slot, network_of
 from slackwater.serving.log_in.log_in_pace import LogInPace
 from slackwater.serving.log_in.tls import tls_context
@@ -295,6 +296,32 @@ def test_a_client_that_leaves_during_its_log_in_gives_its_place_back(few: Served
         eventually(lambda: few.server.connections == _FEW, 30)
     eventually(lambda: few.server.connections == 0, 30)
     assert _is_in(few)
+
+
+def test_work_for_a_client_that_is_gone_is_cancelled() -> None:
+    async def left() -> None:
+        accepted, client = socket.socketpair()
+        accepted.setblocking(False)
+        connection = ClientConnection(accepted, HOST)
+        cancelled = asyncio.Event()
+
+        async def endless() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                cancelled.set()
+
+        with client:
+            await connection._make_streams(None, 1.0)
+            work = asyncio.create_task(connection.unless_gone(endless()))
+            await asyncio.sleep(0)
+        async with asyncio.timeout(30):
+            with pytest.raises(asyncio.IncompleteReadError):
+                await work
+        assert cancelled.is_set()
+        await connection.close()
+
+    asyncio.run(left())
 
 
 def test_a_message_before_the_verdict_ends_the_log_in(few: ServedSql) -> None:
