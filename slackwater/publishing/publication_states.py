@@ -78,12 +78,13 @@ class PublicationStates:
         since = [committed_at for epoch, committed_at in self._told if epoch > report.looked]
         waits_since = report.later_since or (since[0] if since else None)
         behind = report.later + len(since)
-        error = report.error or self.death or (self._end_reason if behind else None)
+        is_held = report.is_held and not since
+        error = report.error or self.death or (self._end_reason if behind and not is_held else None)
         state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
         if error is not None:
             state = "failed" if report.is_failed else "retrying"
         elif behind:
-            state = "held" if report.is_held and not since else "behind"
+            state = "held" if is_held else "behind"
         return PublicationStatus(
             view=publication.view,
             table=str(publication.target),

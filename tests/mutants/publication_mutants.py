@@ -210,7 +210,7 @@ PUBLICATION_MUTANTS = (
     Mutant(
         "a complete table is named as incomplete when its process is ended",
         "slackwater/publishing/publication_states.py",
-        (("(self._end_reason if behind else None)", "self._end_reason"),),
+        (("(self._end_reason if behind and not is_held else None)", "self._end_reason"),),
         shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
     ),
     Mutant(

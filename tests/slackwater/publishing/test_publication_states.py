@@ -53,5 +53,7 @@ def test_a_dead_process_is_the_error_of_each_table_until_it_reports_again() -> N
 
 def test_tables_that_the_gate_holds_back_are_complete() -> None:
     report = PublicationReport(0, epoch=1, looked=2, later=1, is_held=True)
-    held, other = states_of(report, PublicationReport(1, epoch=2, looked=2)).statuses(_NOW)
+    states = states_of(report, PublicationReport(1, epoch=2, looked=2))
+    states.end_in_time(30)
+    held, other = states.statuses(_NOW)
     assert (held.state, exit_code(held, other)) == ("held", 0)
