@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from typing import Any
 
+import pandas as pd
 import psycopg.types
 import pytest
 import sqlalchemy
@@ -70,6 +71,21 @@ def test_sqlalchemy_reflects_the_relations(values: ServedSql) -> None:
         with engine.connect() as client:
             found = client.execute(sqlalchemy.select(totals.c.n).where(totals.c.shop == "o'hare", totals.c.number == 2))
             assert found.fetchall() == [(20,)]
+    finally:
+        engine.dispose()
+
+
+def test_pandas_reads_views_and_answers(values: ServedSql) -> None:
+    engine = sqlalchemy.create_engine(f"postgresql+psycopg://ann@{HOST}:{values.port}/slackwater")
+    try:
+        whole = pd.read_sql_table("totals", engine)
+        assert len(whole) == values.rows("SELECT count(*) FROM totals")[0][0] and whole["n"].dtype == "int64"
+        query = "SELECT shop, n FROM totals WHERE shop = %(shop)s AND number = 2"
+        chosen = pd.read_sql_query(query, engine, params={"shop": "o'hare"})
+        assert chosen.to_dict("records") == [{"shop": "o'hare", "n": 20}]
+        with engine.connect().execution_options(stream_results=True) as client:
+            parts = list(pd.read_sql_query("SELECT * FROM totals", client, chunksize=1))
+        assert len(parts) == len(whole)
     finally:
         engine.dispose()
 
