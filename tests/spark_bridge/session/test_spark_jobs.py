@@ -64,7 +64,7 @@ _DIES_BEFORE_THE_TEXT = """if True:
 
     def failing():
         try:
-            spark._jvm.java.util.ArrayList().iterator().next()
+            spark._jvm.java.util.Optional.empty().get()
         except Py4JError:
             os.kill(driver.pid, signal.SIGKILL)
             driver.wait()
