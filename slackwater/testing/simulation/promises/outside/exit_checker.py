@@ -49,7 +49,8 @@ class ExitChecker:
             fault = self._fault(table, report_of, head, gate)
             # A process can be ended before it reports, or before it names an epoch that has changed no row.
             is_named = self._published.names_last(table, head, gate)
-            may_be_unknown = not fault and (report_of.looked < head.epoch or not is_named)
+            is_reported = report_of.looked >= head.epoch and report_of.epoch == table.epoch
+            may_be_unknown = not fault and not (is_reported and is_named)
             if status.is_incomplete != bool(fault) and not (status.is_incomplete and may_be_unknown):
                 is_state = f"the table of {status.view} is reported as {status.state}"
                 raise PromiseBroken("exit", f"{is_state}: {fault or 'it is complete'}")
