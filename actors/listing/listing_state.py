@@ -51,7 +51,9 @@ def wait_for_listing_s(listed: ListedState, source: SourceDefinition, queue: str
     """
     if listed.listed_at is None or listed.queue != queue:
         return None
-    return max(0.0, source.discovery.relist_s - (now - listed.listed_at).total_seconds())
+    # The clock may have been set back since: the time to the next listing is never longer than between two listings.
+    age_s = max(0.0, (now - listed.listed_at).total_seconds())
+    return max(0.0, source.discovery.relist_s - age_s)
 
 
 class ListingTally:
