@@ -71,7 +71,9 @@ def known_commit_times(record: FileRecord, retained: pa.Table) -> tuple[CommitTi
     return _joined(record.commit_times(), _retained(retained))
 
 
-def committed_until(commits: Sequence[CommitTime], time: datetime, change: ClockChange | None) -> int:
+def committed_until(
+    commits: Sequence[CommitTime], time: datetime, now: datetime, change: ClockChange | None = None
+) -> int:
     """The last epoch before which, and in which, everything was committed until a time; 0 for none.
 
     Commit times may go back from epoch to epoch, when the clock is set.  An epoch with an unknown time is as young as
@@ -79,13 +81,17 @@ def committed_until(commits: Sequence[CommitTime], time: datetime, change: Clock
 
     Args:
         commits: the known times, by epoch; the last one is of the last epoch.
-        time: the wall time.
-        change: the last change of the clock, which is before the time: everything from before it is as old as it; None
-            without one.
+        time: the commit time to compare with.
+        now: the current wall time.
+        change: the last recorded change of the clock, which is earlier than `time`; None without one.  A commit before
+            the change counts as made at the change.  If its recorded time is later than the change, and not in the
+            future, the recorded time counts: a clock that was set back may be corrected between two runs, and no run
+            records that change.
     """
     last = 0
     for commit in commits:
-        if commit.at > time and (change is None or commit.epoch > change.epoch):
+        is_of_this_clock = change is None or commit.epoch > change.epoch or commit.at <= now
+        if commit.at > time and is_of_this_clock:
             break
         last = commit.epoch
     return last

@@ -80,7 +80,7 @@ def reach(moment: Moment, source: str, *, keep_s: float, is_stored: bool) -> Rea
     kept_since = moment.now - timedelta(seconds=keep_s)
     if moment.clock_change is not None and moment.clock_change.at > kept_since:
         return Reach(0, "the clock of this machine was set", lacking)
-    kept = committed_until(moment.commits, kept_since, moment.clock_change)
+    kept = committed_until(moment.commits, kept_since, moment.now, moment.clock_change)
     limits = {"": kept, "an expectation holds the last epochs back": published_epoch(moment.state, moment.catalog)}
     for each in _tables(moment, source):
         epoch = moment.published.get(each)

@@ -57,6 +57,12 @@ KEPT_STORY_MUTANTS = (
         shown_by=_COMMITS_SHOWN,
     ),
     Mutant(
+        "a clock that was set back and right again makes a commit old",
+        _COMMITS,
+        (("commit.epoch > change.epoch or commit.at <= now", "commit.epoch > change.epoch"),),
+        shown_by=_COMMITS_SHOWN,
+    ),
+    Mutant(
         "the times of commits end with their run",
         _COMMITS,
         (("            self._record.append_commit_time(last)\n", ""),),

@@ -48,7 +48,7 @@ def test_an_epoch_is_reached_after_its_time_and_a_little_later_at_most(
         if restarts and random.random() < 0.1:
             times = CommitTimes(record, [_KEEP_S])
         known = times.look(retained(*commits[-keep_epochs:]), at(now_s))
-        until = committed_until(known, at(now_s - _KEEP_S), None)
+        until = committed_until(known, at(now_s - _KEEP_S), at(now_s))
         for commit in commits[:until]:
             reached.setdefault(commit.epoch, (at(now_s) - commit.at).total_seconds())
     assert min(reached.values()) >= _KEEP_S
@@ -83,9 +83,17 @@ def test_files_that_wait_for_no_time_need_no_times(record: HandledFiles) -> None
 
 def test_what_was_committed_before_a_change_of_the_clock_is_as_old_as_the_change() -> None:
     commits = [CommitTime(1, at(5_000.0)), CommitTime(2, at(10.0)), CommitTime(3, at(20.0))]
-    assert committed_until(commits, at(15.0), None) == 0
-    assert committed_until(commits, at(15.0), ClockChange(1, at(7.0))) == 2
-    assert committed_until(commits, at(25.0), ClockChange(1, at(7.0))) == 3
+    assert committed_until(commits, at(15.0), at(30.0)) == 0
+    assert committed_until(commits, at(15.0), at(30.0), ClockChange(1, at(7.0))) == 2
+    assert committed_until(commits, at(25.0), at(30.0), ClockChange(1, at(7.0))) == 3
+
+
+def test_a_commit_time_before_a_change_of_the_clock_counts_unless_it_is_in_the_future() -> None:
+    """The clock was set back, and corrected while no run was active: the recorded change seems older than it is."""
+    commits = [CommitTime(1, at(5_000.0)), CommitTime(2, at(1_500.0))]
+    change = ClockChange(1, at(1_400.0))
+    assert committed_until(commits, at(4_900.0), at(5_100.0), change) == 0
+    assert committed_until(commits, at(5_000.0), at(5_200.0), change) == 2
 
 
 def test_a_file_of_an_expired_epoch_is_kept_from_its_commit_on(tmp_path: Path) -> None:

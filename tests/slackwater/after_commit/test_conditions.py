@@ -328,6 +328,20 @@ def test_a_clock_that_went_back_between_two_runs_is_noticed(files: RealFiles) ->
     assert files.present() == set(), "the time of the commit is ten days in the future, and does not count"
 
 
+def test_a_clock_that_was_set_back_and_right_again_makes_no_commit_old(files: RealFiles) -> None:
+    files.finish(files.write("old.csv", days_ago=100))
+    work = files.work(Delete(keep_s=DAY_S))
+    files.look(work)
+    files.clock.set_wall(-10 * DAY_S)
+    files.look(work, after_s=60)
+    files.clock.set_wall(10 * DAY_S)
+    work = files.work(Delete(keep_s=DAY_S))
+    files.look(work, after_s=60)
+    assert files.present() == {"old.csv"}, "its rows were committed two minutes ago"
+    files.look(work, after_s=DAY_S)
+    assert files.present() == set()
+
+
 def test_a_change_of_the_clock_that_was_recorded_in_the_future_does_not_keep_files_for_ever(files: RealFiles) -> None:
     files.finish(files.write("old.csv", days_ago=100))
     HandledFiles(files.root).append_clock_change(ClockChange(1, files.clock.now() + timedelta(days=4_000)))

@@ -103,7 +103,9 @@ class Pins:
         """
         read = pinned_epochs(self.place, self._world.clock, self.client)
         now = self._world.clock.now()
-        held = frozenset(each.epoch for each in self._held.values() if each.ends_at > now)
+        # `pinned_epochs` has deleted the expired pins: a clock that is set back later does not make them valid again.
+        self._held = {reader: each for reader, each in self._held.items() if each.ends_at > now}
+        held = frozenset(each.epoch for each in self._held.values())
         if read != held:
             raise PromiseBroken("G3", f"readers hold the epochs {sorted(held)}, and {run} reads {sorted(read)}")
         return read
