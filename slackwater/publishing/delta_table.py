@@ -30,12 +30,12 @@ from slackwater.publishing.published_table import (
     publish_error,
     refused_commit,
     require_same_columns,
+    stored_schema,
 )
 from slackwater.publishing.targets import Delta
 from slackwater.reading.changes.view_changes import ViewChange
 from state.equality.exact_rows import exact_rows, with_nulls
 from state.equality.row_identity import row_texts
-from state.errors import SchemaError
 from state.lance.lance_access import lance_options
 from state.location import Location
 from state.objects.object_client import object_client
@@ -263,19 +263,7 @@ class PublishedDeltaTable:
 
 
 def _as_delta(schema: pa.Schema) -> pa.Schema:
-    """The schema as a Delta table has it.
-
-    Raises:
-        SchemaError: Delta lacks a type.
-    """
-    fields = []
-    for field in schema:
-        try:
-            fields.append(pa.schema(Schema.from_arrow(pa.schema([field])).to_arrow()).field(0))
-        except Exception as error:  # delta-rs raises Exception itself
-            reason = str(error).partition("\n")[0]
-            raise SchemaError(f"column {field.name!r} cannot be published to Delta: {reason}") from None
-    return pa.schema(fields)
+    return stored_schema(schema, "Delta", lambda column: pa.schema(Schema.from_arrow(column).to_arrow()))
 
 
 def _arrow_schema(table: DeltaTable) -> pa.Schema:

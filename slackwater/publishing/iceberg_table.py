@@ -43,11 +43,12 @@ from slackwater.publishing.published_table import (
     publish_error,
     refused_commit,
     require_same_columns,
+    stored_schema,
 )
 from slackwater.publishing.targets import Iceberg
 from slackwater.reading.changes.view_changes import ViewChange
 from state.clock import Clock
-from state.errors import SchemaError, StorageUnavailableError
+from state.errors import StorageUnavailableError
 from state.location import Location
 from state.places.marker import MARKER, Marker
 from state.removal.tables import (
@@ -273,18 +274,7 @@ class PublishedIcebergTable:
 
 
 def _as_iceberg(schema: pa.Schema) -> pa.Schema:
-    """The schema as an Iceberg table has it.
-
-    Raises:
-        SchemaError: Iceberg lacks a type.
-    """
-    fields = []
-    for field in schema:
-        try:
-            fields.append(_pyarrow_to_schema_without_ids(pa.schema([field])).as_arrow().field(0))
-        except Exception as error:  # PyIceberg has several classes for it
-            raise SchemaError(f"column {field.name!r} cannot be published to Iceberg: {error}") from None
-    return pa.schema(fields)
+    return stored_schema(schema, "Iceberg", lambda column: _pyarrow_to_schema_without_ids(column).as_arrow())
 
 
 def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask, pa.Array]]:

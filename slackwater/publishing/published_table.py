@@ -150,6 +150,27 @@ def refused_commit(place: object) -> OvertakenError:
     )
 
 
+def stored_schema(schema: pa.Schema, format_name: str, convert: Callable[[pa.Schema], pa.Schema]) -> pa.Schema:
+    """The schema of a view as a table has it.
+
+    Args:
+        schema: the schema of the view.
+        format_name: the format of the table, for the message.
+        convert: converts a schema of one column to the schema of the format and back.
+
+    Raises:
+        SchemaError: the format lacks the type of a column.
+    """
+    fields = []
+    for column in schema:
+        try:
+            fields.append(convert(pa.schema([column])).field(0))
+        except Exception as error:  # PyIceberg has several classes, and delta-rs raises Exception itself
+            reason = first_line(error)
+            raise SchemaError(f"column {column.name!r} cannot be published to {format_name}: {reason}") from None
+    return pa.schema(fields)
+
+
 def column_types(schema: pa.Schema) -> dict[str, str]:
     """Name → type of each column, for `require_same_columns`, which ignores whether a column may be null."""
     return {field.name: str(nullable_type(field.type)) for field in schema}
