@@ -207,8 +207,7 @@ class SimulatedChanges:
         self._require(file)
         world.promises.kept.on_removed(file)
         world.bucket.remove(file)
-        if world.bucket.cuts:
-            world.bucket.cuts -= 1
+        if world.bucket.is_faulty("cut"):
             raise StorageUnavailableError(f"{file.path}: the connection was cut before the answer came")
         self._moment("after delete")
 

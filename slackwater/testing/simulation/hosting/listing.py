@@ -39,7 +39,7 @@ class SimulatedPages:
 
     def begin(self) -> None:
         self._after, self._gap = None, self._bucket.begin_listing(self._source)
-        self._repeats = self._bucket.begin_repeats()
+        self._repeats = self._bucket.is_faulty("repeat")
 
     def read(self, most: int) -> ListingPage | None:
         page = self._bucket.page(self._source, self._after, self._gap, repeats=self._repeats)

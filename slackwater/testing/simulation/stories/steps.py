@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater.commands.operations import ClearQuarantineCommand, TagCommand
 from slackwater.testing.simulation.model_views.model_view import with_other_filter, with_other_groups
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.world.bucket import Content
+from slackwater.testing.simulation.world.bucket import BucketFault, Content
 from slackwater.testing.simulation.world.file_rows import path_at
 from slackwater.testing.simulation.world.ownerships import OwnerFate
 from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
@@ -174,45 +174,38 @@ unlink = Step("unlink", lambda world: world.links.restore())
 """The user removes every such link and mount."""
 
 
-def cut(deletions: int) -> Step:
-    """So many of the next deletions of files after the commit are carried out, and not answered."""
+def _fault(fault: BucketFault, requests: int) -> Step:
+    """The next requests of a kind get a wrong answer, see `BucketFault`."""
 
     def begin(world: World) -> None:
-        world.bucket.cuts += deletions
+        world.bucket.faults[fault] += requests
 
-    return Step(f"cut({deletions})", begin)
+    return Step(f"{fault}({requests})", begin)
+
+
+def cut(deletions: int) -> Step:
+    """The next deletions of files after the commit are carried out, and not answered."""
+    return _fault("cut", deletions)
 
 
 def phantom(deletions: int = 1) -> Step:
-    """So many of the next deletions of files after the commit are acknowledged, and not carried out."""
-
-    def begin(world: World) -> None:
-        world.bucket.phantoms += deletions
-
-    return Step(f"phantom({deletions})", begin)
+    """The next deletions of files after the commit are acknowledged, and not carried out."""
+    return _fault("phantom", deletions)
 
 
 def stale(readings: int = 1) -> Step:
-    """So many of the next readings of a replaced object meet the version before, with its etag."""
-
-    def begin(world: World) -> None:
-        world.bucket.stale += readings
-
-    return Step(f"stale({readings})", begin)
+    """The next reads of a replaced object return the version before, with its etag."""
+    return _fault("stale", readings)
 
 
 def repeat(listings: int = 1) -> Step:
-    """So many of the next listings show the last object of each page again on the next page."""
-
-    def begin(world: World) -> None:
-        world.bucket.repeats += listings
-
-    return Step(f"repeat({listings})", begin)
+    """The next listings show the last object of each page again on the following page."""
+    return _fault("repeat", listings)
 
 
 def refuse(requests: int) -> Step:
-    """So many of the next requests to the bucket are answered 503."""
-    return Step(f"refuse({requests})", lambda world: world.bucket.refuse(requests))
+    """The next requests to the bucket are answered 503."""
+    return _fault("refuse", requests)
 
 
 def hide(*paths: str, listings: int = 1) -> Step:

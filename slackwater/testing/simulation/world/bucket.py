@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Literal, TypeAlias
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileKey, FileVersion, PathKey
@@ -96,6 +97,17 @@ class Gap:
         return not self.paths or path in self.paths
 
 
+BucketFault: TypeAlias = Literal["cut", "phantom", "refuse", "repeat", "stale"]
+"""A wrong answer of the bucket.
+
+* `cut`: a deletion is carried out, and its answer is lost.
+* `phantom`: a deletion is acknowledged, and not carried out.
+* `refuse`: a request is answered 503.
+* `repeat`: a listing shows the last object of each page again on the following page.
+* `stale`: the first read of a replaced object returns the version before.
+"""
+
+
 def is_version(found: FileVersion, file: FileVersion) -> bool:
     """Whether an object is a version of a file, as a listing or a repeated delivery names it."""
     return file.version in (found.version, delivery_fingerprint(found.version, found.last_modified))
@@ -120,7 +132,8 @@ class Bucket:
         # Of each path its versions, and None where it went, each with the number of the change.
         self.history: dict[PathKey, list[tuple[int, bytes | None]]] = {}
         self.contents: dict[FileKey, Content] = {}
-        self.refusals = 0
+        # The number of the coming requests with each fault.
+        self.faults = Counter[BucketFault]()
         self._gaps: dict[str, deque[Gap]] = {}
         # What listings have lacked so far.
         self.gaps: list[tuple[str, Gap]] = []
@@ -128,14 +141,8 @@ class Bucket:
         self._mounted: dict[PathKey, FileVersion] = {}
         self.foreign_paths: set[PathKey] = set()
         self._deliveries: dict[bytes, bytes] = {}
-        # Deletions that are carried out and not answered, and those that are answered and not carried out.
-        self.cuts = self.phantoms = 0
-        # Readings of a replaced object that are answered from a copy with the version before.
-        self.stale = 0
-        # Listings that show the last object of each page again on the next one.
-        self.repeats = 0
         self._before: dict[PathKey, StoredObject | None] = {}
-        # How often each version was written.
+        # The number of writes of each version.
         self.written = Counter[FileKey]()
         # The archive of moved files: all of its objects, the moved files, and the objects of other programs.
         self.archived: dict[PathKey, tuple[bytes, Content]] = {}
@@ -144,7 +151,7 @@ class Bucket:
 
     def end_faults(self) -> None:
         """Every request is answered as the bucket is from now on."""
-        self.refusals = self.cuts = self.phantoms = self.stale = self.repeats = 0
+        self.faults.clear()
         self.show()
         self.unmount()
 
@@ -209,9 +216,7 @@ class Bucket:
 
     def remove(self, file: FileVersion) -> None:
         """The request to delete a version arrives; it may be acknowledged, and not carried out."""
-        if self.phantoms:
-            self.phantoms -= 1
-        else:
+        if not self.is_faulty("phantom"):
             self.vanish(file.source, file.path)
 
     def archive(self, file: FileVersion, content: Content) -> bool:
@@ -236,9 +241,11 @@ class Bucket:
         """The paths whose event was lost: a listing must show them."""
         return {path for queue in self.queues.values() for path, _ in queue.lost}
 
-    def refuse(self, requests: int) -> None:
-        """Answers some of the next requests with 503."""
-        self.refusals += requests
+    def is_faulty(self, fault: BucketFault) -> bool:
+        """Returns whether a request has the fault, and counts the request."""
+        is_faulty = self.faults[fault] > 0
+        self.faults[fault] -= is_faulty
+        return is_faulty
 
     def hide(self, source: str, paths: frozenset[str], listings: int) -> None:
         """Each of the next listings of a source lacks these paths; all of them if there are none."""
@@ -256,12 +263,6 @@ class Bucket:
         gap = gaps.popleft()
         self.gaps.append((source, gap))
         return gap
-
-    def begin_repeats(self) -> bool:
-        """A listing begins; returns whether it repeats objects."""
-        is_repeating = self.repeats > 0
-        self.repeats -= is_repeating
-        return is_repeating
 
     def page(
         self, source: str, after: str | None, gap: Gap | None = None, *, repeats: bool = False
@@ -319,8 +320,7 @@ class Bucket:
         if not is_version(found.file, file):
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         before = self._before.get((file.source, file.path))
-        if self.stale and before is not None and before.file.etag != found.file.etag:
-            self.stale -= 1
+        if before is not None and before.file.etag != found.file.etag and self.is_faulty("stale"):
             raise ObjectChanged(f"{file.path} has changed since it was listed")
         return found.content
 
@@ -343,6 +343,5 @@ class Bucket:
             self.queues[source].on_change(path, None if found is None else found.file.size, self._changes)
 
     def _answer(self, source: str) -> None:
-        if self.refusals:
-            self.refusals -= 1
+        if self.is_faulty("refuse"):
             raise StorageUnavailableError(f"{source}: the store answered 503; try again later")
