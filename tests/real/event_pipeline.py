@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import slackwater as sw
+from slackwater.testing.proxies.fault_proxy import FaultProxy
 from tests.real.ledger_oracle import LedgerOracle
 
 TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
@@ -20,6 +21,18 @@ def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
     (tmp_path / "in").mkdir(exist_ok=True)
     pipeline = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
     pipeline.source("events", tmp_path / "in", **{"format": "parquet", "discovery": FAST, **options})
+    pipeline.view("totals", TOTALS)
+    return pipeline
+
+
+def behind_proxy(proxy: FaultProxy, bucket: str, tmp_path: Path) -> sw.Pipeline:
+    """The pipeline over the directory `in` of a bucket, whose requests go through the proxy; it restarts at once."""
+    pauses = sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)
+    settings = sw.Settings(recovery=pauses, fetch=sw.FetchSettings(num_fetchers=1))
+    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
+    pipeline.source(
+        "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
+    )
     pipeline.view("totals", TOTALS)
     return pipeline
 

@@ -15,7 +15,7 @@ from actors.settings import ReadLimits
 from slackwater.testing.servers.s3_server import S3Server
 from state.epoch import epoch_time
 from tests.real import victims
-from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
+from tests.real.event_pipeline import FAST, TOTALS, behind_proxy, expected, local, totals
 from tests.real.events import events, parquet, write
 from tests.real.killer_file import killer_file
 from tests.slackwater.cli.command import slackwater
@@ -134,14 +134,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
 @pytest.mark.long
 def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     proxy = s3.fault_proxy(random.Random(1))
-    settings = sw.Settings(
-        recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01), fetch=sw.FetchSettings(num_fetchers=1)
-    )
-    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
-    pipeline.source(
-        "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
-    )
-    pipeline.view("totals", TOTALS)
+    pipeline = behind_proxy(proxy, bucket, tmp_path)
     for number in range(3):
         s3.put(bucket, f"in/{number}.parquet", parquet(events(10 * number)))
     with killer_file(proxy, "in/1.parquet"):

@@ -11,7 +11,7 @@ import pytest
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import victims
-from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch, expected, local, totals
+from tests.real.event_pipeline import behind_proxy, check_every_epoch, expected, local, totals
 from tests.real.events import events, parquet, write
 from tests.real.killer_file import killer_file
 from tests.waiting import eventually
@@ -45,14 +45,7 @@ def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     proxy = s3.fault_proxy(random.Random(1))
-    settings = sw.Settings(
-        recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01), fetch=sw.FetchSettings(num_fetchers=1)
-    )
-    pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
-    pipeline.source(
-        "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options
-    )
-    pipeline.view("totals", TOTALS)
+    pipeline = behind_proxy(proxy, bucket, tmp_path)
     for number in range(9):
         s3.put(bucket, f"in/{number}.parquet", parquet(events(10 * number)))
     with killer_file(proxy, "in/5.parquet"):

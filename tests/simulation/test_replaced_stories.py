@@ -59,15 +59,20 @@ LATER = {
     "fetch actor dies": (EVENTS(8), CRASH("fetch-0")),
     "rescaled": (RESCALE(3), EVENTS(30), RESCALE(1)),
 }
-SETTINGS = few(
-    [_LISTS, _NOTIFIES, _SETTLES, _SHARDS, {"max_removed_share": 0.0, "max_removed_files": 0, **_LISTS}],
-    _LISTS,
-    _NOTIFIES,
+CONTINUED = pytest.mark.parametrize("later", few(list(LATER), "run on", "killed"))
+SETTINGS = pytest.mark.parametrize(
+    "settings",
+    few(
+        [_LISTS, _NOTIFIES, _SETTLES, _SHARDS, {"max_removed_share": 0.0, "max_removed_files": 0, **_LISTS}],
+        _LISTS,
+        _NOTIFIES,
+    ),
+    ids=lambda settings: " ".join(map(str, settings)),
 )
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: " ".join(map(str, each)))
-@pytest.mark.parametrize("later", few(list(LATER), "run on", "killed"))
+@SETTINGS
+@CONTINUED
 @pytest.mark.parametrize("story", GONE)
 def test_rows_leave_with_an_object_whose_last_version_was_not_read(
     told: Told, story: str, later: str, settings: dict[str, Any]
@@ -76,8 +81,8 @@ def test_rows_leave_with_an_object_whose_last_version_was_not_read(
         assert "done" not in outcome.statuses["s/a"] and "quarantined" not in outcome.statuses["s/a"]
 
 
-@pytest.mark.parametrize("settings", SETTINGS, ids=lambda each: " ".join(map(str, each)))
-@pytest.mark.parametrize("later", few(list(LATER), "run on", "killed"))
+@SETTINGS
+@CONTINUED
 @pytest.mark.parametrize("story", THERE)
 def test_a_version_that_was_not_read_is_read_when_it_is_there_again(
     told: Told, story: str, later: str, settings: dict[str, Any]
