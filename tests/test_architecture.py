@@ -10,9 +10,10 @@ from typing import TypeGuard
 
 import pytest
 
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, PACKAGES, REPOSITORY, trees
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+pytestmark = ONE_PROCESS
+
 _BANNED_NAMES = {"utils", "helpers", "common", "manager", "base"}
 _LARGEST_ROOM = 20
 # Calls that an `assert` may make: `python -O` leaves the statement out, and with it every effect of its test.
@@ -54,13 +55,6 @@ _RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("sp
 _EXITS = {Path("slackwater/reading/view.py")}
 
 
-@cache
-def _parsed(*packages: str) -> dict[Path, ast.Module]:
-    """The modules of these packages, by their paths relative to the repository."""
-    files = (file for package in packages for file in sorted((REPOSITORY / package).rglob("*.py")))
-    return {file.relative_to(REPOSITORY): ast.parse(file.read_text(encoding="utf-8")) for file in files}
-
-
 def _nodes(node: ast.AST) -> Iterator[ast.AST]:
     """The node and those below it, without the branches under `if TYPE_CHECKING`."""
     yield node
@@ -85,10 +79,7 @@ def _imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
 @cache
 def _packages_at_run_time() -> dict[Path, set[str]]:
     """The packages that each module imports when it runs."""
-    return {
-        module: {name.partition(".")[0] for name in _imported(_nodes(tree))}
-        for module, tree in _parsed(*_PACKAGES).items()
-    }
+    return {module: {name.partition(".")[0] for name in _imported(_nodes(tree))} for module, tree in trees().items()}
 
 
 def test_only_hosting_rooms_import_ray() -> None:
@@ -108,11 +99,11 @@ def test_only_the_bridge_imports_spark() -> None:
 
 
 def test_a_module_is_named_for_what_it_holds() -> None:
-    assert [str(module) for module in _parsed(*_PACKAGES) if module.stem in _BANNED_NAMES] == []
+    assert [str(module) for module in trees() if module.stem in _BANNED_NAMES] == []
 
 
 def test_a_room_is_a_page_without_logic_and_fits_a_look() -> None:
-    modules = _parsed(*_PACKAGES)
+    modules = trees()
     rooms = {module.parent for module in modules}
     pages = {room: modules.get(room / "__init__.py") for room in sorted(rooms - {Path("slackwater")})}
     assert [str(room) for room, page in pages.items() if page is None or not ast.get_docstring(page)] == []
@@ -123,14 +114,14 @@ def test_a_room_is_a_page_without_logic_and_fits_a_look() -> None:
 
 
 def test_every_package_explains_itself_and_is_typed() -> None:
-    modules = _parsed(*_PACKAGES)
-    designs = {package: ast.get_docstring(modules[Path(package, "__init__.py")]) or "" for package in _PACKAGES}
+    modules = trees()
+    designs = {package: ast.get_docstring(modules[Path(package, "__init__.py")]) or "" for package in PACKAGES}
     assert [package for package, design in designs.items() if "Invariants" not in design] == []
-    assert [package for package in _PACKAGES if not (REPOSITORY / package / "py.typed").is_file()] == []
+    assert [package for package in PACKAGES if not (REPOSITORY / package / "py.typed").is_file()] == []
 
 
 def test_test_modules_share_through_fixtures_and_helper_modules() -> None:
-    tests = _parsed("tests")
+    tests = trees("tests")
     test_modules = {".".join(file.with_suffix("").parts) for file in tests if file.stem.startswith("test_")}
     offenders = {
         str(file): sorted(test_modules.intersection(_imported(ast.walk(tree)))) for file, tree in tests.items()
@@ -151,10 +142,7 @@ def _effects(test: ast.expr) -> Iterator[str]:
 
 def test_no_assert_has_an_effect() -> None:
     asserts = [
-        (module, node)
-        for module, tree in _parsed(*_PACKAGES).items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assert)
+        (module, node) for module, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.Assert)
     ]
     found = [f"{module}:{node.lineno}: {effect}" for module, node in asserts for effect in _effects(node.test)]
     assert found == [], "`python -O` leaves asserts out: call first, then assert on the result"
@@ -193,7 +181,7 @@ def _opens_for_writing(mode: object) -> bool:
 def test_only_one_room_deletes_overwrites_or_renames() -> None:
     found = {
         f"{module}: {call}"
-        for module, tree in _parsed(*_PACKAGES).items()
+        for module, tree in trees().items()
         if not module.is_relative_to("state/removal") and not module.is_relative_to("slackwater/testing")
         for call in _removing_calls(tree)
     }

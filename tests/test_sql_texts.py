@@ -6,7 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, REPOSITORY, trees
+
+pytestmark = ONE_PROCESS
 
 # Spark's names; Lance's values and names; DuckDB's values and names, twice; DataFusion's names of Delta tables.
 QUOTING = {
@@ -45,29 +47,23 @@ def _sign(part: ast.expr) -> str:
     return "0" if is_hex or part.format_spec is not None else _VALUE
 
 
-def _modules() -> Iterator[tuple[str, str]]:
-    for package in ("state", "actors", "spark_bridge", "slackwater"):
-        for file in sorted((REPOSITORY / package).rglob("*.py")):
-            yield str(file.relative_to(REPOSITORY)), file.read_text(encoding="utf-8")
-
-
 def test_no_sql_text_quotes_a_value_by_itself() -> None:
     found = [
         f"{module}:{line}: {text!r}"
-        for module, source in _modules()
-        if module not in OWN_TEXTS | QUOTING.keys()
-        for line, text in _templates(ast.parse(source))
+        for module, tree in trees().items()
+        if str(module) not in OWN_TEXTS | QUOTING.keys()
+        for line, text in _templates(tree)
         if _IN_QUOTES.search(text)
     ]
     assert found == []
 
 
 def test_only_quoting_functions_double_quotes() -> None:
-    found = {module for module, source in _modules() if _DOUBLED.search(source)}
+    found = {str(module) for module in trees() if _DOUBLED.search((REPOSITORY / module).read_text(encoding="utf-8"))}
     assert found <= QUOTING.keys()
 
 
 def test_the_quoting_functions_are_there() -> None:
+    by_name = {str(module): tree for module, tree in trees().items()}
     for module, names in QUOTING.items():
-        tree = ast.parse((REPOSITORY / module).read_text(encoding="utf-8"))
-        assert names <= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, module
+        assert names <= {node.name for node in ast.walk(by_name[module]) if isinstance(node, ast.FunctionDef)}, module

@@ -11,12 +11,11 @@ import pytest
 import slackwater
 from state import errors
 from tests.docs.page import DOCS
-from tests.repository import REPOSITORY
+from tests.repository import PACKAGES, REPOSITORY
 from website.command_page import MARKER, command_names, command_reference
 from website.navigation import expanded
 
 _OBJECT = re.compile(r"^::: (\S+)$", re.MULTILINE)
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
 
 
 def _objects(folder: str) -> list[str]:
@@ -54,7 +53,7 @@ def test_every_command_has_its_section_with_its_options() -> None:
 
 def _design_packages() -> list[str]:
     """Our packages and their rooms."""
-    pages = (file for package in _PACKAGES for file in (REPOSITORY / package).rglob("__init__.py"))
+    pages = (file for package in PACKAGES for file in (REPOSITORY / package).rglob("__init__.py"))
     return sorted(".".join(file.parent.relative_to(REPOSITORY).parts) for file in pages)
 
 

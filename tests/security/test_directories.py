@@ -13,9 +13,9 @@ import pytest
 
 from actors.objects.range_cache import RangeCache
 from state.errors import SettingsError
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, PACKAGES, REPOSITORY, trees
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+pytestmark = ONE_PROCESS
 
 _PROGRAM = """if True:
     import os, stat, sys
@@ -86,11 +86,10 @@ def test_cache_keeps_its_own_entries_when_another_takes_its_directory_away(tmp_p
 def test_no_module_names_a_file_in_the_temporary_directory() -> None:
     allowed = {"slackwater/doctor/machine.py"}  # it measures the free space
     found = [
-        f"{path.relative_to(REPOSITORY)}:{node.lineno}"
-        for package in (*_PACKAGES, "examples")
-        for path in sorted((REPOSITORY / package).rglob("*.py"))
-        if str(path.relative_to(REPOSITORY)) not in allowed
-        for node in ast.walk(ast.parse(path.read_text()))
+        f"{path}:{node.lineno}"
+        for path, tree in trees(*PACKAGES, "examples").items()
+        if str(path) not in allowed
+        for node in ast.walk(tree)
         if (isinstance(node, ast.Attribute) and node.attr in ("gettempdir", "mktemp"))
         or (isinstance(node, ast.Constant) and str(node.value).startswith(("/tmp/slackwater", "/var/tmp/")))
     ]

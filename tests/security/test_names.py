@@ -22,9 +22,9 @@ from slackwater.testing.servers.s3_server import S3Server
 from state.errors import SettingsError, SlackwaterError
 from state.location import Location
 from tests.actors.formats.written_files import open_written, rows_of, write_parquet
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, trees
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+pytestmark = ONE_PROCESS
 # The request of a worker process, which only the process that started it can send.
 _REQUESTS = {
     "slackwater/reading/query_worker.py",
@@ -177,13 +177,7 @@ def test_columns_and_values_that_would_be_sql_come_through_every_reader_unchange
 
 
 def _calls() -> list[tuple[Path, ast.Call]]:
-    return [
-        (path.relative_to(REPOSITORY), node)
-        for package in _PACKAGES
-        for path in sorted((REPOSITORY / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.Call)
-    ]
+    return [(path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
 def test_nothing_that_was_stored_is_unpickled_or_run() -> None:
@@ -195,13 +189,12 @@ def test_nothing_that_was_stored_is_unpickled_or_run() -> None:
         if name in forbidden or shell:
             found.append(f"{path}:{call.lineno} {name}")
     assert found == []
-    for package in _PACKAGES:
-        for path in (REPOSITORY / package).rglob("*.py"):
-            imported = {
-                alias.name.partition(".")[0]
-                for node in ast.walk(ast.parse(path.read_text()))
-                if isinstance(node, (ast.Import, ast.ImportFrom))
-                for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
-            }
-            unpickling = imported & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
-            assert not unpickling or str(path.relative_to(REPOSITORY)) in _REQUESTS, path
+    for path, tree in trees().items():
+        imported = {
+            alias.name.partition(".")[0]
+            for node in ast.walk(tree)
+            if isinstance(node, (ast.Import, ast.ImportFrom))
+            for alias in (node.names if isinstance(node, ast.Import) else [ast.alias(node.module or "")])
+        }
+        unpickling = imported & {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
+        assert not unpickling or str(path) in _REQUESTS, path

@@ -22,8 +22,10 @@ from state.tables.catalog import CatalogPipeline, put_pipeline, put_view
 from state.tables.records import CatalogView, ViewVersion
 from tests.actors.formats.written_files import open_written
 from tests.cases import few
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, REPOSITORY, trees
 from tests.slackwater.reading.written_root import RootWriter
+
+pytestmark = ONE_PROCESS
 
 _TITLE_AND_CLEAR = "\x1b]0;PWNED\x1b\\\x1b[2Jid"
 _MARKUP = "amount [/eur]"
@@ -116,9 +118,8 @@ def _writes(tree: ast.AST) -> Iterator[ast.Call]:
 def test_nothing_else_writes_to_a_terminal() -> None:
     found = [
         f"{path}:{call.lineno} {ast.unparse(call.func)}"
-        for package in ("state", "actors", "spark_bridge", "slackwater")
-        for path in (file.relative_to(REPOSITORY) for file in sorted((REPOSITORY / package).rglob("*.py")))
+        for path, tree in trees().items()
         if not any(str(path) == door or str(path).startswith(f"{door}/") for door in _DOORS)
-        for call in _writes(ast.parse((REPOSITORY / path).read_text()))
+        for call in _writes(tree)
     ]
     assert found == [], "print through slackwater.terminal"

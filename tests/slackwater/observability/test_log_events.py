@@ -5,26 +5,19 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
-from tests.repository import REPOSITORY
+from tests.repository import ONE_PROCESS, REPOSITORY, trees
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+pytestmark = ONE_PROCESS
 _LEVELS = {"debug", "info", "warning", "error", "exception", "critical"}
 _PAGE = REPOSITORY / "docs" / "guide" / "logs.md"
 _ROW = re.compile(r"^\| (?P<event>[^|]+) \| (?P<level>\w+) \| (?P<fields>[^|]+) \|$", re.MULTILINE)
 Line = tuple[str, str, frozenset[str]]
 
 
-@cache
-def _trees() -> dict[Path, ast.Module]:
-    paths = [path for package in _PACKAGES for path in sorted((REPOSITORY / package).rglob("*.py"))]
-    return {path.relative_to(REPOSITORY): ast.parse(path.read_text()) for path in paths}
-
-
 def _calls() -> Iterator[tuple[Path, ast.Call]]:
-    for path, tree in _trees().items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call):
                 yield path, node
@@ -72,7 +65,7 @@ def test_every_line_says_who_speaks() -> None:
             continue
         bound = {
             keyword.arg
-            for other in ast.walk(_trees()[path])
+            for other in ast.walk(trees()[path])
             if isinstance(other, ast.Call) and isinstance(other.func, ast.Attribute)
             if other.func.attr == "bind" and other.func.value is call
             for keyword in other.keywords
