@@ -14,7 +14,7 @@ from state.errors import (
 )
 
 REFUSALS: Final = (AccessDeniedError, BucketNotFoundError, QueueNotFoundError)
-"""The errors of a store or queue that pause a source: somebody has to give access, or to restore the place."""
+"""The errors of a store or queue that pause a source until its owner grants access or restores the place."""
 
 
 class ObjectVanished(SlackwaterError):

@@ -1,4 +1,4 @@
-"""JSON documents that another program may have written: errors of one kind, whatever they contain."""
+"""JSON documents that another program may have written: errors of one kind for every content."""
 
 from __future__ import annotations
 

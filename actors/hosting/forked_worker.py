@@ -61,7 +61,7 @@ def is_forked(server: str) -> bool:
 
 
 def is_own_user(connection: socket.socket) -> bool:
-    """Whether the process at the other end belongs to this process's user, as the kernel has recorded it.
+    """True if the process at the other end belongs to the user of this process, as the kernel has recorded it.
 
     The path of the socket proves nothing: on a node without the server, any user can create it.
     """

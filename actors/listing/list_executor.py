@@ -283,7 +283,7 @@ class ListExecutor:
         return (yield from self._continue(now_s))
 
     def _tell_refusal(self) -> list[ListInstruction]:
-        """Tells the begin and the end of a pause by refused requests, which the next epoch records."""
+        """Reports the begin and the end of a pause by refused requests, which the next epoch records."""
         reason = self._refusals.paused
         if (reason is not None) == self._told_refusal:
             return []

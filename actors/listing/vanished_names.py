@@ -17,7 +17,7 @@ class VanishedNames:
     """Marks vanished names in the index, so that they are found when they are back.
 
     A name without rows in the views is forgotten.  If the views may have rows of an earlier version, the name is kept:
-    these rows leave when listings or looks lack the object, as for any deleted file.
+    these rows are retracted when listings or looks lack the object, as for any deleted file.
 
     An object that is listed again and again and is never there has a name that cannot be read, like one that ends in
     `/`.  It is read again four times in the same version, and then stays seen.

@@ -61,7 +61,7 @@ class KnownName:
         version: the version that was handed on; None if no version was.
         is_gone: whether that version is read again when the file returns.
         deleted: the delivery that the run has deleted; None without one.
-        is_unread: whether that version vanished while the views have the rows of an earlier one.
+        is_unread: whether that version vanished while the views have the rows of an earlier version.
     """
 
     version: bytes | None

@@ -194,7 +194,7 @@ class SeenIndex:
             self._flags[at] = (self._flags[at] & ~np.uint8(_UNREAD)) | _MISSING | _GONE
 
     def set_unread(self, keys: Sequence[bytes]) -> None:
-        """Marks names whose version vanished before its rows could replace those of an earlier version.
+        """Marks names whose version vanished before its rows could replace the rows of an earlier version.
 
         The version is read again when it is listed again.  Until then the views have the earlier rows, so a listing
         that lacks the name reports it as missing.  The next `put` or `set_gone` removes the mark.

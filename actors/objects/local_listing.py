@@ -70,7 +70,7 @@ def find_file(root: Path, path: str) -> ListingPage | None:
 
 
 def is_reserved(name: str) -> bool:
-    """True for a file that Slackwater is writing or deleting: it is no data, also of a pattern of hidden names."""
+    """True for a file that Slackwater is writing or deleting: no source reads it, even by a pattern of hidden names."""
     return name.startswith(".slackwater-") and (CLAIMED_FILES.covers(name) or PART_FILES.covers(name))
 
 

@@ -1,4 +1,4 @@
-"""The policy after a failed attempt: the pause before the next one and its caution, or the end of the run.
+"""The policy after a failed attempt: the pause before the next attempt and its caution, or the end of the run.
 
 A death has one of two causes: a file that ends the actor that reads it, or a view whose work ends Spark or an executor.
 An error that names views accuses one of them, and no file.
@@ -117,7 +117,7 @@ class RecoveryPolicy:
             error: the error that ended the attempt.
             state: its last known state.
             now_s: time of the monotonic clock.
-            changed: the views that committed epochs of the attempt have changed, and those that they show as failed.
+            changed: the views that committed epochs of the attempt have changed, or show as failed.
 
         Returns:
             The next attempt; None if the run is over.

@@ -28,7 +28,7 @@ class SeenNames:
         store: a handle on the store; None without one: then no name was handed on.
         sources: the names of the sources.
         vanished: versions that had vanished before a row of them was read, and that are not in the queue.
-        unread: those of them that were to replace rows which are still in the views.
+        unread: the versions of `vanished` that were to replace rows which are still in the views.
         queued: the keys of the queue: a queued file has not vanished.
         removing: the sources whose views drop the rows of deleted files, and read a file again when it returns.
     """

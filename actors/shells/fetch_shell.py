@@ -390,7 +390,7 @@ def _cost(file: ReadableFile) -> _Cost:
 
 
 def _is_refused(files: Files) -> bool:
-    """Whether the store refuses a whole source."""
+    """True if the store refuses a whole source."""
     try:
         files.check()
     except REFUSALS:

@@ -66,7 +66,7 @@ class ForeignTables:
             self.paused = None
 
     def drop_listing(self) -> None:
-        """A listing ended before its last page: the next one begins with the signs of both."""
+        """A listing ended before its last page: its signs, and the earlier signs, count in the next listing."""
         self._now, self._last = self._last | self._now, {}
 
     def _add(self, signs: Iterable[TableSign]) -> None:

@@ -45,7 +45,7 @@ class Refusals:
 
     @property
     def is_lasting(self) -> bool:
-        """Whether an operation was refused several times: a run until all is read no longer waits for the source."""
+        """True if an operation was refused several times: a run until all is read no longer waits for the source."""
         return any(each.times >= _LASTS_FROM for each in self._refused.values())
 
     def _update(self) -> None:

@@ -17,7 +17,7 @@ def masked_repr(value: DataclassInstance, **shown: Any) -> str:
 
     Args:
         value: an instance of a dataclass.
-        shown: what the repr shows of a field in place of its value.
+        shown: field → the content that the repr shows in place of its value.
     """
     parts = []
     for field in fields(value):
@@ -29,7 +29,7 @@ def masked_repr(value: DataclassInstance, **shown: Any) -> str:
 
 
 def masked_url(url: str) -> str:
-    """The scheme and the host of a URL whose path is a secret, such as that of a webhook."""
+    """The scheme and the host of a URL whose path is a secret, such as the URL of a webhook."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return f"{parts.scheme}://{host}/{REDACTED}" if parts.path.strip("/") or parts.query else f"{parts.scheme}://{host}"

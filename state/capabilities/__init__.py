@@ -9,7 +9,7 @@ error.  So the store is probed once, with separate objects.
 
 Invariants:
 
-* A root has one identity for life, in `store.json`.  It is never replaced by another one.
+* A root has one identity for life, in `store.json`, which is never replaced.
 * A new root on a store without a capability is refused before anything else is written.  The objects and directories
   of the probe are deleted.
 * An existing root is never refused: the result is recorded, and every start warns.

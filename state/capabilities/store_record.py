@@ -40,8 +40,8 @@ class StoreRecord:
         capabilities: the names of the capabilities that were found.
         missing: the names of the missing capabilities.
         violations: the observed behaviour of the store, one text for each missing capability.
-        identity: a random UUID, made with the root; a copy of the root has the same one.  Empty in a root of an earlier
-            version until its next start.
+        identity: a random UUID, made with the root; a copy of the root has the same UUID.  Empty in a root of an
+            earlier version until its next start.
     """
 
     probed_at: datetime
@@ -136,7 +136,7 @@ def record_branch(root: Location, branch: Location) -> StoreRecord | None:
 def _recorded(root: Location, record: StoreRecord) -> StoreRecord:
     """Writes a record with the identity that the root has, or with a new one.
 
-    Two processes that start on a new root at once agree on one identity: the second one accepts that of the first.
+    Two processes that start on a new root at once agree on one identity: the second accepts the identity of the first.
     """
     client = object_client(root)
     try:

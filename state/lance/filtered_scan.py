@@ -1,4 +1,4 @@
-"""Scans with a condition of pyarrow, beside columns whose types Lance cannot describe to its own filter."""
+"""Scans with a condition of pyarrow over datasets with columns whose types Lance cannot describe to its own filter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _METHODS = {"fragments": "with_fragments"}
 def filtered_scan(
     dataset: lance.LanceDataset, condition: pc.Expression | str | None, columns: list[str] | None = None, **options: Any
 ) -> lance.dataset.LanceScanner:
-    """`dataset.scanner` with a condition on some columns, whatever the types of the other columns are.
+    """`dataset.scanner` with a condition on some columns, and any types of the other columns.
 
     Lance describes the whole schema to the filter, and fails for a map with a struct below and for a duration, also in
     columns that the condition does not use.

@@ -4,7 +4,7 @@
                                                      └── another file: rename it back, without replacing
 
 A disk has no conditional deletion: between a comparison and `unlink` a producer can replace the file by `rename`, and
-the new file would be deleted.  Nobody else uses the reserved name, so the second comparison is of the file that is
+the new file would be deleted.  No other program uses the reserved name, so the second comparison is of the file that is
 deleted.  The name is a hash of the file's name and version, so the next attempt finds a file that a killed process has
 left.
 """
