@@ -217,8 +217,9 @@ class World:
         return self.processes[-1] if self.processes else None
 
     def start_process(self, *, takeover: bool = True) -> None:
-        """Starts a process beside all others, unless places overlap.  With the first one, queues begin to hear of
-        changes.
+        """Starts a process while the others run, unless places overlap.
+
+        From the first process on, the queues get the changes of the bucket.
 
         Args:
             takeover: whether it takes the root from a living process.

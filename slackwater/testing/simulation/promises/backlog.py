@@ -61,7 +61,7 @@ class Backlog:
         tables = FileTables.latest(self._disk)
         paths = {path_of(row) for row in tables.ledger.values() if row["source"] not in closed}
         absent = paths - self._bucket.present().keys()
-        # Whatever a row notes: the rows of every version must have left.
+        # Also if a row notes it: the rows of every version must be retracted.
         in_views = {
             path_of(row)
             for row in tables.ledger.values()

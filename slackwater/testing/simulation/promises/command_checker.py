@@ -270,7 +270,7 @@ def _is_in_views(file: FileKey, tables: FileTables) -> bool:
 
 
 def _is_read_again(path: PathKey, before: FileTables, tables: FileTables) -> bool:
-    """Whether an object is in the queue, to replace its rows, or has been since the last version of the store.
+    """True if an object is in the queue, to replace its rows, or has been since the last version of the store.
 
     An object that is deleted in that epoch has only the note of that.
     """

@@ -60,7 +60,7 @@ class Links:
 
     def lead(self, name: str, target: str) -> None:
         """From now on a link leads a place to another path."""
-        assert any(each.location.url == _BASE + name for each in self._places), f"there is no place {name}"
+        assert any(each.location.url == _BASE + name for each in self._places), f"unknown place: {name}"
         self._targets[_BASE + name] = _BASE + target
         self._changed_s = self._clock.uptime()
 
@@ -84,7 +84,7 @@ class Links:
         return self._clock.uptime() - self._changed_s if is_wrong else None
 
     def may_start(self) -> bool:
-        """Whether no two places overlap: else a start is refused."""
+        """True if no two places overlap: else a start is refused."""
         try:
             require_apart(self._places)
         except SettingsError:

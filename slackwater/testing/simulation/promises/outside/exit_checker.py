@@ -22,7 +22,7 @@ class ExitChecker:
     """Checks that a run exits with 3 if a table is behind or the last try for it has failed, and else with 0.
 
     Attributes:
-        codes: the exit codes so far.
+        codes: the exit code of each checked run.
 
     Args:
         published: knows the epochs that a table must have.
@@ -58,7 +58,7 @@ class ExitChecker:
             raise PromiseBroken("exit", f"the run exits with {code}, and its tables are {report.publications}")
 
     def _fault(self, table: ModelTable, last: PublicationReport, head: Head, gate: Gate) -> str:
-        """What is wrong with a table; empty if nothing."""
+        """The fault of a table; empty without one."""
         if not self._published.is_current(table, head, gate):
-            return f"it names epoch {table.epoch}, and lacks rows of the last one"
+            return f"it names epoch {table.epoch}, and lacks rows of the last epoch"
         return "" if last.error is None else f"its last try failed: {last.error}"

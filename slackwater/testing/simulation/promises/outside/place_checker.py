@@ -23,7 +23,7 @@ class PlaceChecker:
     def on_table(self, view: str, what: str) -> None:
         """A run begins to write to a table, right after its look at the places."""
         if self._links.wrong_for_s(PlaceKind.TABLE, view) is not None:
-            raise PromiseBroken("places", f"{what} of the table of {view}, whose place overlaps another one")
+            raise PromiseBroken("places", f"{what} of the table of {view}, whose place overlaps another place")
 
     def on_file(self, source: str, path: str, *, is_moved: bool) -> None:
         """A run sends the request to copy or delete a file of a source."""

@@ -44,7 +44,7 @@ class PublicationChecker:
         return rows is None or (bool(table.commits) and table.commits[-1].rows == rows)
 
     def names_last(self, table: ModelTable, head: Head, gate: Gate) -> bool:
-        """Whether a table names the last epoch that nothing holds back."""
+        """True if a table names the last epoch that nothing holds back."""
         return table.epoch == _last_published(head, gate)
 
     def has_epoch(self, table: ModelTable, epoch: int) -> bool:
