@@ -56,7 +56,7 @@ class CommitTimes:
             self._recorded_at = self._noted[-1].at if self._noted else None
         kept_since, last = now - self._longest, kept[-1]
         if not self._noted or _is_apart(last.at, self._noted[-1].at, self._apart):
-            # Of the times that are old enough the last one says everything.
+            # Of the times that are old enough only the last matters.
             old = [each for each in self._noted if each.at <= kept_since]
             self._noted = [*old[-1:], *(each for each in self._noted if each.at > kept_since), last]
         apart = max(self._apart, _SHORTEST)
@@ -77,10 +77,10 @@ def committed_until(
     """The last epoch before which, and in which, everything was committed until a time; 0 for none.
 
     Commit times may go back from epoch to epoch, when the clock is set.  An epoch with an unknown time is as young as
-    the next one with a known time.
+    the next epoch with a known time.
 
     Args:
-        commits: the known times, by epoch; the last one is of the last epoch.
+        commits: the known times, by epoch, up to the last epoch.
         time: the commit time to compare with.
         now: the current wall time.
         change: the last recorded change of the clock, which is earlier than `time`; None without one.  A commit before

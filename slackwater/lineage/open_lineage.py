@@ -43,7 +43,7 @@ class OpenLineage:
             if "://" in self.to:
                 raise SettingsError(f"{shown}: give an http(s) URL, or the path of a local file")
             if not Path(self.to).absolute().parent.is_dir() or Path(self.to).is_dir():
-                raise SettingsError(f"{shown}: give a file in a directory that is there")
+                raise SettingsError(f"{shown}: give a file in an existing directory")
         if not self.namespace.strip():
             raise SettingsError("OpenLineage(namespace=...) is empty; give the namespace of the jobs")
         if isinstance(self.every_s, bool) or not (math.isfinite(self.every_s) and self.every_s > 0):

@@ -19,6 +19,7 @@ def named(query: ParsedQuery, names: Iterable[str]) -> list[str]:
     for name in found:
         if alike[name.casefold()] != name:
             raise UsageError(
-                f"SQL cannot tell view {name!r} from {alike[name.casefold()]!r}: read them with to_arrow()"
+                f"views {name!r} and {alike[name.casefold()]!r} have one name in SQL, which ignores case: "
+                "read them with to_arrow()"
             )
     return found

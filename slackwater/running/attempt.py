@@ -98,7 +98,7 @@ class Attempt:
 
     @property
     def changed_views(self) -> frozenset[str]:
-        """The views that committed epochs of the attempt have changed, and those that they show as failed."""
+        """The views that committed epochs of the attempt have changed, or show as failed."""
         if self._loop is None or self.recovered is None:
             return frozenset()
         failed = {name for name, view in self.recovered.catalog_views.items() if view.error is not None}

@@ -44,7 +44,7 @@ class DuckDbEngine:
         scratch: a directory for its tables and for copies of the files.
         queries: view → the query to run in place of its own text.
         views: the views of the catalog, by name.
-        followed: view → what it has followed, of those that follow watermarks.
+        followed: view that follows watermarks → its watermarks and late rows.
 
     Raises:
         CannotComputeError: DuckDB is not installed, or its worker does not start.

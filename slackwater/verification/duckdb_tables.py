@@ -54,7 +54,7 @@ class Open:
         max_memory_bytes: the largest memory of DuckDB; more is spilled into `scratch`.
         queries: view → the user's query in place of its own text.
         views: the views of the catalog, by name.
-        counted: view → the rows that count, of those that follow watermarks.
+        counted: view that follows watermarks → the rows that count.
     """
 
     scratch: str
@@ -78,7 +78,7 @@ class Insert:
     Args:
         path: its copy in the scratch directory.
         head: its first bytes.
-        file: what the ledger records of it.
+        file: its row of the ledger.
     """
 
     path: str
@@ -124,7 +124,7 @@ class DuckDbTables:
         self._duckdb: Any = unconfined_duckdb(
             start.max_memory_bytes, database=str(Path(start.scratch) / "tables.duckdb")
         )
-        # The query of a view comes from the root: it may read, write and load nothing but the tables.
+        # The root contains the query of a view, so the query may read, write and load nothing but the tables.
         spill = str(Path(start.scratch) / "spilled")
         confine_to(self._duckdb, f"[{literal(start.scratch)}]", temp_directory=literal(spill))
         self._parser = QueryParser(self._duckdb)
@@ -133,7 +133,7 @@ class DuckDbTables:
         self._reader: DuckDbFiles | None = None
 
     def interrupt(self) -> None:
-        """Ends what is computed; called from another thread."""
+        """Ends the running computation; called from another thread."""
         self._duckdb.interrupt()
 
     def begin(self, source: SourceDefinition) -> None:
@@ -263,7 +263,7 @@ class DuckDbTables:
             raise CannotComputeError(f"{what}: {error}") from None
 
     def _tables(self, query: str, known: set[str]) -> set[str]:
-        """The tables that a query names; the known ones where DuckDB cannot say: there are no others to read."""
+        """The tables that a query names; if DuckDB cannot find them, all known tables: a query can read no others."""
         try:
             return {name.casefold() for name in self._duckdb.get_table_names(query)}
         except self._error:
@@ -277,7 +277,7 @@ class DuckDbTables:
         numbered = f"SELECT *, {key.number(quoted)} AS {quoted(NUMBER)} FROM {quoted(table)}"
         query = f"SELECT {columns} FROM ({numbered}) WHERE {key.is_current(quoted)}"
         # The condition for deletions comes from the root.
-        refusal = f"source {source.name}: deleted={key.deleted!r} is no condition over its columns"
+        refusal = f"source {source.name}: deleted={key.deleted!r} must be a condition over its columns"
         self._require_query(query, refusal)
         if self._tables(query, {table}) != {table.casefold()}:
             raise CannotComputeError(refusal)

@@ -164,7 +164,7 @@ class SparkAnalysis:
             return current_rows(rows, key)
         except PySparkException as error:
             raise ViewError(
-                f"source {source!r}: deleted={key.deleted!r} is no condition over its columns: {one_line(error)}"
+                f"source {source!r}: deleted={key.deleted!r} must be a condition over its columns: {one_line(error)}"
             ) from None
 
     def _empty(self, schema: pa.Schema) -> DataFrame:

@@ -192,7 +192,7 @@ class ViewPlanner:
         else:
             whole = definition.whole or definition
             plan = self._analysed(whole, schemas, views, absent)
-            # It refuses what is no condition.
+            # It refuses invalid conditions.
             try:
                 RowConditions(self._spark, self._jobs, whole.name, plan.schema, whole.row_conditions)
             except ViewFailedError as error:

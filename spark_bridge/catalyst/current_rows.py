@@ -22,7 +22,7 @@ def current_rows(frame: DataFrame, key: RowKey) -> DataFrame:
         key: of the source.
 
     Raises:
-        AnalysisException: the condition for deletions is no condition over the columns.
+        AnalysisException: the condition for deletions is not a condition over the columns.
     """
     columns = [F.col(quoted_name(name)) for name in frame.columns]
     # The order is made total by all columns, though no rows tie: so all views of the source keep the same rows, once.

@@ -49,7 +49,7 @@ class ComputingViews:
                     self._running[view] -= 1
 
     def at_death(self) -> frozenset[str]:
-        """The views that were computed when Spark or an executor died: at the first call, and the same ones later."""
+        """The views that were being computed when Spark or an executor died: later calls repeat the first result."""
         with self._lock:
             if self._at_death is None:
                 self._at_death = frozenset(view for view, count in self._running.items() if count)

@@ -16,8 +16,8 @@ from state.errors import SettingsError
     [
         ({"to": ""}, "give the URL of an endpoint, or the path of a file"),
         ({"to": "s3://lake/lineage.json"}, "give an http(s) URL, or the path of a local file"),
-        ({"to": "missing/events.jsonl"}, "give a file in a directory that is there"),
-        ({"to": "."}, "give a file in a directory that is there"),
+        ({"to": "missing/events.jsonl"}, "give a file in an existing directory"),
+        ({"to": "."}, "give a file in an existing directory"),
         ({"to": "http://localhost:5000", "namespace": " "}, "namespace=...) is empty"),
         ({"to": "http://localhost:5000", "every_s": 0}, "every_s=0): give seconds above 0"),
         ({"to": "http://localhost:5000", "every_s": True}, "every_s=True): give seconds above 0"),

@@ -239,7 +239,7 @@ def test_what_is_no_query_over_views_is_refused_in_one_line(
 def test_views_that_only_case_tells_apart_are_not_mixed_up(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, v=pa.table({"n": [1]}), V=pa.table({"n": [2]}), w=pa.table({"n": [3]}))
     assert snapshot.sql("FROM w").to_pylist() == [{"n": 3}]
-    with pytest.raises(sw.UsageError, match=r"cannot tell view '[vV]' from '[vV]'"):
+    with pytest.raises(sw.UsageError, match=r"views '[vV]' and '[vV]' have one name in SQL"):
         snapshot.sql("FROM v")
 
 

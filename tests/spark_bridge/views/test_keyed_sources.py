@@ -115,7 +115,7 @@ def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
 @pytest.mark.parametrize("deleted", ["operation = 'D'", "op", "op = "])
 def test_a_condition_that_is_none_is_refused(local_spark: SparkSession, deleted: str) -> None:
     view = ViewDefinition("v", "SELECT id FROM orders")
-    with pytest.raises(ViewError, match=r"source 'orders': deleted=.* is no condition over its columns"):
+    with pytest.raises(ViewError, match=r"source 'orders': deleted=.* must be a condition over its columns"):
         analyse(local_spark, view, SCHEMAS, keys={"orders": RowKey(("id",), deleted=deleted)})
 
 
