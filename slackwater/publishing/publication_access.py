@@ -46,6 +46,10 @@ class PublishedRoot(Protocol):
         """The reason why a view lacks rows at an epoch: the error of the view; None while it is maintained."""
         ...
 
+    def is_building(self, view: str, epoch: int) -> bool:
+        """True if the backfill of a view, or of its new definition, is not complete at an epoch."""
+        ...
+
     def epoch_times(self) -> pa.Table:
         """See `Store.epoch_times`."""
         ...
@@ -126,6 +130,9 @@ class _OpenedRoot:
 
     def failure_of(self, view: str, epoch: int) -> str | None:
         return self._store.snapshot(epoch).failure_of(view)
+
+    def is_building(self, view: str, epoch: int) -> bool:
+        return self._store.snapshot(epoch).is_building(view)
 
     def epoch_times(self) -> pa.Table:
         return self._store.epoch_times()

@@ -49,6 +49,7 @@ class PublicationReport:
         error: the reason of the last failure; None if the last turn succeeded.
         is_failed: the reason does not pass by itself: a person must change the view, the table or an access.
         is_held: the gate of the root holds later epochs back.
+        is_building: the backfill of the view, or of its new definition, is not complete.
         upkeep_error: the reason why the last upkeep of the table failed; None if it did not.
     """
 
@@ -63,6 +64,7 @@ class PublicationReport:
     error: str | None = None
     is_failed: bool = False
     is_held: bool = False
+    is_building: bool = False
     upkeep_error: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -190,7 +192,8 @@ class PublicationLoop:
         version = root.version_of(self._publication.view, published) if published else None
         failure = root.failure_of(self._publication.view, published) if published else None
         reached = replace(self._report, looked=latest, later=0, later_since=None, failures=0, error=None)
-        reached = replace(reached, is_failed=False, is_held=published < latest)
+        is_building = latest > 0 and root.is_building(self._publication.view, latest)
+        reached = replace(reached, is_failed=False, is_held=published < latest, is_building=is_building)
         if version is not None:
             is_due = self._clock.monotonic() >= self._named_s + _NAMED_EVERY_S
             if version != self._version or is_last or is_due:
@@ -202,7 +205,7 @@ class PublicationLoop:
             self._keep_up(is_last)
         else:  # it has no schema yet, or its backfill is not complete
             self._report = reached
-        if published < latest:  # the gate is closed
+        if published < latest or (is_building and version is None):  # the gate is closed, or there is no row yet
             self._note_lag()
         self._done = latest
         if failure is not None:

@@ -83,6 +83,8 @@ class PublicationStates:
         state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
         if error is not None:
             state = "failed" if report.is_failed else "retrying"
+        elif report.is_building:
+            state = "behind"
         elif behind:
             state = "held" if is_held else "behind"
         return PublicationStatus(
@@ -96,4 +98,5 @@ class PublicationStates:
             failures=report.failures,
             error=error,
             state=state,
+            waits_for=f"the backfill of view {publication.view} is not complete" if report.is_building else "",
         )

@@ -23,7 +23,7 @@ from state.location import Location
 from state.store.store import StateStore
 from state.tables.catalog import Catalog
 from state.tables.records import EpochRecord
-from state.tables.stored_rows import is_view, stored_rows_name
+from state.tables.stored_rows import base_name, declared_name, is_view, stored_rows_name
 
 _NO_VIEWS = (
     "none yet: a run shows its views, empty at first, when Spark has started and the schema of their sources is known"
@@ -84,6 +84,11 @@ class Snapshot:
         """The error of a view that has failed, and lacks rows of this epoch; None for a view that has not."""
         definition = self._definitions().views.get(name)
         return None if definition is None else definition.error
+
+    def is_building(self, name: str) -> bool:
+        """True if a view lacks earlier rows: its backfill, or the backfill of its new definition, is not complete."""
+        recorded = {*self._definitions().views, *self._record.views}
+        return any(each != base_name(each) and declared_name(each) == name for each in recorded)
 
     def reader(self, name: str) -> ViewReader:
         """The reader of the dataset of a view.  Errors as `view`."""

@@ -148,8 +148,10 @@ class PublicationStatus:
         failures: failed tries in a row.  The pause between two grows to a minute, or to ten minutes if `state` is
             `failed`.
         error: the reason of the last one; None if the last try succeeded.
-        state: `current`; `behind`: an epoch is not published yet; `held`: the gate of the root holds later epochs back;
-            `retrying`: the last try failed, for a reason that may pass by itself; `failed`: for another reason.
+        state: `current`; `behind`: an epoch is not published yet, or the view is in backfill; `held`: the gate of the
+            root holds later epochs back; `retrying`: the last try failed, for a reason that may pass by itself;
+            `failed`: for another reason.
+        waits_for: what the table waits for; empty if it waits for nothing but its next commit.
     """
 
     view: str
@@ -162,10 +164,11 @@ class PublicationStatus:
     failures: int = 0
     error: str | None = None
     state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
+    waits_for: str = ""
 
     @property
     def is_incomplete(self) -> bool:
-        """True if the table lacks an epoch that it should have."""
+        """True if the table lacks rows that it should have."""
         return self.state not in ("current", "held")
 
 

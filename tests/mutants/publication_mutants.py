@@ -10,6 +10,13 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "the table of a view in backfill is reported as current",
+        "slackwater/publishing/publication_states.py",
+        (("elif report.is_building:", "elif report.is_building and not self.publications:"),),
+        shown_by="tests/simulation/test_kept_stories.py::"
+        "test_a_run_that_stops_while_a_published_view_is_in_backfill_exits_with_3",
+    ),
+    Mutant(
         "the table of a failed view is reported as current",
         "slackwater/publishing/publication_loop.py",
         (("        if failure is not None:\n", "        if failure == 0:\n"),),

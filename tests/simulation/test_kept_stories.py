@@ -156,6 +156,12 @@ def test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails(told: Told, fa
     assert {outcome.exit_codes[0] for outcome in told(*story, publishes=("rows", "groups"))} == codes
 
 
+def test_a_run_that_stops_while_a_published_view_is_in_backfill_exits_with_3(told: Told) -> None:
+    story = *(file(name) for name in "abc"), START, CAUGHT_UP, STOP, STOPPED, CHANGE_VIEW("groups"), START
+    outcomes = told(*story, file("g"), BARRIER, STOP, STOPPED, publishes=("groups",))
+    assert 3 in {outcome.exit_codes[1] for outcome in outcomes}
+
+
 def test_files_stay_while_an_expectation_holds_their_epoch_back(told: Told) -> None:
     story = file("a", rows=8), file("b", rows=8), START, CAUGHT_UP, SECONDS(60), CRASH("coordinator"), SECONDS(60)
     for outcome in told(*story, after=_DELETE, gate=True):

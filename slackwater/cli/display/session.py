@@ -99,6 +99,6 @@ def print_incomplete(report: RunReport) -> None:
     for name, reason in report.paused_sources.items():
         print_note(f"error: source {name} is paused: {' '.join(reason.split())}")
     for each in report.failed_publications:
-        reason = each.error or "the run ended before it was published"
-        behind = f"{counted(each.behind_epochs, 'epoch')} behind"
-        print_note(f"error: view {each.view}: {each.table} is {behind} ({each.state}): {' '.join(reason.split())}")
+        reason = each.error or each.waits_for or "the run ended before it was published"
+        epochs = f"{counted(each.behind_epochs, 'epoch')} behind ({each.state})" if each.behind_epochs else each.state
+        print_note(f"error: view {each.view}: {each.table} is {epochs}: {' '.join(reason.split())}")

@@ -17,8 +17,8 @@ from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, P
 from slackwater.reading.store import Store
 from state.clock import ManualClock, SystemClock
 from state.location import Location
-from state.tables.catalog import put_view
-from state.tables.records import CatalogView
+from state.tables.catalog import delete_view, put_view
+from state.tables.records import CatalogView, ViewVersion
 from state.upkeep.retention import RetentionSettings
 from tests.slackwater.publishing.growing_view import GrowingView, events, groups
 from tests.slackwater.publishing.published import (
@@ -218,6 +218,27 @@ def test_a_view_that_is_not_shown_yet_is_no_failure(tmp_path: Path) -> None:
     assert (report.error, report.epoch, report.later, report.commits) == (None, None, 0, 0)
     last = followed.view.create(events(1))
     assert followed.turn().epoch == last
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_the_table_of_a_view_in_backfill_is_behind_until_the_backfill_is_complete(
+    tmp_path: Path, is_replaced: bool
+) -> None:
+    followed = Followed(tmp_path, "delta")
+    writer, published = followed.view.writer, None
+    if is_replaced:
+        published = followed.view.create(events(1))
+    put_view(writer.delta, CatalogView("v.next", "append", "SELECT", "plan", ("s",), (), writer.epoch))
+    writer.views["v.next"] = ViewVersion("v.next", "views/v-2.lance", 1, pinned_epoch=writer.epoch - 1)
+    writer.commit()
+    report = followed.turn()
+    assert (report.is_building, report.error, report.later) == (True, None, 0 if is_replaced else 1)
+    assert report.epoch == (writer.records[-1].epoch if is_replaced else published)
+    del writer.views["v.next"]
+    delete_view(writer.delta, "v.next")
+    last = followed.view.create(events(1, 2))
+    report = followed.turn()
+    assert (report.is_building, report.epoch, report.later) == (False, last, 0)
 
 
 def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(tmp_path: Path) -> None:

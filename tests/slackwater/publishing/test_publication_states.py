@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 import slackwater as sw
+from slackwater.cli.display.session import print_incomplete
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import PublicationReport
 from slackwater.publishing.publication_states import PublicationStates
@@ -22,10 +25,14 @@ def states_of(*reports: PublicationReport) -> PublicationStates:
     return states
 
 
-def exit_code(*publications: PublicationStatus) -> int:
+def report_of(*publications: PublicationStatus) -> RunReport:
     return RunReport(
         epochs=2, files=0, rows=0, bytes=0, requests=0, seconds=1.0, quarantined=0, publications=publications
-    ).exit_code
+    )
+
+
+def exit_code(*publications: PublicationStatus) -> int:
+    return report_of(*publications).exit_code
 
 
 def test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_an_epoch() -> None:
@@ -57,3 +64,14 @@ def test_tables_that_the_gate_holds_back_are_complete() -> None:
     states.end_in_time(30)
     held, other = states.statuses(_NOW)
     assert (held.state, exit_code(held, other)) == ("held", 0)
+
+
+@pytest.mark.parametrize("is_held", [False, True])
+def test_the_table_of_a_view_in_backfill_is_behind_and_named(is_held: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    building = PublicationReport(0, epoch=2, looked=2, is_building=True, is_held=is_held)
+    first, whole = states_of(building, PublicationReport(1, epoch=2, looked=2)).statuses(_NOW)
+    assert (first.state, first.error, whole.state) == ("behind", None, "current")
+    assert (exit_code(first, whole), exit_code(whole)) == (3, 0)
+    print_incomplete(report_of(first, whole))
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == "error: view v: parquet:/lake/a is behind: the backfill of view v is not complete"

@@ -22,6 +22,7 @@ from slackwater.publishing.targets import ParquetFiles, Target
 from slackwater.reading.tables.expectation_table import published_epoch
 from slackwater.status.run_status import PublicationStatus
 from slackwater.testing.simulation.promise_broken import PromiseBroken
+from slackwater.testing.simulation.promises.outside.publication_checker import is_building
 from slackwater.testing.simulation.world.links import table_url
 from slackwater.testing.simulation.world.pins import EpochPin
 from slackwater.testing.simulation.world.published_tables import ModelTable, TableCommit, items_of
@@ -229,6 +230,9 @@ class _Root:
         # As `published_epoch` has just read it.
         found = None if self._catalog is None else self._catalog.views.get(view)
         return None if found is None else found.error
+
+    def is_building(self, view: str, epoch: int) -> bool:
+        return is_building(view, self._views_at(epoch))
 
     def epoch_times(self) -> pa.Table:
         return self._reopened().epoch_times().select(["epoch", "committed_at"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from slackwater.status.run_status import RunReport
 from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker
+from slackwater.testing.simulation.promises.outside.publication_checker import PublicationChecker, is_building
 from slackwater.testing.simulation.world.published_tables import ModelTable
 from state.tables.expectations import Gate
 from state.tables.records import Head
@@ -61,4 +61,6 @@ class ExitChecker:
         """The fault of a table; empty without one."""
         if not self._published.is_current(table, head, gate):
             return f"it names epoch {table.epoch}, and lacks rows of the last epoch"
+        if is_building(table.view, head.views):
+            return "the backfill of its view is not complete"
         return "" if last.error is None else f"its last try failed: {last.error}"

@@ -9,6 +9,7 @@ from slackwater.testing.simulation.world.published_tables import Items, ModelTab
 from state.memory.memory_disk import MemoryDataset
 from state.tables.expectations import PUBLISHED, Gate
 from state.tables.records import Head
+from state.tables.stored_rows import base_name, declared_name
 
 
 class PublicationChecker:
@@ -72,6 +73,11 @@ class PublicationChecker:
                 "published",
                 f"the table of {table.view} at epoch {epoch} lacks {dict(missing)}, and has {dict(more)} too much",
             )
+
+
+def is_building(view: str, recorded: Collection[str]) -> bool:
+    """Whether the backfill of a view, or of its new definition, is among the recorded names."""
+    return any(each != base_name(each) and declared_name(each) == view for each in recorded)
 
 
 def _last_published(head: Head, gate: Gate) -> int:
