@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from actors.telemetry.logging import redact
+
 _ROOT, _VIEW, _EPOCH = "slackwater.root", "slackwater.view", "slackwater.epoch"
 _IDENTITY = "slackwater.identity"
 
@@ -73,6 +75,7 @@ class Publication:
         rows: the number of rows written: new and changed ones.
         removed: the number of rows removed; with a key, of groups that are gone; 0 if all were written.
         version: the version of the table, in the words of its format.
+        incomplete: why the view, and so the table, lacks rows; empty if it has all rows of the epoch.
     """
 
     view: str
@@ -83,3 +86,15 @@ class Publication:
     rows: int
     removed: int
     version: str
+    incomplete: str = ""
+
+
+def failed_view(view: str, reason: str) -> str:
+    """The message about the table of a view that has failed: it has all rows that the view has."""
+    first_line = redact(reason.partition("\n")[0])
+    return f"view {view} has failed, and its table lacks the same rows: {first_line}"
+
+
+def unfinished_view(view: str) -> str:
+    """The message about the table of a view that lacks earlier rows."""
+    return f"the backfill of view {view} is not complete"

@@ -13,7 +13,7 @@ from actors.telemetry.logging import redact
 from actors.telemetry.text import first_line
 from slackwater.places.place_watch import PlaceWatch
 from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publication import Publication, PublishedEpoch
+from slackwater.publishing.publication import Publication, PublishedEpoch, failed_view
 from slackwater.publishing.publication_access import PublicationAccess, PublishedRoot, RealPublication
 from slackwater.publishing.published_table import OvertakenError
 from slackwater.publishing.publisher import epoch_of
@@ -209,9 +209,7 @@ class PublicationLoop:
             self._note_lag()
         self._done = latest
         if failure is not None:
-            # The table has all rows that the view has, and lacks those that the view lacks.
-            reason = f"view {self._publication.view} has failed, and its table lacks the same rows: {failure}"
-            self._report = replace(self._report, error=str(redact(reason.partition("\n")[0])), is_failed=True)
+            self._report = replace(self._report, error=failed_view(self._publication.view, failure), is_failed=True)
 
     def _commit(self, root: PublishedRoot, epoch: int) -> Publication:
         """Publishes an epoch, which is pinned before it is read, until the next one is published."""

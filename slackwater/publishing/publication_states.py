@@ -9,6 +9,7 @@ from typing import Literal
 
 from actors.protocol.run_state import RunState
 from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.publishing.publication import unfinished_view
 from slackwater.publishing.publication_loop import PublicationReport
 from slackwater.status.run_status import PublicationStatus
 
@@ -98,5 +99,5 @@ class PublicationStates:
             failures=report.failures,
             error=error,
             state=state,
-            waits_for=f"the backfill of view {publication.view} is not complete" if report.is_building else "",
+            waits_for=unfinished_view(publication.view) if report.is_building else "",
         )

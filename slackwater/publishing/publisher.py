@@ -16,7 +16,7 @@ from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
 from slackwater.publishing.declaration import DeclaredPublication, places_of
 from slackwater.publishing.partitions import require_partition_values
-from slackwater.publishing.publication import Publication, PublishedEpoch
+from slackwater.publishing.publication import Publication, PublishedEpoch, failed_view, unfinished_view
 from slackwater.publishing.published_table import InexactChangeError, PublishedTable, TableHead
 from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library
 from slackwater.reading.changes.view_changes import ViewChange
@@ -72,6 +72,13 @@ class Publisher:
     def publish(self, epoch: int | str | None = None) -> Publication:
         """See `Store.publish`."""
         snapshot = self.store.published_snapshot() if epoch is None else self.store.snapshot(epoch)
+        failure = snapshot.failure_of(self.view)
+        published = self._publish(snapshot)
+        if failure is not None:
+            return replace(published, incomplete=failed_view(self.view, failure))
+        return replace(published, incomplete=unfinished_view(self.view) if snapshot.is_building(self.view) else "")
+
+    def _publish(self, snapshot: Snapshot) -> Publication:
         reader = snapshot.reader(self.view)
         wanted = PublishedEpoch(self.store.root, self.view, snapshot.epoch, self.store.identity())
         table = opened_table(self.target, self.clock)

@@ -94,6 +94,10 @@ class Snapshot:
         """The reader of the dataset of a view.  Errors as `view`."""
         version = self._record.views.get(name) if is_view(name) else None
         if version is None:
+            reason = self.failure_of(name)
+            if reason is not None or self.is_building(name):
+                why = "its backfill is not complete" if reason is None else f"it has failed: {reason}"
+                raise ViewNotFoundError(f"view {name!r} has no rows at epoch {self.epoch} of {self._root}: {why}")
             raise ViewNotFoundError(
                 f"there is no view {name!r} at epoch {self.epoch} of {self._root}; the views are: "
                 f"{', '.join(self.views) or _NO_VIEWS}"

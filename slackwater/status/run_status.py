@@ -11,7 +11,9 @@ from actors.protocol.reports import SourceProgress
 from actors.protocol.run_state import CommittedEpoch, EpochPhase
 from state.tables.records import ViewClass
 
-_INCOMPLETE = 3
+INCOMPLETE = 3
+"""The exit code of a command that has done its work, and whose published table lacks rows or whose source is paused."""
+
 FlowStep: TypeAlias = Literal["list", "dispatcher", "fetch", "merger", "materializer", "views"]
 
 
@@ -355,7 +357,7 @@ class RunReport:
         """The exit code of `slackwater run` after a run without an error: 3 if a published table is behind or has
         failed, or a source is paused, else 0.
         """
-        return _INCOMPLETE if self.failed_publications or self.paused_sources else 0
+        return INCOMPLETE if self.failed_publications or self.paused_sources else 0
 
 
 def _plain(value: Any) -> Any:

@@ -10,6 +10,13 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "publish returns without a reason for a failed view",
+        "slackwater/publishing/publisher.py",
+        (("        if failure is not None:\n", "        if failure == 0:\n"),),
+        shown_by="tests/slackwater/cli/test_published_views.py::"
+        "test_publish_of_a_failed_view_exits_with_3_and_names_the_reason",
+    ),
+    Mutant(
         "the table of a view in backfill is reported as current",
         "slackwater/publishing/publication_states.py",
         (("elif report.is_building:", "elif report.is_building and not self.publications:"),),

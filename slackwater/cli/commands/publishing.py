@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
@@ -10,9 +11,10 @@ import typer
 
 from actors.telemetry.logging import redact
 from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store
-from slackwater.terminal.edge import reports_errors
+from slackwater.terminal.edge import error_line, reports_errors
 from slackwater.terminal.output import Output
-from state.errors import UsageError
+from slackwater.terminal.safe_console import print_note
+from state.errors import SlackwaterError, UsageError
 from state.location import is_secret
 
 publishing = typer.Typer()
@@ -49,11 +51,15 @@ def publish(
 ) -> None:
     """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
     from slackwater.publishing.targets import target_of
+    from slackwater.status.run_status import INCOMPLETE
 
     target = target_of(to, _properties(catalog), table, partition_by or ())
-    published = asdict(opened_store(root, option).publish(view, target, epoch=epoch, adopt=adopt))
-    output = Output(json)
-    output.document(published) if json else output.rows([published], list(published))
+    published = opened_store(root, option).publish(view, target, epoch=epoch, adopt=adopt)
+    output, row = Output(json), asdict(published)
+    output.document(row) if json else output.rows([row], [name for name in row if name != "incomplete"])
+    if published.incomplete:
+        print_note(error_line(SlackwaterError(published.incomplete)))
+        sys.exit(INCOMPLETE)
 
 
 def _properties(pairs: Sequence[str] | None) -> dict[str, str] | None:

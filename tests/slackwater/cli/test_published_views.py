@@ -14,6 +14,7 @@ from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.reading.failed_views import OVERFLOW, fail_view
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
 from tests.slackwater.ui.living_root import running
 
@@ -79,3 +80,26 @@ def test_after_the_run_the_status_says_what_is_left_to_do(
 def test_a_root_without_publications_says_nothing_of_them(written: WrittenRoot) -> None:
     with running(written.root, RunStatus()):
         assert "publications" not in slackwater("status", written.root.url).out
+
+
+def test_publish_of_a_failed_view_exits_with_3_and_names_the_reason(tmp_path: Path, written: WrittenRoot) -> None:
+    fail_view(written.root, "late", written.epochs[-1])
+    target = f"parquet:{tmp_path / 'pub'}"
+    ended = slackwater("publish", written.root.url, "late", "--to", target, "--json")
+    reason = f"view late has failed, and its table lacks the same rows: {OVERFLOW}"
+    assert (ended.code, ended.err) == (3, f"error: {reason}\n")
+    document = json.loads(ended.out)
+    assert (document["rows"], document["incomplete"]) == (
+        sw.open(written.root.url).snapshot().view("late").count_rows(),
+        reason,
+    )
+    assert slackwater("publish", written.root.url, "late", "--to", target).code == 3, "also without a new row"
+    assert slackwater("publish", written.root.url, "by_carrier", "--to", f"parquet:{tmp_path / 'other'}").code == 0
+
+
+def test_publish_of_a_view_whose_new_definition_is_in_backfill_exits_with_3(
+    tmp_path: Path, written: WrittenRoot
+) -> None:
+    fail_view(written.root, "late", written.epochs[-1], error=None, begun="late.next")
+    ended = slackwater("publish", written.root.url, "late", "--to", f"parquet:{tmp_path / 'pub'}")
+    assert (ended.code, ended.err) == (3, "error: the backfill of view late is not complete\n")

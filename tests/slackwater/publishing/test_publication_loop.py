@@ -16,6 +16,7 @@ from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
 from slackwater.reading.store import Store
 from state.clock import ManualClock, SystemClock
+from state.errors import ViewNotFoundError
 from state.location import Location
 from state.tables.catalog import delete_view, put_view
 from state.tables.records import CatalogView, ViewVersion
@@ -234,6 +235,9 @@ def test_the_table_of_a_view_in_backfill_is_behind_until_the_backfill_is_complet
     report = followed.turn()
     assert (report.is_building, report.error, report.later) == (True, None, 0 if is_replaced else 1)
     assert report.epoch == (writer.records[-1].epoch if is_replaced else published)
+    if not is_replaced:
+        with pytest.raises(ViewNotFoundError, match=r"'v' has no rows at epoch .*: its backfill is not complete"):
+            followed.view.store.snapshot().view("v")
     del writer.views["v.next"]
     delete_view(writer.delta, "v.next")
     last = followed.view.create(events(1, 2))
@@ -248,6 +252,8 @@ def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(t
     followed.view.writer.commit()
     report = followed.turn()
     assert (report.epoch, report.is_failed) == (None, True), "it failed in its first epoch: there is no table"
+    with pytest.raises(ViewNotFoundError, match=r"'v' has no rows at epoch .*: it has failed: no such column"):
+        followed.view.store.snapshot().view("v")
     first = followed.view.create(events(1, 2))
     report = followed.turn()
     assert (report.epoch, report.error, report.is_failed) == (first, None, False)
