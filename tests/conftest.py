@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from argparse import ArgumentTypeError
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("tests")
 
+_CASES = pytest.StashKey[Counter[str]]()
 _bucket_numbers = itertools.count(1)
 _queue_numbers = itertools.count(1)
 
@@ -62,6 +64,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     its first one has started.
     xdist reads the groups at the end of the collection, before any `pytest_collection_modifyitems` of a conftest.
     """
+    _mark_more(item)
     if not item.get_closest_marker("xdist_group"):
         group = str(item.path.relative_to(REPOSITORY))
         if isinstance(item, pytest.Function):
@@ -70,6 +73,16 @@ def pytest_itemcollected(item: pytest.Item) -> None:
             elif "local_spark" in item.fixturenames:
                 group += f"::{item.originalname}"
         item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _mark_more(item: pytest.Item) -> None:
+    """Marks the cases of a function after the first ones as `more`, if it has the mark `more_after`."""
+    if limit := item.get_closest_marker("more_after"):
+        function = item.nodeid.partition("[")[0]
+        counts = item.config.stash.setdefault(_CASES, Counter())
+        counts[function] += 1
+        if counts[function] > limit.args[0]:
+            item.add_marker(pytest.mark.more)
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,7 @@ def test_a_benchmark_that_fails_is_a_record_that_says_so(tmp_path: Path) -> None
     assert "invalid int value: 'many'" in record.reason
 
 
+@pytest.mark.more
 def test_a_benchmark_that_takes_too_long_is_ended_with_what_it_started(tmp_path: Path) -> None:
     record = Runner(tmp_path, quick=False).run(Entry("parts", limit_s=3.0))
     assert record.reason == "it took longer than 3 s, and was ended"

@@ -120,6 +120,7 @@ def test_a_queue_that_cannot_be_used_is_named_with_the_next_step(
     assert not (tmp_path / "root").exists()
 
 
+@pytest.mark.more
 def test_a_queue_of_another_root_is_refused_with_both_roots_named(
     s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, tmp_path: Path
 ) -> None:

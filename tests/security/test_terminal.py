@@ -78,6 +78,7 @@ def _on_a_terminal(*arguments: str) -> tuple[str, int]:
     return shown.decode(), os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("column", few([_TITLE_AND_CLEAR, _MARKUP, _EMOJI], _TITLE_AND_CLEAR))
 @pytest.mark.parametrize("command", [("show", "v"), ("sql", "SELECT * FROM v")])
 def test_column_of_a_partners_header_is_only_text_on_a_terminal(

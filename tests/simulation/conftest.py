@@ -12,7 +12,7 @@ from slackwater.testing.simulation.stories.scenario import Scenario
 from slackwater.testing.simulation.stories.steps import Step
 from tests.cases import few
 
-_SOME = 1 / 8
+_SOME = 1 / 20
 
 
 class Told(Protocol):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from actors.coordination.autoscaler import Autoscaler, ScalingDecision, Workload
 
 STEP_S = 1.0
@@ -55,6 +57,7 @@ def test_a_heavy_load_is_met_by_doubling_up_to_the_limit_and_then_nothing_change
     assert "files wait" in made.decisions[0].reason
 
 
+@pytest.mark.more
 def test_a_load_that_comes_and_goes_is_not_followed_to_and_fro() -> None:
     for period_s in (10, 60, 240, 500):
         made = work()

@@ -7,6 +7,7 @@ import random
 import tracemalloc
 
 import pyarrow as pa
+import pytest
 
 from actors.fetching.version_set import VersionSet
 from actors.files import FileKey
@@ -64,6 +65,7 @@ def test_versions_move_with_their_vnodes() -> None:
         assert (each in taker, each in giver) == (is_moved, not is_moved)
 
 
+@pytest.mark.more
 def test_a_version_takes_some_ten_bytes() -> None:
     rows = ledger([key(number) for number in range(200_000)])
     tracemalloc.start()

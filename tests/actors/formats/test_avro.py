@@ -312,6 +312,7 @@ def test_a_block_that_decompresses_to_more_than_the_limit_is_refused(codec: str,
         )
 
 
+@pytest.mark.more
 def test_many_blocks_that_become_too_much_are_refused(tmp_path: Path) -> None:
     content = write_avro(({"a": "x" * MIB} for _ in range(300)), _schema(("a", "string")), codec="bzip2")
     limits = ReadLimits(max_expansion=100)
@@ -320,6 +321,7 @@ def test_many_blocks_that_become_too_much_are_refused(tmp_path: Path) -> None:
             assert piece.table.nbytes < 20 * MIB
 
 
+@pytest.mark.more
 def test_rows_without_bytes_end_at_a_limit(tmp_path: Path) -> None:
     content = _container(_schema(("n", "null")), (2**62, b""))
     limits = ReadLimits(max_cpu_s_per_mib=1.0)
@@ -329,6 +331,7 @@ def test_rows_without_bytes_end_at_a_limit(tmp_path: Path) -> None:
             assert piece.table.nbytes < 40 * MIB
 
 
+@pytest.mark.more
 def test_a_large_block_of_lists_is_decoded_in_windows(tmp_path: Path) -> None:
     schema = _schema(("a", {"type": "array", "items": ["null", "long"]}))
     rows: Sequence[Mapping[str, Any]] = [{"a": [None] * (n % 50)} for n in range(5_000)]

@@ -32,6 +32,7 @@ def _ends(text: bytes, delimiter: bytes, quote: int) -> list[int]:
     return ends
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("segment_bytes", few([1, 2, 3, 7, 1 << 18], 3))
 def test_ends_are_found_in_segments_of_any_size(monkeypatch: pytest.MonkeyPatch, segment_bytes: int) -> None:
     monkeypatch.setattr(csv_records, "_SEGMENT_BYTES", segment_bytes)

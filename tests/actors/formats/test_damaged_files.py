@@ -61,6 +61,7 @@ def read_damaged(directory: Path, kind: FileKind, content: bytes, whole_object_b
             assert "\n" not in str(error) and len(str(error)) < 1_000
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("kind", few(KINDS, *SHORT), ids=lambda kind: kind.name)
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.more) for seed in range(1, 6))])
 def test_no_damage_does_more_than_make_a_file_unreadable(tmp_path: Path, kind: FileKind, seed: int) -> None:

@@ -107,6 +107,7 @@ def test_incremental_texts_that_unfold_to_500_mb_end_at_the_limit(
             assert piece.table.nbytes < 40 * MIB
 
 
+@pytest.mark.more
 def test_half_a_gigabyte_of_nulls_in_100_kb_come_in_pieces_and_end_at_the_limit(tmp_path: Path, memory: None) -> None:
     content = _parquet(pa.table({"a": pa.nulls(60_000_000, pa.int64())}), compression="zstd")
     assert len(content) < 200_000
@@ -310,6 +311,7 @@ _BOMBS = {
 }
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("bomb", few(_BOMBS, "line feeds in quotes", "a stray quote"))
 @pytest.mark.parametrize("piece_bytes", few([8 * MIB, 64 * 1024], 64 * 1024))
 def test_csv_takes_time_in_proportion_to_its_length(tmp_path: Path, bomb: str, piece_bytes: int) -> None:
@@ -347,6 +349,7 @@ def test_a_file_that_takes_more_cpu_time_than_allowed_is_refused(tmp_path: Path,
             list(reader.read(open_written(tmp_path, content), _TEXT))
 
 
+@pytest.mark.more
 def test_the_time_between_two_pieces_does_not_count(tmp_path: Path) -> None:
     file = open_written(tmp_path, b"a\n" + b"1\n" * 100_000)
     pieces = CsvReader(Csv(), ReadLimits(max_cpu_s_per_mib=0.5)).read(file, _TEXT, piece_bytes=1_000)

@@ -152,6 +152,7 @@ _TEXT = pa.schema([("a", pa.string())])
 _SMALL = ReadLimits(max_batch_bytes=4 * MIB)
 
 
+@pytest.mark.more
 def test_a_dictionary_that_unfolds_comes_in_pieces_and_ends_at_the_limit(tmp_path: Path) -> None:
     content = _one_text(20_000, 100_000)
     assert len(content) < 30_000
@@ -200,6 +201,7 @@ def test_scales_that_would_take_minutes_are_refused(tmp_path: Path) -> None:
     assert rows_of(OrcReader().read(open_written(tmp_path, content), table.schema)) == table.to_pylist()
 
 
+@pytest.mark.more
 def test_many_nulls_come_in_pieces_and_end_at_the_limit(tmp_path: Path) -> None:
     file = open_written(tmp_path, write_orc(pa.table({"a": pa.nulls(50_000_000, pa.int64())}), None, "zstd"))
     rows = 0

@@ -153,6 +153,7 @@ def test_a_footer_that_is_longer_than_the_first_request_is_asked_for_once(tmp_pa
     assert 1 < file.requests <= 120 and file.bytes_read < len(content)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("held_bytes", [1, 600_000, 2_000_000])
 def test_a_row_group_that_is_too_large_to_be_held_is_read_in_windows(tmp_path: Path, held_bytes: int) -> None:
     words = [f"word {row * 7919}" for row in range(100_000)]

@@ -56,17 +56,20 @@ def test_fork_runs_rays_program_with_the_arguments_and_outputs_of_the_worker(ser
     assert "error: the following arguments are required" in output
 
 
+@pytest.mark.more
 def test_server_has_no_process_of_a_worker_that_has_ended(server: ForkServer) -> None:
     _asked(*_PLAIN)
     for each in psutil.Process(server.pid).children():
         assert is_gone(each.pid)
 
 
+@pytest.mark.more
 def test_worker_with_a_runtime_environment_is_no_fork(server: ForkServer) -> None:
     output, cpu_s = _asked(*_RUNTIME_ENV)
     assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
 
 
+@pytest.mark.more
 def test_worker_in_a_cluster_that_asks_by_its_runtime_environment_is_a_fork(server: ForkServer) -> None:
     asking = server.runtime_environment()
     assert asking["env_vars"] == {forked_worker.VARIABLE: os.environ[forked_worker.VARIABLE]}
@@ -75,6 +78,7 @@ def test_worker_in_a_cluster_that_asks_by_its_runtime_environment_is_a_fork(serv
     assert output.startswith("usage: default_worker.py") and cpu_s < _LOADS_RAY_S
 
 
+@pytest.mark.more
 def test_worker_of_another_python_is_no_fork(server: ForkServer, tmp_path: Path) -> None:
     # Python finds its packages by this file.
     other = Path(sys.executable).parent.parent
@@ -86,6 +90,7 @@ def test_worker_of_another_python_is_no_fork(server: ForkServer, tmp_path: Path)
     assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
 
 
+@pytest.mark.more
 def test_worker_without_a_server_runs_by_itself(server: ForkServer) -> None:
     address = os.environ[forked_worker.VARIABLE]
     server.end()
@@ -94,6 +99,7 @@ def test_worker_without_a_server_runs_by_itself(server: ForkServer) -> None:
     assert output.startswith("usage: default_worker.py") and cpu_s > _LOADS_RAY_S
 
 
+@pytest.mark.more
 def test_killed_server_holds_up_no_worker(server: ForkServer) -> None:
     psutil.Process(server.pid).kill()
     assert _asked(*_PLAIN)[0].startswith("usage: default_worker.py")

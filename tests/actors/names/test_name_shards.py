@@ -57,6 +57,7 @@ class Shards:
         return None
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("number", NUMBERS)
 def test_shards_answer_as_one_index_does_over_a_long_random_history(number: int) -> None:
     random = Random(number)

@@ -69,6 +69,7 @@ def test_a_bucket_sends_to_a_queue(route: _Route) -> None:
     _check_both(route)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("raw", ["false", "true"])
 def test_a_bucket_sends_through_sns(route: _Route, raw: str) -> None:
     sns = route.server.client("sns")
@@ -79,6 +80,7 @@ def test_a_bucket_sends_through_sns(route: _Route, raw: str) -> None:
     _check_both(route)
 
 
+@pytest.mark.more
 def test_a_bucket_sends_through_event_bridge(route: _Route) -> None:
     bridge = route.server.client("events")
     kinds = ["Object Created", "Object Deleted"]

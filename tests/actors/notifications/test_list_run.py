@@ -52,6 +52,7 @@ def by_events(told: ToldBucket, **options: Any) -> sw.Notifications:
     return sw.Notifications(queue_url=told.queue_url, **{**told.sqs.options, "visibility_s": 30.0, **options})
 
 
+@pytest.mark.more
 def test_a_bucket_is_listed_once_and_then_events_tell_of_what_comes(told: ToldBucket, tmp_path: Path) -> None:
     for number in range(12):
         told.s3.put(told.name, f"in/before/{number}", b"x")
@@ -410,6 +411,7 @@ def test_a_stop_waits_until_what_is_done_is_deleted(told: ToldBucket, tmp_path: 
             assert told.is_drained
 
 
+@pytest.mark.more
 def test_what_a_poll_receives_after_the_stop_is_given_back(
     told: ToldBucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -487,6 +489,7 @@ def test_a_root_goes_from_one_discovery_to_the_other_and_back(told: ToldBucket, 
         assert run.handed_on == []
 
 
+@pytest.mark.more
 def test_names_that_cannot_be_read_end_no_run(told: ToldBucket, tmp_path: Path) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()

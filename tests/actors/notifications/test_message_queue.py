@@ -80,6 +80,7 @@ def test_nothing_is_asked_for_when_there_is_no_room() -> None:
     assert made.delete([]) == 0 and made.extend([]) == 0
 
 
+@pytest.mark.more
 def test_a_long_poll_ends_with_the_first_message(sqs: SqsServer, queue_url: str) -> None:
     proxy = sqs.fault_proxy(Random(1))
     made = queue(sqs, queue_url, endpoint=proxy.endpoint)
@@ -129,6 +130,7 @@ def test_a_message_that_is_given_back_can_be_received_at_once(sqs: SqsServer, qu
     assert {each.deliveries for each in take(made, 11)} == {2}
 
 
+@pytest.mark.more
 def test_a_stale_receipt_is_no_error_and_stops_no_other_one(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url)
     sqs.send_batch(queue_url, ["a", "b"])
@@ -152,6 +154,7 @@ def test_a_purged_queue_is_empty_and_goes_on(sqs: SqsServer, queue_url: str) -> 
     assert [each.body for each in take(made, 1)] == ["after"]
 
 
+@pytest.mark.more
 def test_several_pollers_share_the_messages_of_one_queue(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url, pollers=4)
     sqs.send_batch(queue_url, [str(number) for number in range(80)])
@@ -187,6 +190,7 @@ def test_a_queue_that_is_not_there_is_named_with_what_to_do(sqs: SqsServer, queu
                 call(made)
 
 
+@pytest.mark.more
 def test_an_endpoint_without_an_answer_is_tried_again_later() -> None:
     made = MessageQueue(Notifications(queue_url="http://127.0.0.1:1/1/q", region="us-east-1"), _location())
     with pytest.raises(StorageUnavailableError, match="cannot be reached: no connection could be made"):
@@ -220,6 +224,7 @@ def test_a_server_that_refuses_and_drops_requests_is_tried_again(sqs: SqsServer,
         made.depth()
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("code", "error", "says"),
     [
@@ -243,6 +248,7 @@ def test_an_entry_that_fails_for_another_reason_is_an_error(
     assert "PLANTED" not in str(caught.value)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("code", ["InvalidParameterValue", "MessageNotInflight", "AWS.SQS.ReceiptHandleIsInvalid"])
 def test_what_sqs_says_of_a_message_that_is_not_ours_any_more_is_no_error(
     sqs: SqsServer, queue_url: str, code: str
@@ -272,6 +278,7 @@ def test_a_second_root_on_one_queue_is_refused_with_both_named(sqs: SqsServer, q
         made.claim("s3://lake/a")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("root", ["file:///data/ü&co", "file:///" + "long/" * 80])
 def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, queue_url: str, root: str) -> None:
     made = queue(sqs, queue_url)
@@ -282,6 +289,7 @@ def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, 
         made.claim(root + "x")
 
 
+@pytest.mark.more
 def test_a_queue_whose_tags_may_not_be_read_is_used_with_a_warning_and_wrong_keys_are_refused() -> None:
     with SqsServer() as server:
         url = server.create_queue("events")

@@ -86,6 +86,7 @@ def test_a_manifest_that_is_written_and_not_confirmed_is_committed_exactly_once(
     _commit(store, 6)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("kind", ["refuse", "reset", "freeze"])
 def test_a_manifest_that_did_not_arrive_is_sent_again_or_refused(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str

@@ -48,6 +48,7 @@ def above(location: Location) -> str | None:
     return ObjectStore(location).enclosing_table()
 
 
+@pytest.mark.more_after(1)
 def test_a_marker_above_a_source_is_found(lake: Location) -> None:
     assert above(lake.child("t/data")) is None
     marker(lake.child("t"))

@@ -175,6 +175,7 @@ def test_an_object_is_not_moved_onto_itself_by_another_name_of_its_server(s3: S3
     assert [each["Key"] for each in s3.client().list_objects_v2(Bucket=bucket)["Contents"]] == ["in/a.csv"]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     "error", [StorageUnavailableError("broken off"), ObjectChanged("replaced")], ids=["net", "new"]
 )
@@ -209,6 +210,7 @@ def test_a_copy_that_breaks_off_has_no_name_and_the_next_try_moves_the_file(
     assert not moved.file.exists()
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("content", [b"one", BIG], ids=["small", "parts"])
 def test_an_object_that_appears_during_the_copy_stays(
     s3: S3Server, bucket: str, tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
@@ -332,6 +334,7 @@ _STEPS = (
 )
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize("step", _STEPS)
 def test_a_move_that_is_killed_loses_nothing_and_the_next_one_goes_on(tmp_path: Path, step: str) -> None:
     moved = Moved(tmp_path, b"some rows\n" * 1_000)
@@ -423,6 +426,7 @@ def _with_mount(room: Path, mount: str) -> str:
 _MAY_MOUNT = subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.skipif(not _MAY_MOUNT, reason="the user may not mount file systems")
 @pytest.mark.parametrize(
     ("mount", "said", "left"),
@@ -444,6 +448,7 @@ def test_an_archive_on_a_mount(tmp_path: Path, mount: str, said: str, left: list
         assert "the disk is full" in first
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("size", [3, 9 << 20])
 @pytest.mark.parametrize("near", [False, True])
 def test_a_copy_that_another_program_replaces_is_not_deleted(s3: S3Server, bucket: str, size: int, near: bool) -> None:

@@ -131,6 +131,7 @@ def test_a_move_within_a_place_takes_the_bytes_and_the_path(place: Place, archiv
     assert archive.read("day=1/a b.csv") == content
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("content", [b"", b"one", b"x" * BIG], ids=["empty", "small", "parts"])
 def test_a_move_to_another_store_takes_the_bytes(s3: S3Server, bucket: str, tmp_path: Path, content: bytes) -> None:
     disk, there = Place(Location(str(tmp_path))), Place(Location(f"s3://{bucket}/a", s3.storage_options))

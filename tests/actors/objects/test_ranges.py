@@ -23,6 +23,7 @@ def naive(wanted: list[Range], max_span_bytes: int) -> int:
     return sum(-(-run // max_span_bytes) for run in runs)
 
 
+@pytest.mark.more
 @given(_ranges, st.integers(0, 40), st.integers(1, 80))
 def test_every_wanted_byte_is_covered_none_twice_and_never_with_more_requests_than_one_a_range(
     wanted: list[Range], max_gap_bytes: int, max_span_bytes: int

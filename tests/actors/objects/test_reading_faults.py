@@ -48,6 +48,7 @@ def _listed(location: Location) -> list[FileVersion]:
     ]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("kind", _KINDS)
 def test_what_is_read_through_faults_is_what_was_written(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str

@@ -22,6 +22,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("text", TEXTS)
 def test_schema_is_what_spark_reads(local_spark: SparkSession, text: str) -> None:
     assert local_spark.version, "Spark's own parser is in its JVM"

@@ -70,6 +70,7 @@ def test_a_commit_does_not_wait_for_a_vacuum(tmp_path: Path, monkeypatch: pytest
     assert asyncio.run(story()).versions > 10
 
 
+@pytest.mark.more
 def test_upkeep_by_itself_and_by_command_do_not_meet(tmp_path: Path) -> None:
     async def story() -> None:
         life = Life(tmp_path)

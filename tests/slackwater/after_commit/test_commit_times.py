@@ -34,6 +34,7 @@ def _record(tmp_path: Path) -> HandledFiles:
     return HandledFiles(Location(str(tmp_path)))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("keep_epochs", [1, 2, 7])
 @pytest.mark.parametrize("restarts", [False, True])
 def test_an_epoch_is_reached_after_its_time_and_a_little_later_at_most(
@@ -57,6 +58,7 @@ def test_an_epoch_is_reached_after_its_time_and_a_little_later_at_most(
     assert len(reached) > len(commits) / 2 and max(reached.values()) <= latest
 
 
+@pytest.mark.more
 def test_the_record_gets_a_time_only_if_epochs_expire_early(record: HandledFiles) -> None:
     commits = [CommitTime(number, at(10.0 * number)) for number in range(1, 300)]
     times = CommitTimes(record, [_KEEP_S])

@@ -224,6 +224,7 @@ def test_more_files_than_a_batch_are_all_moved(files: RealFiles, tmp_path: Path)
     assert {each.name for each in (tmp_path / "archive").iterdir()} == names
 
 
+@pytest.mark.more
 def test_a_look_lasts_some_seconds_and_the_next_one_goes_on(
     files: RealFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,6 +242,7 @@ def test_a_look_lasts_some_seconds_and_the_next_one_goes_on(
     assert files.look(work).handled == 450
 
 
+@pytest.mark.more
 def test_the_ledger_is_read_seldom_while_there_is_nothing_to_do(
     files: RealFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

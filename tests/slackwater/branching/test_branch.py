@@ -173,6 +173,7 @@ def test_a_branch_has_an_identity_of_its_own(local: WrittenRoot) -> None:
     assert not (local.root.path / "branches" / "trial").exists()
 
 
+@pytest.mark.more
 def test_a_branch_that_was_deleted_by_other_means_is_let_go(local: WrittenRoot) -> None:
     branch = branched(local.root)
     shutil.rmtree(branch.path)
@@ -183,6 +184,7 @@ def test_a_branch_that_was_deleted_by_other_means_is_let_go(local: WrittenRoot) 
     assert opened(local.root).branches().num_rows == 0
 
 
+@pytest.mark.more
 def test_names_that_exist_or_are_no_names_are_refused(local: WrittenRoot) -> None:
     branched(local.root, epoch=local.epochs[2])
     for epoch in (None, local.epochs[2], local.epochs[3]):

@@ -90,6 +90,7 @@ def test_new_views_are_taken_with_their_hidden_ones_and_outlive_the_branch(writt
     assert open_dataset(written.root.child(owner.views["more"].path), "committed").count_rows() == 2
 
 
+@pytest.mark.more
 def test_a_view_with_another_definition_takes_the_place_of_the_old_one(local: WrittenRoot) -> None:
     writer = Writer(branched(local.root))
     writer.add("late", late(5), identity="another plan")
@@ -156,6 +157,7 @@ def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoo
     assert open_dataset(local.root.child(views["more.2"].path)).to_table().num_rows == 3
 
 
+@pytest.mark.more
 def test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_copied(local: WrittenRoot) -> None:
     writer, above = Writer(branched(local.root)), Writer(local.root)
     above.epoch = writer.epoch = max(above.epoch, writer.epoch)
@@ -394,6 +396,7 @@ def test_a_death_at_any_step_of_a_merge_takes_all_or_nothing(
     assert len(datasets) == 4, f"of a merge that died no dataset stays: {datasets}"
 
 
+@pytest.mark.more
 def test_a_view_whose_rows_the_branch_has_not_judged_holds_back_until_a_run_has(local: WrittenRoot) -> None:
     above = Writer(local.root)
     put_expectations(above.delta, ViewExpectations("late", "hold", {"n is positive": Expectation("n > 0")}))
@@ -409,6 +412,7 @@ def test_a_view_whose_rows_the_branch_has_not_judged_holds_back_until_a_run_has(
     assert held["view"] == "late" and "its rows are from branch 'trial': the next epoch counts" in str(held["errors"])
 
 
+@pytest.mark.more
 def test_a_merge_that_would_move_the_tag_of_a_user_is_refused(local: WrittenRoot) -> None:
     writer = with_new_view(local.root)
     put_expectations(writer.delta, ViewExpectations("more", "hold", {"n is positive": Expectation("n > 0")}))

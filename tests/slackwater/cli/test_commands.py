@@ -63,6 +63,7 @@ def test_a_retry_without_a_run_says_how_many_and_which_there_is_not(tmp_path: Pa
     assert ended.err.startswith("error: no file nowhere.csv is quarantined") and ended.err.count("\n") == 1
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", ["raw/s/a.csv", "./raw/s/a.csv", "a.csv", "raw/../raw/s/a.csv"])
 def test_a_file_of_the_present_directory_is_known_as_why_knows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -77,6 +78,7 @@ def test_a_file_of_the_present_directory_is_known_as_why_knows_it(
     assert bad.paths("queue") == ["a.csv"]
 
 
+@pytest.mark.more
 def test_two_who_ask_at_once_while_nobody_runs_do_it_once(tmp_path: Path) -> None:
     bad = BadFiles(Location(str(tmp_path)))
     bad.ended(BAD, progress("a"))

@@ -88,6 +88,7 @@ def test_a_view_that_is_built_anew_says_so(written: WrittenRoot) -> None:
     assert states(slackwater("status", written.root.url).out.splitlines())["late"] == "built anew"
 
 
+@pytest.mark.more
 def test_why_tells_that_a_failed_view_lacks_the_rows_of_a_file(written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=HOSTILE)
     told = slackwater("why", written.root.url, "day=2/big.csv").out.splitlines()

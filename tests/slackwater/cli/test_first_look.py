@@ -43,6 +43,7 @@ def on_a_terminal(width: int, *arguments: str) -> str:
     return b"".join(parts).decode().replace("\r\n", "\n")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("width", "command"), [(100, "status"), (130, "files"), (100, "explain"), (130, "views")])
 def test_no_path_is_broken_and_few_columns_are_shown(written: WrittenRoot, width: int, command: str) -> None:
     shown = on_a_terminal(width, command, str(written.root))
@@ -64,6 +65,7 @@ def test_views_are_listed_for_people_and_programs(written: WrittenRoot) -> None:
     ]
 
 
+@pytest.mark.more
 def test_a_null_of_a_view_is_seen(written: WrittenRoot) -> None:
     answer = slackwater("sql", str(written.root), "SELECT carrier FROM by_carrier WHERE n = 1")
     assert answer.out.splitlines()[-1] == "\\N"
@@ -75,6 +77,7 @@ def test_printed_commands_have_the_root(written: WrittenRoot) -> None:
     assert f"`slackwater files {written.root} --status quarantined`" in shown and "ROOT" not in shown
 
 
+@pytest.mark.more
 def test_a_run_that_gives_no_sign_is_not_told_as_one_that_runs(written: WrittenRoot) -> None:
     root = str(written.root)
     now = SystemClock().now()
@@ -116,6 +119,7 @@ def test_the_relations_of_a_root_are_listed_in_sql(written: WrittenRoot) -> None
     ]
 
 
+@pytest.mark.more
 def test_an_earlier_epoch_is_named_in_short(written: WrittenRoot) -> None:
     root = str(written.root)
     query = "SELECT count(*) AS n FROM by_carrier"

@@ -41,6 +41,7 @@ def read(root: WrittenRoot, *arguments: str) -> Any:
     return json.loads(ended.out)
 
 
+@pytest.mark.more
 def test_the_records_are_told_to_programs_and_to_people(written: WrittenRoot) -> None:
     first, second, third = read(written, "--source", "flights")
     assert first["path"] == f"{written.raw.url}/{DONE}" and first["epoch"].isdigit()
@@ -63,6 +64,7 @@ def test_a_terminal_shows_the_beginning_of_each(written: WrittenRoot, capsys: py
     assert "bad records: 3" in shown and "no UTF-8" in shown and "[2J" in shown and "\x1b[2J" not in shown
 
 
+@pytest.mark.more
 def test_every_kind_of_export_has_everything(written: WrittenRoot, tmp_path: Path) -> None:
     records = sw.open(written.root.url).quarantine()
     for name in ("bad.parquet", "bad.csv", "bad.json", "bad.jsonl"):
@@ -78,6 +80,7 @@ def test_every_kind_of_export_has_everything(written: WrittenRoot, tmp_path: Pat
     assert [int(row["epoch"]) for row in rows] == records["epoch"].to_pylist()
 
 
+@pytest.mark.more
 def test_an_export_that_cannot_be_written_clears_nothing(written: WrittenRoot, tmp_path: Path) -> None:
     taken = tmp_path / "taken.csv"
     taken.write_text("what was exported before")

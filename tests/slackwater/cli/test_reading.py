@@ -35,6 +35,7 @@ def test_a_query_is_answered_as_a_table_and_as_json_at_any_epoch(written: Writte
     assert json.loads(files.out)[0] == {"status": "done", "n": 2}
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("query", "said", "limit"),
     [
@@ -115,6 +116,7 @@ def test_a_view_is_followed_in_lines_until_it_is_interrupted(tmp_path: Path) -> 
         assert watching.interrupt() == (0, "")
 
 
+@pytest.mark.more
 def test_a_view_is_followed_as_json_from_an_epoch_on(tmp_path: Path) -> None:
     writer = writer_of(tmp_path / "root")
     first = put(writer, {"AA": 1})

@@ -59,6 +59,7 @@ def test_a_port_that_is_taken_is_one_line_also_when_the_process_ends(root: str) 
     assert "address already in use" in err
 
 
+@pytest.mark.more
 def test_what_cannot_be_served_is_an_error_of_one_line(root: str, tmp_path: Path) -> None:
     RootWriter(Location(str(tmp_path / "empty")), Location("/nowhere"))
     (tmp_path / "some.pem").write_text("nothing")

@@ -69,6 +69,7 @@ def test_the_status_has_the_queues_of_sources(told: WrittenRoot) -> None:
     assert f"source flights: 2 poison messages are quarantined; `slackwater quarantine {told.root}` shows them" in shown
 
 
+@pytest.mark.more
 def test_a_source_without_a_queue_has_none_in_the_status(
     written: WrittenRoot, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_source_without_a_queue_has_none_in_the_status(
         assert word not in shown
 
 
+@pytest.mark.more
 def test_why_is_told_in_a_sentence(told: WrittenRoot) -> None:
     story = asked("why", told.root.url, "day=9/none.csv")
     assert story["status"] == "absent" and "no event has told of it" in story["text"]
@@ -99,6 +101,7 @@ def test_poison_messages_are_shown_to_programs_and_to_people(
     assert "m1" in shown and r"\x1b[2J" in shown and "\x1b[2J" not in shown
 
 
+@pytest.mark.more
 def test_poison_messages_are_exported_and_cleared_with_the_others(told: WrittenRoot, tmp_path: Path) -> None:
     store = sw.open(told.root.url)
     for name in ("bad.parquet", "bad.csv", "bad.json"):

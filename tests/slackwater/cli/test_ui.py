@@ -69,6 +69,7 @@ def test_beyond_this_machine_a_new_token_is_made_and_told_once(root: str) -> Non
         assert token not in out + err
 
 
+@pytest.mark.more
 def test_a_token_that_somebody_chose_is_asked_for_and_not_told(root: str, tmp_path: Path) -> None:
     token, file = "a-token-of-some-length", tmp_path / "token"
     file.write_text(token)
@@ -79,6 +80,7 @@ def test_a_token_that_somebody_chose_is_asked_for_and_not_told(root: str, tmp_pa
             assert (asked(port)[0], asked(port, token)[0]) == (401, 200)
 
 
+@pytest.mark.more
 def test_what_cannot_be_served_is_an_error_of_one_line(root: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

@@ -49,6 +49,7 @@ def test_a_target_that_is_no_pipeline_is_refused_in_one_line(tmp_path: Path, tar
     assert ended.out == ""
 
 
+@pytest.mark.more
 def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     ended = command.slackwater("run", "missing.py:pipeline", "--debug", cwd=tmp_path)
     assert ended.code == 2
@@ -56,6 +57,7 @@ def test_debug_shows_the_traceback(tmp_path: Path) -> None:
     assert ended.err.splitlines()[-1].startswith("error: there is no file")
 
 
+@pytest.mark.more
 def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("raise ValueError('no such thing')\n", encoding="utf-8")
     ended = command.slackwater("run", "app.py:pipeline", cwd=tmp_path)
@@ -93,6 +95,7 @@ def test_a_mistake_in_the_users_module_has_its_file_and_line(
     assert str(raised.value).startswith(f"{app}:{4 if 'made' in lines else 3}: ")
 
 
+@pytest.mark.more
 def test_a_module_that_imports_a_missing_one_is_not_called_missing_itself(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text("import not_installed_anywhere\n", encoding="utf-8")
     ended = command.slackwater("run", "app:pipeline", cwd=tmp_path)

@@ -165,6 +165,7 @@ def test_when_nothing_runs_that_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "commands").exists(), "nobody is asked"
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("place", ["local", "s3"])
 def test_when_nothing_runs_a_retry_and_a_tag_are_done_at_once(
     place: str, tmp_path: Path, request: pytest.FixtureRequest

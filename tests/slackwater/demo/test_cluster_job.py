@@ -24,6 +24,7 @@ def made_job(directory: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.more
 def test_outside_of_the_sources_it_says_where_to_run_it(tmp_path: Path) -> None:
     ended = made_job(tmp_path)
     assert ended.returncode == 2

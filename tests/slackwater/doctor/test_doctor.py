@@ -97,6 +97,7 @@ def test_a_java_that_does_not_start_is_wrong(tmp_path: Path, monkeypatch: pytest
     assert finding.state is State.WRONG and "does not run" in finding.found
 
 
+@pytest.mark.more
 def test_packages_out_of_their_ranges_and_missing_ones_are_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +115,7 @@ def test_packages_out_of_their_ranges_and_missing_ones_are_named(
     assert "other" not in packages.found
 
 
+@pytest.mark.more
 def test_a_module_that_another_package_has_too_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = tmp_path / "statelib-1.0.dist-info"
     info.mkdir()
@@ -327,6 +329,7 @@ def test_the_command_fails_on_what_is_wrong_and_shows_no_secret(s3: S3Server, bu
     assert "403" in next(finding["found"] for finding in said["findings"] if finding["name"] == "root")
 
 
+@pytest.mark.more
 def test_warnings_do_not_fail(tmp_path: Path) -> None:
     environment = {"JAVA_HOME": str(_java(tmp_path / "old", "11.0.2")), "PATH": os.environ["PATH"]}
     ended = slackwater("doctor", "--quick", environment=environment)

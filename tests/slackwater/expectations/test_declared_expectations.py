@@ -31,6 +31,7 @@ def test_the_declaration_says_what_is_wrong(options: dict[str, Any], said: str) 
     assert said in str(refused.value)
 
 
+@pytest.mark.more
 def test_explain_refuses_what_a_run_would_refuse(tmp_path_factory: pytest.TempPathFactory, local_spark: object) -> None:
     place = tmp_path_factory.mktemp("declared")
     pipeline = sw.Pipeline("p", place / "root")

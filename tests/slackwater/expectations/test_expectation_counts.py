@@ -262,6 +262,7 @@ def test_a_view_that_is_built_anew_has_nothing_accepted(root: Location) -> None:
     assert view.epoch_over().holds_back
 
 
+@pytest.mark.more
 def test_a_compaction_changes_no_count(root: Location) -> None:
     view = CountedView(root, payments(a=[-1, 1]))
     for number in range(4):
@@ -344,6 +345,7 @@ def test_a_view_whose_expectations_cannot_be_computed_holds_alone(
     assert not view.epoch_over().is_violated
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_counts_of_random_changes_are_those_of_all_rows(root: Location, seed: int) -> None:
     random = Random(seed)

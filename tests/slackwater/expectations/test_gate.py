@@ -57,6 +57,7 @@ def test_sql_clients_see_the_last_epoch_that_passed_unless_they_ask(root: GatedR
         assert seen() == seen("latest") == (3, str(root.writer.store.head.epoch))
 
 
+@pytest.mark.more
 def test_nothing_is_served_before_an_epoch_has_passed(root: GatedRoot) -> None:
     root.epoch(-1)
     root.epoch(2)
@@ -67,6 +68,7 @@ def test_nothing_is_served_before_an_epoch_has_passed(root: GatedRoot) -> None:
     assert (ended.code, "slackwater held" in ended.err) == (1, True)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 def test_a_publication_stays_where_it_is_and_goes_on_when_the_gate_opens(
     root: GatedRoot, tmp_path: Path, format: str
@@ -167,6 +169,7 @@ def test_status_tells_what_violates_and_what_is_held_back(root: GatedRoot) -> No
     assert line.endswith("`slackwater held ROOT` shows the files")
 
 
+@pytest.mark.more
 def test_no_file_is_to_be_forgotten_where_no_row_violates(root: GatedRoot) -> None:
     root.epoch(1)
     root.writer.finish("bad.csv")

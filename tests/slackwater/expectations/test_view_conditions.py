@@ -104,6 +104,7 @@ def test_a_view_gets_stale_by_time_and_fresh_by_rows(root: Location) -> None:
     assert view.judged(after_s=301).held_since is None
 
 
+@pytest.mark.more
 def test_the_newest_time_is_that_of_all_rows_whatever_changes(root: Location) -> None:
     random = Random(5)
     view = JudgedView(root, [], fresh=sw.expect.freshness("at", within="30 min"))

@@ -165,6 +165,7 @@ def test_a_root_that_cannot_be_read_for_a_moment_loses_no_event(
     assert "".join(capsys.readouterr()).count("lineage waits for the root") == 1
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("error", "last"), [(None, "COMPLETE"), ("the executors are gone", "FAIL")])
 def test_every_job_ends_with_the_run(root: LineageRoot, error: str | None, last: str) -> None:
     begun = root.epoch()

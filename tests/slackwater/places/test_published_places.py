@@ -49,6 +49,7 @@ def test_a_published_table_has_a_marker_that_readers_skip(tmp_path: Path, format
     require_equal(view.store, tmp_path, format)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_table_of_an_earlier_version_gets_its_marker_and_a_foreign_object_stays(tmp_path: Path, format: str) -> None:
     view, target, marker = view_in(tmp_path), target_in(tmp_path, format), tmp_path / "v" / MARKER
@@ -130,6 +131,7 @@ class Followed:
         return self.reports[-1]
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_link_that_leads_into_a_source_during_a_run_pauses_the_publication(tmp_path: Path, format: str) -> None:
     followed = Followed(tmp_path, format)
@@ -146,6 +148,7 @@ def test_a_link_that_leads_into_a_source_during_a_run_pauses_the_publication(tmp
     assert contents(tmp_path / "lake", format)[0] == followed.epoch
 
 
+@pytest.mark.more
 def test_the_process_that_publishes_watches_the_places_of_the_run(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "parquet")
     view = followed.view

@@ -41,6 +41,7 @@ def test_a_new_root_in_a_root_or_a_table_is_refused(tmp_path: Path, sign: str, i
     assert sorted(table.rglob("*")) == before, "nothing was written"
 
 
+@pytest.mark.more
 def test_a_branch_has_a_marker_and_goes_with_it(tmp_path: Path) -> None:
     write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
     sw.branch(tmp_path / "root", "trial")

@@ -75,6 +75,7 @@ def _change(graph: ViewGraph, *definitions: ViewDefinition) -> DefinitionChange:
     return Comparison(names, planned, stored, [*graph.schemas]).of("v")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(CHANGES, "a measure over a join"))
 def test_a_change_does_what_its_explanation_says(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     before, after, steps = CHANGES[name]
@@ -139,6 +140,7 @@ def test_rows_that_another_view_has_are_shared(local_spark: SparkSession, tmp_pa
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     (tmp_path / "raw").mkdir()
     pipeline = sw.Pipeline("p", root=str(tmp_path / "root"))

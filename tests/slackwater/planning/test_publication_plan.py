@@ -19,6 +19,7 @@ def numbers(*values: int) -> pa.Table:
     return pa.table({"n": pa.array(values, pa.int64())})
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", ["delta", "parquet"])
 def test_a_table_begins_goes_on_or_waits(tmp_path: Path, name: str) -> None:
     root, target = Location(str(tmp_path / "root")), target_in(tmp_path, name)

@@ -75,8 +75,9 @@ def _keys(rows: pa.Table) -> pa.Array:
 @pytest.mark.parametrize(
     ("is_keyed", "epochs", "seed"),
     [
-        pytest.param(True, 30, 1, id="groups"),
+        pytest.param(True, 11, 1, id="groups"),
         pytest.param(False, 10, 2, id="rows"),
+        pytest.param(True, 30, 1, id="groups-30", marks=pytest.mark.more),
         pytest.param(False, 30, 3, id="rows-30", marks=pytest.mark.more),
         pytest.param(True, 90, 4, id="groups-90", marks=pytest.mark.more),
     ],

@@ -87,6 +87,7 @@ def test_a_table_gets_the_access_of_the_root_on_the_same_kind_of_store() -> None
     assert options == [{"region": "eu-west-1"}, {"region": "us-east-2"}, {}, None]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("kind", "library"), [("Delta", "deltalake"), ("Iceberg", "pyiceberg")])
 def test_a_missing_library_is_named_at_the_declaration(tmp_path: Path, kind: str, library: str) -> None:
     code = (
@@ -101,6 +102,7 @@ def check(view: GrowingView, target: Target) -> None:
     check_publications(view.writer.root, [DeclaredPublication("v", target)], SystemClock())
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 def test_a_table_is_looked_at_before_a_run(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path / "new", format)

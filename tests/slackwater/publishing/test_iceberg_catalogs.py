@@ -55,6 +55,7 @@ def counts(catalog: Mapping[str, str], table: str) -> list[int]:
     return sorted(load_catalog("reader", **catalog).load_table(table).scan().to_arrow()["n"].to_pylist())
 
 
+@pytest.mark.more_after(1)
 def test_a_table_follows_a_view_and_names_its_epoch(catalog: Mapping[str, str], tmp_path: Path) -> None:
     database = f"lake_{tmp_path.name}".replace("-", "_").lower()
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
@@ -72,6 +73,7 @@ def test_a_table_follows_a_view_and_names_its_epoch(catalog: Mapping[str, str], 
     assert view.store.publish("v", target).rows == 0, "there is nothing new"
 
 
+@pytest.mark.more_after(1)
 def test_what_somebody_else_has_written_stays(catalog: Mapping[str, str], tmp_path: Path) -> None:
     database = f"other_{tmp_path.name}".replace("-", "_").lower()
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
@@ -95,6 +97,7 @@ def test_a_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
         view.store.publish("v", nowhere)
 
 
+@pytest.mark.more
 def test_a_commit_whose_answer_was_lost_keeps_its_files(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1}))

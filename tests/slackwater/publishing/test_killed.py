@@ -34,6 +34,7 @@ def children() -> Iterator[list[subprocess.Popen[str]]]:
         child.wait()
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("format", "seed", "kills"),
     [

@@ -60,6 +60,7 @@ def expire_all_but_the_last(view: GrowingView) -> None:
     )
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_epochs_that_pass_between_two_turns_are_one_commit(tmp_path: Path, format: str) -> None:
     followed = Followed(tmp_path, format)
@@ -75,6 +76,7 @@ def test_epochs_that_pass_between_two_turns_are_one_commit(tmp_path: Path, forma
     assert require_equal(followed.view.store, tmp_path, format) == last
 
 
+@pytest.mark.more
 def test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +102,7 @@ def test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_
     assert require_equal(followed.view.store, tmp_path, "delta") == epochs[1]
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_an_epoch_that_does_not_change_the_view_is_named_at_the_end_only(tmp_path: Path, format: str) -> None:
     followed = Followed(tmp_path, format)
@@ -113,6 +116,7 @@ def test_an_epoch_that_does_not_change_the_view_is_named_at_the_end_only(tmp_pat
     assert require_equal(followed.view.store, tmp_path, format) == last
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_the_epochs_that_the_next_turn_reads_are_pinned(tmp_path: Path, format: str) -> None:
     followed = Followed(tmp_path, format, "carrier", "day of it")
@@ -126,6 +130,7 @@ def test_the_epochs_that_the_next_turn_reads_are_pinned(tmp_path: Path, format: 
     assert require_equal(followed.view.store, tmp_path, format) == last
 
 
+@pytest.mark.more
 def test_a_new_loop_pins_the_epoch_that_the_table_names(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "delta")
     followed.view.create(events(1, 2))
@@ -148,6 +153,7 @@ def test_a_new_loop_pins_the_epoch_that_the_table_names(tmp_path: Path) -> None:
     assert len(list(pins.iterdir())) == 1
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_changes_that_are_gone_are_made_up_by_all_rows(tmp_path: Path, format: str) -> None:
     followed = Followed(tmp_path, format)
@@ -183,6 +189,7 @@ def test_a_failed_turn_is_tried_again_with_growing_pauses_and_goes_on_by_itself(
     assert require_equal(followed.view.store, tmp_path, "delta") == last
 
 
+@pytest.mark.more
 def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_a_run(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "parquet")
     last = followed.view.create(events(1, 2))
@@ -245,6 +252,7 @@ def test_the_table_of_a_view_in_backfill_is_behind_until_the_backfill_is_complet
     assert (report.is_building, report.epoch, report.later) == (False, last, 0)
 
 
+@pytest.mark.more
 def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "delta")
     failed = CatalogView("v", "append", "SELECT", "plan", ("s",), (), followed.view.writer.epoch, 0, "no such column")

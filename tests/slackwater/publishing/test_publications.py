@@ -50,6 +50,7 @@ def child_of(publications: Publications) -> int:
     return publications._child.pid
 
 
+@pytest.mark.more
 def test_several_tables_follow_a_view_and_the_last_epoch_is_in_all_of_them(tmp_path: Path) -> None:
     view, formats = GrowingView(Location(str(tmp_path / "root"))), ("delta", "iceberg", "parquet")
     epochs = [view.create(events(1, 2))]
@@ -112,6 +113,7 @@ def test_a_table_that_is_added_follows_at_once_and_after_a_death(tmp_path: Path)
         assert require_equal(view.store, tmp_path / name, "parquet") == epochs[-1]
 
 
+@pytest.mark.more
 def test_a_process_that_dies_starts_again(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     epochs = [view.create(events(1))]
@@ -128,6 +130,7 @@ def test_a_process_that_dies_starts_again(tmp_path: Path) -> None:
     assert require_equal(view.store, tmp_path, "parquet") == epochs[-1]
 
 
+@pytest.mark.more
 def test_a_frozen_process_keeps_no_run_from_its_end(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     first = view.create(events(1))
@@ -145,6 +148,7 @@ def test_a_frozen_process_keeps_no_run_from_its_end(tmp_path: Path) -> None:
     assert status.error == "the last epoch was not published within 0 s of the end of the run"
 
 
+@pytest.mark.more
 def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     first = view.create(events(1))
@@ -158,6 +162,7 @@ def test_a_failure_that_may_pass_is_tried_again_at_the_end_of_the_run(tmp_path: 
     assert [(each.state, each.is_incomplete) for each in publications.statuses] == [("current", False)]
 
 
+@pytest.mark.more
 def test_a_failure_that_cannot_pass_does_not_hold_up_the_end_of_the_run(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     first = view.create(events(1))
@@ -170,6 +175,7 @@ def test_a_failure_that_cannot_pass_does_not_hold_up_the_end_of_the_run(tmp_path
         assert (status.state, status.failures) == ("failed", 1)
 
 
+@pytest.mark.more
 def test_the_process_ends_with_its_run(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     first = view.create(events(1))
@@ -218,6 +224,7 @@ def test_a_killed_process_leaves_the_table_at_the_epoch_that_it_names(
     assert require_equal(view.store, tmp_path, format) == epochs[-1]
 
 
+@pytest.mark.more
 def test_tables_in_a_bucket_follow_with_the_access_that_they_are_given(
     tmp_path: Path, s3: S3Server, bucket: str
 ) -> None:

@@ -64,6 +64,7 @@ def test_changed_and_removed_groups_are_rows_of_one_commit(tmp_path: Path, forma
     assert require_equal(view.store, tmp_path, format) == published.epoch
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_corrected_file_takes_as_many_equal_rows_with_it_as_it_had(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -94,6 +95,7 @@ def test_any_epoch_is_published_once_and_the_table_never_goes_back(tmp_path: Pat
     assert require_equal(view.store, tmp_path, format) == epochs[2]
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written_again(
     tmp_path: Path, format: str
@@ -111,6 +113,7 @@ def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written
     require_equal(view.store, tmp_path, format)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -170,6 +173,7 @@ def test_maintenance_of_a_table_is_no_change(tmp_path: Path) -> None:
     require_equal(view.store, tmp_path, "delta")
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_schema_that_does_not_fit_is_refused_before_anything_is_written(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -188,6 +192,7 @@ def test_a_schema_that_does_not_fit_is_refused_before_anything_is_written(tmp_pa
     assert not (tmp_path / "elsewhere" / "v").exists()
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_table_of_another_root_is_left_alone(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
@@ -201,6 +206,7 @@ def test_a_table_of_another_root_is_left_alone(tmp_path: Path, format: str) -> N
         view.store.publish("v", target)
 
 
+@pytest.mark.more
 def test_a_table_in_a_bucket_is_reached_by_the_environment(
     tmp_path: Path, s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,6 +233,7 @@ def test_a_table_in_a_bucket_is_reached_by_the_environment(
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 3, 4]
 
 
+@pytest.mark.more
 def test_the_properties_of_a_catalog_alone_give_access_to_a_bucket(tmp_path: Path, s3: S3Server, bucket: str) -> None:
     target = sw.Iceberg(f"s3://{bucket}/lake/v", catalog_with_access(tmp_path, s3))
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")

@@ -49,6 +49,7 @@ def made_anew(directory: Path, *numbers: int, is_early: bool = False) -> Growing
     return view_in(directory, *numbers, is_early=is_early)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_root_of_the_same_url_with_another_identity_is_refused_with_both_identities(
     tmp_path: Path, format: str
@@ -81,6 +82,7 @@ def test_a_root_that_does_not_exist_yet_is_refused(tmp_path: Path, format: str) 
         check_publications(first.writer.root, [DeclaredPublication("v", target)], SystemClock())
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_root_that_replaces_another_one_adopts_its_table(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
@@ -100,6 +102,7 @@ def test_a_root_that_replaces_another_one_adopts_its_table(tmp_path: Path, forma
     require_equal(second.store, tmp_path, format)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_root_without_an_identity_publishes_by_its_url_and_continues_with_its_identity(
     tmp_path: Path, format: str
@@ -153,6 +156,7 @@ def test_an_older_copy_of_a_root_does_not_take_its_table_back(tmp_path: Path, fo
     require_equal(store, tmp_path, format)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_another_view_is_not_adopted(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)

@@ -78,6 +78,7 @@ def counted(**groups: int | None) -> pa.Table:
     return rows.append_column(KEY_COLUMN, group_keys([keys]))
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "k"), target_in(tmp_path, format)
@@ -94,6 +95,7 @@ def test_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format
     require_equal_twice(view, tmp_path, format, schema)
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_a_part_of_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format: str) -> None:
     def rows(size: int | None) -> pa.Table:
@@ -112,6 +114,7 @@ def test_a_part_of_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Pa
         assert found.to_pylist() == [{"i": 1, "places": [{"x": size}], "tags": [("a", size)]}]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     "changed",
     [
@@ -137,6 +140,7 @@ def test_a_view_with_other_columns_is_refused_at_the_start_and_by_each_publicati
     assert require_equal_twice(view, tmp_path, format, KEPT) == first
 
 
+@pytest.mark.more_after(1)
 @PARTITIONED
 def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
@@ -148,6 +152,7 @@ def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, 
     require_equal_twice(view, tmp_path, format, KEPT)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__", "é" * 130], ids=["empty", "Hive's null", "long"])
 @PARTITIONED
 def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(tmp_path: Path, format: str, text: str) -> None:
@@ -165,6 +170,7 @@ def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(tmp_path: P
     assert require_equal_twice(view, tmp_path, format, KEPT) == last
 
 
+@pytest.mark.more
 def test_dates_whole_numbers_and_booleans_are_partitions_and_far_years_are_refused(tmp_path: Path) -> None:
     for name, kind, values in (
         ("days", pa.date32(), [0, -719_162, 2_932_896, None]),
@@ -196,6 +202,7 @@ def test_partitions_of_a_type_that_has_no_text_are_refused_at_the_start(tmp_path
         opened_table(named, SystemClock()).require_fit(pa.schema([("_k", pa.string()), ("n", pa.int64())]))
 
 
+@pytest.mark.more
 def test_an_iceberg_table_with_partitions_has_every_value_in_its_files(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string()), ("x", pa.float64()), ("n", pa.int64())])
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "iceberg")
@@ -241,6 +248,7 @@ def expire_iceberg_snapshots(directory: Path) -> None:
     place.write_text(json.dumps(metadata))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_a_table_whose_log_has_lost_the_epoch_is_written_as_a_whole(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -258,6 +266,7 @@ def test_a_table_whose_log_has_lost_the_epoch_is_written_as_a_whole(tmp_path: Pa
     assert epoch == last and sorted(rows["n"].to_pylist()) == [1, 2, 3]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
 def test_a_table_whose_log_has_lost_the_epoch_of_another_view_is_left_alone(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
@@ -303,6 +312,7 @@ def test_a_table_that_refuses_a_commit_is_no_failure_of_the_store(tmp_path: Path
     assert DeltaTable(str(tmp_path / "v")).version() == 0
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone(tmp_path: Path, format: str) -> None:
     def rows(*zeros: float) -> pa.Table:
@@ -344,6 +354,7 @@ def test_rows_that_came_with_the_creation_of_a_table_stay(tmp_path: Path) -> Non
     assert rows_of_another(tmp_path, "delta")["n"].to_pylist() == [99]
 
 
+@pytest.mark.more
 def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     epochs = [view.create(pa.table({"n": [1]}))]
@@ -358,6 +369,7 @@ def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> N
     require_equal_twice(view, tmp_path, "delta", view.store.snapshot().reader("v").schema)
 
 
+@pytest.mark.more
 def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_program(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "iceberg")
     view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
@@ -381,6 +393,7 @@ def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_progra
         view.store.publish("v", target)
 
 
+@pytest.mark.more
 def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_written_again(tmp_path: Path) -> None:
     target, view = target_in(tmp_path, "delta"), GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1, 2: 1, 13: 2}))
@@ -400,6 +413,7 @@ def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_writt
     assert view.store.publish("v", target).since == wanted.epoch, "once"
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("part", ["list", "manifest", "append"])
 def test_iceberg_metadata_that_is_read_in_part_loses_no_row(tmp_path: Path, part: str) -> None:
     key = () if part == "append" else ("k",)  # nothing is removed from a view of single rows

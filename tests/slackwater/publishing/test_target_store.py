@@ -30,6 +30,7 @@ def keys(s3: S3Server, bucket: str) -> list[str]:
     return [each["Key"] for each in s3.client().list_objects_v2(Bucket=bucket).get("Contents", [])]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("target", "header", "capability"),
     [

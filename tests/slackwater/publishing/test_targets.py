@@ -60,6 +60,7 @@ def test_the_command_publishes_and_catches_up(tmp_path: Path, format: str) -> No
     assert require_equal(view.store, tmp_path, format) == last
 
 
+@pytest.mark.more
 def test_the_command_names_what_is_wrong(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(events(1))
@@ -77,6 +78,7 @@ def test_the_command_names_what_is_wrong(tmp_path: Path) -> None:
     assert not (tmp_path / "v").exists()
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("format", "library"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
 def test_a_missing_library_is_named_with_its_extra(tmp_path: Path, format: str, library: str) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))

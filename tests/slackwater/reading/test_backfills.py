@@ -53,6 +53,7 @@ def test_the_store_has_its_progress(root: Path) -> None:
     assert {view["name"] for view in store.epochs().to_pylist()[-1]["views"]} == {"by_carrier", "late"}
 
 
+@pytest.mark.more
 def test_status_shows_it(root: Path) -> None:
     shown = CliRunner().invoke(app, ["status", str(root)])
     assert "backfills: views that are shown when complete" in shown.output

@@ -32,6 +32,7 @@ def test_an_epoch_is_named_by_the_number_that_the_table_of_epochs_has(store: Sto
         store.snapshot("#9999")
 
 
+@pytest.mark.more
 def test_the_time_of_a_commit_finds_it_as_it_is_shown_in_seconds_or_parts(store: Store, written: WrittenRoot) -> None:
     for record in written.records:
         at = record.committed_at

@@ -51,6 +51,7 @@ def test_a_failed_view_is_read_as_it_stands(store: Store, written: WrittenRoot) 
     assert store.snapshot(written.epochs[2]).view("late").reflects_epoch == written.epochs[2]
 
 
+@pytest.mark.more
 def test_the_story_of_a_file_tells_the_failed_views_that_lack_its_rows(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=f"{OVERFLOW}\nat line 1")
     story = store.why(HALF)

@@ -80,6 +80,7 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     assert names(store.find_files("' OR 1=1 --")) == []
 
 
+@pytest.mark.more
 def test_a_file_is_found_by_what_it_is_now(written: WrittenRoot) -> None:
     writer = LanceStateStore.open(written.root, ManualClock())
     rows = {row["path"]: row for row in writer.rows("ledger")}
@@ -126,6 +127,7 @@ def test_files_are_counted_by_what_they_are_now(written: WrittenRoot) -> None:
     assert sum(row["rows_read"] for row in counts.values()) == pc.sum(files["rows_read"]).as_py()
 
 
+@pytest.mark.more
 def test_bad_records_come_page_by_page_without_those_that_were_cleared(written: WrittenRoot) -> None:
     quarantine(written, DONE, (2, b"x", "no date"))
     quarantine(written, BIG, (7, b"y", "no date"), (8, b"z", "no date"), table="queue")
@@ -148,6 +150,7 @@ def test_the_head_of_a_view_has_so_many_rows_and_no_hidden_column(written: Writt
     assert view.head(0).column_names == ["carrier", "n"]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("status", [None, "done", "waiting"])
 def test_batches_have_the_rows_of_the_table(written: WrittenRoot, status: FileStatus | None) -> None:
     store = sw.open(written.root.url)
@@ -157,6 +160,7 @@ def test_batches_have_the_rows_of_the_table(written: WrittenRoot, status: FileSt
     assert pa.Table.from_batches(store.file_batches(status=status, limit=1), table.schema) == table.slice(0, 1)
 
 
+@pytest.mark.more
 def test_unfinished_files_stand_between_the_slices_of_the_ledger(
     written: WrittenRoot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

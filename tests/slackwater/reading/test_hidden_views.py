@@ -40,6 +40,7 @@ def test_rows_in_memory_are_told_while_a_pipeline_runs(written: WrittenRoot) -> 
     assert told(written) == (["by_carrier.1"], 3, None, None)
 
 
+@pytest.mark.more
 def test_status_and_page_show_the_rows_in_memory(written: WrittenRoot) -> None:
     status = RunStatus(in_memory={hide_rows(written.root): RowsInMemory(3, 200)})
     with running(written.root, status), served(written.root.url) as page:

@@ -70,6 +70,7 @@ def test_a_message_that_comes_again_after_that_is_kept_again(written: WrittenRoo
     assert sw.open(written.root.url).quarantine()["raw"].to_pylist() == [BODY.encode()]
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("path", ["http/a.csv", "https:/a.csv", f"{QUEUE}"])
 def test_a_record_of_a_file_that_is_called_like_a_queue_is_no_message(written: WrittenRoot, path: str) -> None:
     quarantine(written, path, (0, b"AA", "1 column"))

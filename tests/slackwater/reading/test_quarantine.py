@@ -73,6 +73,7 @@ def test_what_is_cleared_is_gone_but_for_its_place_and_its_number(written: Writt
     assert sorted(tuple(row.values()) for row in kept) == [(DONE, 1, None, None), (BIG, 7, None, None)]
 
 
+@pytest.mark.more
 def test_the_story_of_a_file_tells_its_first_bad_record(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
     quarantine(written, DONE, (2, b"y", "late one"), (1, b"AA", "1 column"))

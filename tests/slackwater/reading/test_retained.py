@@ -32,6 +32,7 @@ def vacuum_now(written: WrittenRoot) -> None:
     run_as_owner(written.root.url, written.root.storage_options, lambda store, root: vacuum(store, root, LAST))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("place", ["written", "written_s3"])
 def test_a_tagged_epoch_is_kept_and_read_by_its_name(place: str, request: pytest.FixtureRequest) -> None:
     written: WrittenRoot = request.getfixturevalue(place)

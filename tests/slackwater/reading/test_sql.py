@@ -48,6 +48,7 @@ def rows_over(query: str, views: dict[str, ViewReader]) -> pa.Table:
         return pa.Table.from_batches(batches, schema)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("place", ["written", "written_s3"])
 def test_views_and_the_ledger_are_relations_at_one_epoch(place: str, request: pytest.FixtureRequest) -> None:
     written: WrittenRoot = request.getfixturevalue(place)
@@ -115,6 +116,7 @@ def test_query_with_too_large_an_answer_or_state_is_ended(
     assert list(tmp_path.iterdir()) == before, "nothing is spilled into the working directory"
 
 
+@pytest.mark.more
 def test_a_query_in_native_code_is_ended_with_its_worker(snapshot: Snapshot) -> None:
     with pytest.raises(sw.UsageError, match=r"took more than 0\.5 s"):
         snapshot.sql("SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))", timeout_s=0.5)
@@ -132,6 +134,7 @@ def test_a_query_leaves_nothing_for_the_next_one(snapshot: Snapshot) -> None:
     assert databases == [{"n": 1}]
 
 
+@pytest.mark.more
 def test_a_worker_that_ended_is_replaced(snapshot: Snapshot) -> None:
     snapshot.sql("SELECT 1")
     worker = worker_client._warm.take("query", "file")
@@ -174,6 +177,7 @@ CONDITIONS = [
 ]  # fmt: skip
 
 
+@pytest.mark.more
 def test_conditions_mean_the_same_as_on_a_table_of_duckdb(tmp_path: Path) -> None:
     random = Random(5)
     columns = {name: pa.array(random.choices(values, k=400), kind) for name, (kind, values) in VALUES.items()}

@@ -65,6 +65,7 @@ def test_epochs_come_as_a_page_of_the_last_ones_before_one(written: WrittenRoot)
         store.epochs(limit=0)
 
 
+@pytest.mark.more
 def test_files_are_read_by_a_condition_and_up_to_a_number(written: WrittenRoot) -> None:
     store = opened(written)
     everything = store.files()

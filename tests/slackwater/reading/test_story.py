@@ -139,6 +139,7 @@ def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: Wri
     assert store.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
 
 
+@pytest.mark.more
 def test_a_file_that_waits_for_a_paused_run_says_so(store: Store, written: WrittenRoot) -> None:
     ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
     ownership.acquire()
@@ -165,6 +166,7 @@ def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store
     assert store.why("day=1/b.csv").text.endswith(f"{said}crew (first in it), gate (first in day=1/a.csv).")
 
 
+@pytest.mark.more
 def test_columns_that_files_lack_are_told_with_the_first_of_them(store: Store, written: WrittenRoot) -> None:
     delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
     put_unmatched(delta, UnmatchedColumn("flights", "carrier", "day=1/b.csv", epoch, is_missing=True))
@@ -195,12 +197,14 @@ def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRo
     assert store.why("day=1/a.csv").status == "done"
 
 
+@pytest.mark.more
 def test_objects_in_a_bucket_are_looked_for_with_the_roots_options(written_s3: WrittenRoot) -> None:
     store = open_store(written_s3.root.url, written_s3.root.storage_options)
     assert store.why("day=3/unseen.csv").status == "not_listed"
     assert store.why("day=9/none.csv").status == "absent"
 
 
+@pytest.mark.more
 def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: WrittenRoot) -> None:
     state = LanceStateStore.open(written_s3.root, ManualClock())
     wrong = {**written_s3.root.storage_options, "secret_access_key": "planted-secret-value"}

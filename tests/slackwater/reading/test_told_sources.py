@@ -116,6 +116,7 @@ def test_poison_is_told_since_it_may_be_the_event_of_the_file(written: WrittenRo
         assert text.endswith("6 came again, 2 are in quarantine as poison.")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("hours", "runs", "told"),
     [

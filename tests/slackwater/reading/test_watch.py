@@ -166,6 +166,7 @@ def test_the_changes_of_groups_make_the_view_at_every_epoch(tmp_path: Path) -> N
     assert [change.epoch for change in later] == [epoch for epoch in unlike if epoch > epochs[100]]
 
 
+@pytest.mark.more
 def test_a_view_in_a_bucket_is_followed(s3: S3Server, bucket: str) -> None:
     followed = Followed(Location(f"s3://{bucket}/root", s3.storage_options), "carrier", "day")
     followed.create(groups(dict.fromkeys(range(100), 1)))

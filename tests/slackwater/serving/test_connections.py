@@ -429,6 +429,7 @@ def test_mutated_exchanges_end_in_errors_of_the_protocol() -> None:
     assert answered > 500
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("text", ["ein größeres Paßwort", "with a no-break\u00a0space", "soft\u00adhyphenated"])
 def test_a_password_beyond_ascii_is_prepared_as_libpq_does(written: WrittenRoot, text: str) -> None:
     with served(written.root.url, password=text) as endpoint:
@@ -490,6 +491,7 @@ def test_mutated_log_ins_leave_the_server_as_it_was(few: ServedSql, encrypted: S
 # ---- the port --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_all_addresses_of_a_host_have_the_same_free_port(written: WrittenRoot) -> None:
     with served(written.root.url, host="localhost") as endpoint:
         for family, _, _, _, address in socket.getaddrinfo("localhost", endpoint.port, type=socket.SOCK_STREAM):

@@ -101,6 +101,7 @@ def talk(endpoint: ServedSql, random: Random, groups: int) -> float:
     return longest
 
 
+@pytest.mark.more
 def test_mutated_messages_end_no_server(served_root: ServedSql) -> None:
     assert talk(served_root, Random(1), 60) < 60
     assert served_root.rows("SELECT n FROM by_carrier WHERE carrier = 'AA'") == [(903,)]

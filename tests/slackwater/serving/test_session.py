@@ -218,6 +218,7 @@ def test_a_transaction_sees_one_epoch_and_the_next_statement_the_latest(tmp_path
         assert carriers(other) == [(3,)]
 
 
+@pytest.mark.more
 def test_an_epoch_is_chosen_by_number_and_time(written: WrittenRoot, flights: ServedSql) -> None:
     third = written.records[2]
     with flights.connect() as client:
@@ -240,6 +241,7 @@ def test_an_epoch_is_chosen_by_number_and_time(written: WrittenRoot, flights: Se
         assert client.execute("SELECT n FROM by_carrier WHERE carrier = 'AA'").fetchall() == [(903,)]
 
 
+@pytest.mark.more
 def test_the_history_of_a_file_is_a_row(written: WrittenRoot, flights: ServedSql) -> None:
     query = "SELECT source, status, done_epoch, rows_bad FROM slackwater_why('day=1/b.csv')"
     assert flights.rows(query) == [("flights", "done", written.epochs[2], 1)]

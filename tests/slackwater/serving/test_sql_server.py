@@ -52,6 +52,7 @@ def test_without_tls_a_server_with_files_refuses_the_client(locked: ServedSql) -
         locked.connect(password=_PASSWORD, sslmode="disable")
 
 
+@pytest.mark.more
 def test_a_server_without_files_says_so_to_a_client_that_wants_tls(values: ServedSql) -> None:
     with pytest.raises(psycopg.OperationalError, match="does not support SSL"):
         values.connect(sslmode="require")

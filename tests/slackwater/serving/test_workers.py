@@ -90,6 +90,7 @@ def test_native_code_beyond_its_time_ends_with_its_worker_which_is_replaced(limi
     warm(limited)
 
 
+@pytest.mark.more
 def test_a_statement_beyond_its_memory_ends_with_its_worker(limited: ServedSql) -> None:
     warm(limited)
     with limited.connect() as client:
@@ -126,6 +127,7 @@ def test_texts_answers_cursors_and_parameters_have_limits(limited: ServedSql) ->
         assert client.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     "text",
     [
@@ -150,6 +152,7 @@ def test_other_clients_are_answered_while_a_long_text_is_read(limited: ServedSql
         assert one.until(b"Z") and time.monotonic() - began < 30
 
 
+@pytest.mark.more
 def test_an_idle_session_ends(written: WrittenRoot) -> None:
     with served(written.root.url, limits=ServingLimits(idle_s=0.5)) as endpoint, endpoint.connect() as client:
         eventually(lambda: not endpoint.server.sessions, 60)
@@ -177,6 +180,7 @@ def test_a_worker_ends_with_its_front() -> None:
     assert is_gone(pid)
 
 
+@pytest.mark.more
 def test_the_command_ends_at_once_while_a_worker_computes(written: WrittenRoot) -> None:
     command = [sys.executable, "-m", "slackwater", "serve", written.root.url, "--port", "0", "--workers", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
@@ -197,6 +201,7 @@ def test_the_command_ends_at_once_while_a_worker_computes(written: WrittenRoot) 
         assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
 
 
+@pytest.mark.more
 def test_a_root_that_cannot_be_served_is_one_line(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "slackwater", "serve", str(tmp_path / "nothing"), "--port", "0"]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120)

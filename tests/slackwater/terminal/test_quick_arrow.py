@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from state.location import Location
 from tests.slackwater.reading.written_root import write_root
 
@@ -22,6 +24,7 @@ assert pyarrow.Table.from_pandas(pandas.DataFrame({"a": [1]})).num_rows == 1
 """
 
 
+@pytest.mark.more
 def test_a_command_reads_without_pandas_and_converts_with_it(tmp_path: Path) -> None:
     written = write_root(Location(str(tmp_path / "root")), Location(str(tmp_path / "raw")))
     ended = subprocess.run(

@@ -17,6 +17,7 @@ from tests.waiting import is_gone
 _AT = datetime(2026, 2, 3, 4, 5, 6, 789_000, tzinfo=UTC)
 
 
+@pytest.mark.more
 def test_what_is_sent_is_there_until_it_is_purged(sqs: SqsServer, queue_url: str) -> None:
     sqs.send_batch(queue_url, [str(number) for number in range(23)])
     sqs.send(queue_url, "one more")

@@ -80,6 +80,7 @@ def twins(monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
     made.world.close()
 
 
+@pytest.mark.more
 def test_equal_stores_keep_the_promise_through_folds_takeovers_and_vacuums(twins: Twins) -> None:
     frozen = twins.root.open()
     for epoch in range(1, 12):

@@ -107,6 +107,7 @@ def test_what_comes_from_files_is_shown_and_never_run(tmp_path: Path, browser: B
         assert page.evaluate("document.querySelectorAll('main a, main iframe, main object').length") == 0
 
 
+@pytest.mark.more
 def test_published_tables_show_their_lag_and_their_error_as_text(written: WrittenRoot, browser: Browser) -> None:
     current = PublicationStatus("by_carrier", "delta:/pub/by_carrier", written.epochs[-1], commits=3, rows=12)
     failed = PublicationStatus("late", "parquet:/pub/late", None, 4, 75.0, failures=2, error=f"{RUN_ME}{SCRIPT}")
@@ -120,6 +121,7 @@ def test_published_tables_show_their_lag_and_their_error_as_text(written: Writte
         assert page.evaluate("window.executed") is None
 
 
+@pytest.mark.more
 def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoot, browser: Browser) -> None:
     fail_view(written.root, "late", written.epochs[2], error=f"{RUN_ME}{SCRIPT}")
     with served(written.root.url) as server, opened(browser, server.url) as page:
@@ -142,6 +144,7 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         assert "It has no rows." in (page.text_content("#view-list [data-failed=late]") or "")
 
 
+@pytest.mark.more
 def test_hidden_views_show_their_rows_in_the_memory_of_the_run(written: WrittenRoot, browser: Browser) -> None:
     status = busy_status(written.epochs[-1])
     path = hide_rows(written.root)
@@ -156,6 +159,7 @@ def test_hidden_views_show_their_rows_in_the_memory_of_the_run(written: WrittenR
             assert cells.all_text_contents()[-2:] == ["3", "2.0 KiB"]
 
 
+@pytest.mark.more
 def test_the_browser_itself_refuses_markup_and_other_scripts(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url, complaints=True) as page:
         drawn(page)
@@ -195,6 +199,7 @@ def test_a_run_is_followed_as_it_goes_and_when_it_ends(written: WrittenRoot, bro
         assert page.locator("#picture svg.idle").count() == 1
 
 
+@pytest.mark.more
 def test_the_page_says_that_it_loads_before_it_knows_the_epochs_and_sources(
     quiet: ServedPage, browser: Browser
 ) -> None:
@@ -333,6 +338,7 @@ def test_nothing_moves_for_those_who_do_not_want_that(written: WrittenRoot, brow
                 assert page.evaluate(moves) == name
 
 
+@pytest.mark.more
 def test_everything_that_can_be_used_has_a_name(quiet: ServedPage, browser: Browser) -> None:
     nameless = """() => [...document.querySelectorAll('button, input, select, summary, [tabindex="0"], [role=option]')]
         .filter(each => each.checkVisibility())
@@ -346,6 +352,7 @@ def test_everything_that_can_be_used_has_a_name(quiet: ServedPage, browser: Brow
         assert page.evaluate(f"{FOCUSED}.textContent") == "Skip to the content"
 
 
+@pytest.mark.more
 def test_the_token_of_the_url_is_taken_out_of_it_and_a_missing_one_is_asked_for(
     written: WrittenRoot, browser: Browser
 ) -> None:
@@ -368,6 +375,7 @@ def test_the_token_of_the_url_is_taken_out_of_it_and_a_missing_one_is_asked_for(
             assert page.is_visible("#content") and not page.is_visible("#token")
 
 
+@pytest.mark.more
 def test_a_token_that_is_given_before_the_answer_to_a_wrong_one_is_used(written: WrittenRoot, browser: Browser) -> None:
     held: list[Route] = []
 

@@ -111,6 +111,7 @@ def test_a_view_gives_a_sample_without_hidden_columns(written: WrittenRoot) -> N
         assert page.api("sample", view="late")["sample"][2] == ["2026-02-03", 3]
 
 
+@pytest.mark.more
 def test_a_failed_view_has_its_error_and_does_not_have_the_rows_of_later_files(written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error="password=hunter2 is no number")
     status = busy_status(written.epochs[-1])
@@ -234,6 +235,7 @@ def test_what_many_ask_at_once_is_read_once_and_longer_kept_if_it_took_long() ->
     asyncio.run(ask())
 
 
+@pytest.mark.more
 def test_serving_a_page_imports_neither_ray_nor_spark(written: WrittenRoot) -> None:
     program = f"""
 import sys

@@ -78,6 +78,7 @@ def written(root: CommittedRoot, kind: str = "csv", packed: str = "plain") -> No
     root.ingest({"bad": count})
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 @pytest.mark.parametrize("packed", few(PACKED, "gzip"))
 @pytest.mark.parametrize("kind", TEXTS)
@@ -93,6 +94,7 @@ def test_the_rows_around_bad_records_are_equal_to_what_either_engine_finds_fit(
     assert check(root, "every", engine).outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_bad_values_of_a_parquet_file_are_left_out(root: CommittedRoot, engine: str) -> None:
     schema = pa.schema([("k", pa.string()), ("m", pa.decimal128(4, 2))])
@@ -109,6 +111,7 @@ def test_bad_values_of_a_parquet_file_are_left_out(root: CommittedRoot, engine: 
     assert root.stored("every")["k"].to_pylist() == ["a", "c", "d"]
 
 
+@pytest.mark.more
 def test_a_record_that_only_duckdb_can_read_is_left_to_spark(root: CommittedRoot) -> None:
     root.declare(Csv(), pa.schema([("yes", pa.bool_())]), ViewDefinition("every", "SELECT yes FROM t"))
     root.put("a", b"yes\ntrue\nyes\nfalse\n")
@@ -120,6 +123,7 @@ def test_a_record_that_only_duckdb_can_read_is_left_to_spark(root: CommittedRoot
     assert check(root, "every", "duckdb").outcome is Outcome.NOT_CHECKABLE
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(["auto", "spark"], "auto"))
 def test_a_quarantine_that_is_not_what_is_bad_is_a_wrong_ledger(root: CommittedRoot, engine: str) -> None:
     written(root)
@@ -137,6 +141,7 @@ def test_a_quarantine_that_is_not_what_is_bad_is_a_wrong_ledger(root: CommittedR
     assert root.verify(engine=engine, epoch=right).all_equal
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 def test_what_was_cleared_changes_nothing(root: CommittedRoot, engine: str) -> None:
     written(root)
@@ -147,6 +152,7 @@ def test_what_was_cleared_changes_nothing(root: CommittedRoot, engine: str) -> N
     assert root.verify(engine=engine).all_equal
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 def test_poison_messages_are_nothing_to_compare(root: CommittedRoot, engine: str) -> None:
     written(root)
@@ -155,6 +161,7 @@ def test_poison_messages_are_nothing_to_compare(root: CommittedRoot, engine: str
     assert root.verify(engine=engine).all_equal
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 def test_text_files_are_compared_line_by_line(root: CommittedRoot, engine: str) -> None:
     root.declare(Text(), pa.schema([("line", pa.string())]), ViewDefinition("every", "SELECT line FROM t"))
@@ -200,6 +207,7 @@ def test_what_duckdb_cannot_read_is_left_to_spark(root: CommittedRoot, format: F
     assert root.stored("every")["k"].to_pylist() == ["é"]
 
 
+@pytest.mark.more
 def test_times_that_were_truncated_are_left_to_spark_and_truncated_again(root: CommittedRoot) -> None:
     schema = pa.schema([("at", pa.timestamp("us"))])
     root.declare(Csv(), schema, ViewDefinition("every", "SELECT at FROM t"), timestamps="truncate")

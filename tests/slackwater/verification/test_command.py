@@ -43,6 +43,7 @@ def test_equal_views_give_0_and_a_wrong_one_1_with_both_values(root: CommittedRo
     )
 
 
+@pytest.mark.more
 def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: CommittedRoot) -> None:
     place = _written(root)
     root.remove("a")
@@ -71,6 +72,7 @@ def test_spark_is_started_when_it_is_needed(root: CommittedRoot) -> None:
     assert json.loads(ended.out)["views"][0]["engine"] == "spark"
 
 
+@pytest.mark.more
 def test_wrong_arguments_are_refused(root: CommittedRoot) -> None:
     place = _written(root)
     assert slackwater("verify", place, "--follow-sources", "--engine", "polars").code == 2

@@ -26,6 +26,7 @@ def check(written: StoredRoot, epoch: int | None = None) -> ViewCheck:
     return found
 
 
+@pytest.mark.more
 def test_rows_that_the_ledger_has_are_equal_at_each_epoch(written: StoredRoot) -> None:
     written.ingest("a.csv", [0, 1, 3], rows_read=4, bad=[2])
     written.ingest("a.csv", [4, 5], rows_read=6, bad=[2])

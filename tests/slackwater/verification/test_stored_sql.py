@@ -88,6 +88,7 @@ def _written(root: CommittedRoot, *views: str) -> None:
     root.ingest({"f": 1})
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("variable", ["${system:user.home}", "${spark.app.name}"])
 def test_variable_in_the_text_of_a_view_has_no_value(root: CommittedRoot, variable: str) -> None:
     _written(root)
@@ -97,6 +98,7 @@ def test_variable_in_the_text_of_a_view_has_no_value(root: CommittedRoot, variab
     assert [example.expected for example in check.differences.examples if example.expected] == [{"a": variable}]
 
 
+@pytest.mark.more
 def test_text_of_a_view_changes_no_row_that_verify_has_read(root: CommittedRoot) -> None:
     _written(root)
     root.redefine("v", "SELECT 1); INSERT INTO t VALUES ('y'); SELECT * FROM (SELECT a FROM t")
@@ -104,6 +106,7 @@ def test_text_of_a_view_changes_no_row_that_verify_has_read(root: CommittedRoot)
     assert check.outcome is Outcome.NOT_CHECKABLE and "Parser Error" in check.reason
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     "text", ["SELECT a FROM t;", "select A from T -- as it was", "SELECT t.a FROM t JOIN t u ON t.a = u.a"]
 )
@@ -127,6 +130,7 @@ def test_url_that_only_the_root_names_is_not_followed(root: CommittedRoot) -> No
     assert slackwater("verify", str(root.root), "--engine", "duckdb", "--follow-sources").code == 0
 
 
+@pytest.mark.more
 def test_pipeline_confirms_the_url_of_its_source(root: CommittedRoot, tmp_path: Path) -> None:
     _written(root)
     assert _verified(root, root.raw).outcome is Outcome.EQUAL

@@ -121,6 +121,7 @@ def test_views_are_equal_to_what_either_engine_computes(root: CommittedRoot, for
     assert found.all_equal and found.epoch == root.epochs[-1]
 
 
+@pytest.mark.more
 def test_an_older_epoch_is_checked_against_its_own_ledger(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     found = root.verify(epoch=root.epochs[0])
@@ -182,6 +183,7 @@ def test_duckdb_alone_never_condemns_a_view(root: CommittedRoot) -> None:
     assert check(alone, "shifted").outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.more
 def test_auto_reports_a_wrong_view_with_what_spark_has(root: CommittedRoot) -> None:
     written(root, GROUPED)
     root.overwrite("grouped", root.stored("grouped").slice(1))
@@ -189,6 +191,7 @@ def test_auto_reports_a_wrong_view_with_what_spark_has(root: CommittedRoot) -> N
     assert (found.outcome, found.engine, found.reason) == (Outcome.DIFFERENT, "spark", "duckdb has another result")
 
 
+@pytest.mark.more
 def test_a_file_that_has_changed_or_is_gone_is_named(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     root.put("a", body("csv", rows(0, 9)))
@@ -205,6 +208,7 @@ def test_a_file_that_has_changed_or_is_gone_is_named(root: CommittedRoot) -> Non
     assert not found.all_equal
 
 
+@pytest.mark.more
 def test_a_file_of_which_no_row_was_read_may_go(root: CommittedRoot) -> None:
     written(root, GROUPED)
     root.put("bad", b"\x00")
@@ -231,6 +235,7 @@ def test_of_a_quarantined_file_exactly_the_rows_before_the_bad_one_count(
     assert {each.outcome for each in root.verify(engine=engine).views} == {Outcome.DIFFERENT}
 
 
+@pytest.mark.more
 def test_a_ledger_that_claims_rows_that_a_file_does_not_have_is_wrong(root: CommittedRoot) -> None:
     written(root, GROUPED)
     root.claim("a", 11)
@@ -239,6 +244,7 @@ def test_a_ledger_that_claims_rows_that_a_file_does_not_have_is_wrong(root: Comm
     assert "the ledger says that 11 rows of a were ingested; it has 10" in found.reason
 
 
+@pytest.mark.more
 def test_a_frozen_view_is_checked_where_it_was_frozen(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     frozen_at = root.epochs[-1]
@@ -251,6 +257,7 @@ def test_a_frozen_view_is_checked_where_it_was_frozen(root: CommittedRoot) -> No
     assert (check(found, "big").rows, root.stored("grouped").num_rows) == (27, 4)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 def test_a_failed_view_is_checked_where_it_stands(root: CommittedRoot, engine: str) -> None:
     """The row over which it failed came later, and is in the other views."""
@@ -272,6 +279,7 @@ def test_a_failed_view_is_checked_where_it_stands(root: CommittedRoot, engine: s
     assert check(root.verify(engine=engine), "inverse").outcome is Outcome.DIFFERENT
 
 
+@pytest.mark.more
 def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedRoot) -> None:
     root.declare(Csv(), SCHEMA, GROUPED, ROWS)
     root.put("a", body("csv", rows(0, 10)))
@@ -287,6 +295,7 @@ def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedR
     assert check(found, "grouped").outcome is Outcome.EQUAL
 
 
+@pytest.mark.more
 def test_a_view_that_stands_at_an_expired_epoch_is_not_checkable(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
     gone = root.epochs[-1] + 1
@@ -298,6 +307,7 @@ def test_a_view_that_stands_at_an_expired_epoch_is_not_checkable(root: Committed
     assert one.reason == f"the view has failed, and stands at epoch {gone}, which is no longer retained"
 
 
+@pytest.mark.more
 def test_a_function_needs_its_app_and_no_other(root: CommittedRoot) -> None:
     def late(t: DataFrame) -> DataFrame:
         return t.where("i > 5").select("k", "i")
@@ -327,6 +337,7 @@ def test_a_function_needs_its_app_and_no_other(root: CommittedRoot) -> None:
     assert "not the function that the view was made by" in check(root.verify(pipeline=changed), "late").reason
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_csv_is_read_as_its_source_says(root: CommittedRoot, engine: str) -> None:
     schema = pa.schema(
@@ -344,6 +355,7 @@ def test_a_csv_is_read_as_its_source_says(root: CommittedRoot, engine: str) -> N
     assert (found.outcome, found.reason) == (Outcome.EQUAL, "")
 
 
+@pytest.mark.more
 def test_a_csv_without_texts_for_null_is_left_to_spark(root: CommittedRoot) -> None:
     root.declare(Csv(null_values=()), pa.schema([("k", pa.string())]), ViewDefinition("every", "SELECT k FROM t"))
     root.put("a", b"k\nx\nNULL\n")
@@ -352,6 +364,7 @@ def test_a_csv_without_texts_for_null_is_left_to_spark(root: CommittedRoot) -> N
     assert (found.outcome, found.engine) == (Outcome.EQUAL, "spark") and "null" in found.reason
 
 
+@pytest.mark.more
 def test_a_source_that_duckdb_cannot_read_leaves_the_others_to_it(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string())])
     (tmp_path / "a").write_bytes(b"k\nx\n")
@@ -372,6 +385,7 @@ def test_a_source_that_duckdb_cannot_read_leaves_the_others_to_it(tmp_path: Path
         assert engine.answer(view, schema).to_pylist() == [{"k": "x"}]
 
 
+@pytest.mark.more
 def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
     root.put("secret", b"a\n1\n")
     place = root.root.path
@@ -382,6 +396,7 @@ def test_a_query_of_the_catalog_reaches_no_file(root: CommittedRoot) -> None:
             engine.answer(view, pa.schema([("a", pa.int64())]))
 
 
+@pytest.mark.more
 def test_a_worker_that_ends_leaves_its_views_to_spark(tmp_path: Path) -> None:
     with DuckDbEngine(tmp_path, {}) as engine:
         os.kill(engine.worker_pid, signal.SIGKILL)
@@ -471,6 +486,7 @@ def test_it_works_in_a_bucket(root_s3: CommittedRoot, engine: str) -> None:
     assert found.files == (FileProblem(f"{root_s3.raw.url}/a", "changed"),)
 
 
+@pytest.mark.more
 def test_an_engine_that_there_is_not_is_refused(root: CommittedRoot) -> None:
     written(root, GROUPED)
     with pytest.raises(UsageError, match="auto, duckdb, spark"):
@@ -483,6 +499,7 @@ OVER_VIEWS = (
 )
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("wrong", "parent", "child", "by_parents"),
     [
@@ -517,6 +534,7 @@ OVER_ALL_ROWS = (
 )
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", ["auto", *few(ENGINES)])
 def test_views_that_read_all_rows_are_computed_again(root: CommittedRoot, engine: str) -> None:
     written(root, *OVER_ALL_ROWS)

@@ -86,6 +86,7 @@ def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     assert root.store().views().column("late_rows").to_pylist() == [None, 8, 24]
 
 
+@pytest.mark.more
 def test_closed_sessions_and_windows_of_a_view_are_equal_at_every_epoch(root: CommittedRoot) -> None:
     query = (
         "SELECT session_window.start AS since, session_window.end AS until, k, count(*) AS n FROM t WHERE x > 1 "
@@ -139,6 +140,7 @@ def test_a_wrong_group_of_a_closed_window_is_seen(root: CommittedRoot, view: str
     assert check.differences is not None and check.differences.missing == 2
 
 
+@pytest.mark.more
 def test_a_late_row_that_a_view_has_counted_is_seen(root: CommittedRoot) -> None:
     _closed(root)
     rows = root.stored("closed").to_pylist()
@@ -150,6 +152,7 @@ def test_a_late_row_that_a_view_has_counted_is_seen(root: CommittedRoot) -> None
     assert found["above"].outcome is Outcome.EQUAL
 
 
+@pytest.mark.more
 def test_late_rows_that_were_cleared_are_named_as_the_reason(root: CommittedRoot) -> None:
     _closed(root)
     before = root.epochs[-1]
@@ -183,6 +186,7 @@ def _joined(root: CommittedRoot) -> None:
     _read(root, "c", [16, 35], 40)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(("auto", "spark"), "auto"))
 def test_joins_whose_rows_expire_are_equal_at_every_epoch(root: CommittedRoot, engine: str) -> None:
     _joined(root)
@@ -198,6 +202,7 @@ def test_joins_whose_rows_expire_are_equal_at_every_epoch(root: CommittedRoot, e
     assert all(views[name] for name in ("joined", "paired", "lived"))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("view", few(("joined", "paired", "lived"), "joined"))
 def test_a_wrong_row_of_a_join_whose_rows_expire_is_seen(root: CommittedRoot, view: str) -> None:
     _joined(root)
@@ -241,6 +246,7 @@ def _aged(root: CommittedRoot) -> None:
     root.ingest({}, watermarks={"t": _us(35)})
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(("duckdb", "spark"), "duckdb"))
 def test_views_with_a_time_to_live_are_equal_at_every_epoch(root: CommittedRoot, engine: str) -> None:
     _aged(root)

@@ -42,6 +42,7 @@ def test_the_guide_has_queries_of_every_class() -> None:
     assert {rule for _, _, rules, _ in QUERIES for rule in rules.split(", ") if rule} == {*RULES}
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("query", "view_class", "rules", "reason"), one_of_each(QUERIES, lambda case: (case[1], case[2]))
 )

@@ -40,6 +40,7 @@ def test_the_guide_has_every_query() -> None:
     assert dict(LEFT_OUT.findall(SECTIONS["Nexmark"])) == nexmark_queries.LEFT_OUT
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("suite", "name", "view_class", "operators"), one_of_each(CASES, lambda case: case[0::2]))
 def test_a_query_has_the_class_and_the_operators_that_are_told(
     local_spark: SparkSession,

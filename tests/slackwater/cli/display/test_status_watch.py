@@ -76,6 +76,7 @@ class Watching:
         return self.process.returncode, out, err
 
 
+@pytest.mark.more
 def test_a_program_gets_a_document_for_each_change_and_an_interruption_is_no_error(
     written: WrittenRoot, run: Ownership
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_pipe_gets_a_line_for_each_change(written: WrittenRoot, run: Ownership
         assert watching.interrupted() == (0, "", "")
 
 
+@pytest.mark.more
 def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written: WrittenRoot, run: Ownership) -> None:
     wet = ViewStatus("append", stands_at=2**60, error="too\x1b wet")
     told = replace(TOLD, views={"late": wet, "dry": ViewStatus("append", 3)})
@@ -127,6 +129,7 @@ def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written:
     assert views["dry"]["error"] is None
 
 
+@pytest.mark.more
 def test_a_terminal_shows_the_picture_of_a_run(written: WrittenRoot, run: Ownership) -> None:
     leader, follower = pty.openpty()
     command = [sys.executable, "-m", "slackwater", "status", written.root.url, "--watch", "--interval-s", "0.1"]
