@@ -11,5 +11,5 @@ Invariants:
 * Frames to the front hold JSON, messages of PostgreSQL's protocol, or Arrow IPC of bounded length, never a pickle.
   A frame that breaks the protocol ends its worker.
 * A worker ends with its front: it dies with its parent, and at the end of its socket.
-* DuckDB's own parser decides what a text is: `query_parser.QueryParser` accepts one SELECT that reads.
+* A query passes DuckDB's own parser: `query_parser.QueryParser` accepts one SELECT that reads.
 """

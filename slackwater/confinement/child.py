@@ -35,7 +35,7 @@ def main() -> None:
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
-    """Hides pandas, which pyarrow.dataset imports if it is there: 30 MiB that nothing in a worker needs."""
+    """Hides pandas, which pyarrow.dataset imports if it is installed: 30 MiB that nothing in a worker needs."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
         if fullname == "pandas":

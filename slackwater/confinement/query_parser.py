@@ -1,4 +1,4 @@
-r"""Parser of queries: DuckDB's own parser and its serialized tree decide what a text is.
+r"""Parser of queries, by DuckDB's own parser and its serialized tree.
 
 `json_serialize_sql` returns the tree as JSON.  Names in it are read by expressions over the JSON text, since the tree
 of a text of 1 MiB has some 25 MB.  That is exact: a quote inside a JSON string is `\"`, so `"key":"` occurs only where
@@ -126,7 +126,7 @@ class ParsedQuery:
         encoded, parts, at = self.text.encode(), [], 0
         for parameter in self.parameters:
             parts.append(encoded[at : parameter.start])
-            # In brackets: `-$1` of -1 is no comment, and `$1::text` casts the whole value.
+            # In brackets: `-$1` of -1 does not become a comment, and `$1::text` casts the whole value.
             parts.append(f"({literals[parameter.number - 1]})".encode())
             at = parameter.end
         return b"".join([*parts, encoded[at:]]).decode()
@@ -142,7 +142,7 @@ class QueryParser:
 
     Args:
         connection: a confined DuckDB that nothing else uses.
-        table_functions: functions after FROM that are served beside the known ones.
+        table_functions: functions that a query may call after FROM, in addition to `_TABLE_FUNCTIONS`.
     """
 
     def __init__(self, connection: Any, table_functions: frozenset[str] = frozenset()) -> None:

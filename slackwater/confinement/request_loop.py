@@ -92,7 +92,7 @@ def arrow_stream(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterat
 
 
 class _Parts:
-    """A file that keeps what is written until it is taken."""
+    """A file that buffers the written bytes until they are taken."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []

@@ -1,4 +1,4 @@
-"""Front side of requests to a worker: limits of time and memory for each, and a warm worker for the next one."""
+"""Front side of requests to a worker: limits of time and memory for each, and a warm worker for the next."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class WorkerClient:
             elif frame is not None and frame.kind == frames.FAILED:
                 return frame, is_over
             elif frame is not None:
-                raise frames.BrokenFrameError(f"a frame {frame.kind!r} that nobody awaits")
+                raise frames.BrokenFrameError(f"a frame {frame.kind!r} without a request")
             if most is not None and max(len(answer), self._process.rss_bytes() - self._idle_bytes) > most:
                 raise MemoryExceededError("the request took more memory than its limit")
             taken_s = self._clock.monotonic() - began

@@ -1,4 +1,4 @@
-"""Check of Ray's token: whoever can read its file runs code as this user."""
+"""Check of Ray's token: all users who can read its file can run code as this user."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RayTokenCheck:
             return
         if status.st_uid not in (0, os.geteuid()):
             found = f"{file} belongs to user {status.st_uid}, who can run code as you in Ray"
-            yield Finding.warning(self.name, found, f"delete {file}; Ray makes another one")
+            yield Finding.warning(self.name, found, f"delete {file}; Ray makes a new token")
         elif readers := _readers(file):
             found = f"{readers} can read or replace {file}, and run code as you in Ray"
             yield Finding.warning(self.name, found, f"chmod 600 {file}")
@@ -51,7 +51,7 @@ class RayTokenCheck:
 
 
 def _readers(file: Path) -> str:
-    """The users besides the owner who reach the file; empty if there are none."""
+    """The other users who can read or replace the file; empty without any."""
     path = file.resolve()
     mode = stat.S_IMODE(path.stat().st_mode)
     directories = [stat.S_IMODE(directory.stat().st_mode) for directory in path.parents]

@@ -66,7 +66,7 @@ _OF_THE_LIBRARY = (
     RESTError,
     SQLAlchemyError,
     OSError,
-    EOFError,  # of a manifest that was read in part, as the next one
+    EOFError,  # of a manifest that was read in part, as is zlib.error
     zlib.error,
     ValueError,  # also of Arrow
     NotImplementedError,
@@ -295,7 +295,7 @@ def _planned(table: Table) -> list[FileScanTask]:
 
 
 def _has_total(snapshot: Snapshot | None) -> bool:
-    """True if the summary of a snapshot has the number of rows; without a snapshot the next one has it."""
+    """True if the summary of a snapshot has the number of rows, or if there is no snapshot: the first will have it."""
     return snapshot is None or (snapshot.summary is not None and _TOTAL in snapshot.summary.additional_properties)
 
 

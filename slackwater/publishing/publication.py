@@ -20,8 +20,8 @@ class PublishedEpoch:
         root: the URL of the root.
         view: the name of the view.
         epoch: the epoch of the root whose rows the table has.
-        identity: the identity of the root, see `StoreRecord`; empty if the root has none, or if an earlier version made
-            the commit.
+        identity: the identity of the root, see `StoreRecord`; empty if the root lacks one, or if an earlier version
+            made the commit.
     """
 
     root: str

@@ -27,7 +27,7 @@ class PublishedRoot(Protocol):
         ...
 
     def identity(self) -> str:
-        """The identity of the root; empty if it has none."""
+        """The identity of the root; empty if it lacks one."""
         ...
 
     def latest_epoch(self) -> int:

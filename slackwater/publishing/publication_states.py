@@ -1,4 +1,4 @@
-"""PublicationStates: the publications of a run, what was reported of each, and their states for people."""
+"""PublicationStates: the publications of a run, the last report of each, and their states for people."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def _of_another_root(target: Target, published: PublishedEpoch, wanted: Publishe
     command = _adoption(target, wanted)
     if wanted.identity and published.identity == wanted.identity:
         return f"{refusal}, and this root is a copy of it, or was moved: {step}; if it was moved: {command}"
-    return f"{refusal}: {step}; if this root replaces the other one: {command}"
+    return f"{refusal}: {step}; if this root replaces that root: {command}"
 
 
 def _adoption(target: Target, wanted: PublishedEpoch) -> str:

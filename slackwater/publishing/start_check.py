@@ -76,7 +76,7 @@ def checked_epoch(
         publication: what a run would publish to it.
         root: the root of the pipeline.
         snapshot: its latest epoch; None without one.
-        identity: the identity of the root; empty if it has none yet.
+        identity: the identity of the root; empty before its first start.
 
     Raises:
         CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.

@@ -23,12 +23,12 @@ from state.tables.expectations import PUBLISHED
 
 @dataclass(frozen=True)
 class _Parsed:
-    """A query as a query over views, and as one about the catalog; one of both may be None.
+    """A query as a query over views, and as a query about the catalog; one of both may be None.
 
     Args:
         over_views: the query.
         over_catalog: the query in DuckDB's dialect, if it names the catalog.
-        error: why it is no query over views.
+        error: the reason why `over_views` is None.
     """
 
     over_views: ParsedQuery | None
@@ -106,7 +106,7 @@ class Asking:
         Args:
             question: the query.
             literals: the values of its parameters.
-            epoch: the epoch, if there is no transaction.
+            epoch: the epoch for a query outside of a transaction.
 
         Raises:
             SlackwaterError: the query is refused or fails.
@@ -119,7 +119,7 @@ class Asking:
     def _rows(self, question: Question, literals: Sequence[str], epoch: ServedEpoch) -> RowSource:
         parsed = self._parse(question.text)
         if parsed.parameter_count > len(literals):
-            raise SqlError("42P02", f"there is no value for the parameter ${len(literals) + 1}")
+            raise SqlError("42P02", f"parameter ${len(literals) + 1} lacks a value")
         if parsed.over_catalog is not None and not parsed.names_view(epoch):
             query = self._bound(parsed.over_catalog, literals)
             text = f"{question.explain} {query.text}" if question.explain else query.text
@@ -168,7 +168,7 @@ class Asking:
 
 
 def _looked_up(epoch: ServedEpoch, query: ParsedQuery, literals: Sequence[str]) -> pa.Table | None:
-    """The rows of a look-up by the whole key of a view; None if the query is another one."""
+    """The rows of a look-up by the whole key of a view; None for any other query."""
     look_up = look_up_of(query)
     if look_up is None:
         return None

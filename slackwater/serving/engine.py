@@ -145,7 +145,7 @@ class Engines:
         return self._thread.submit(Engine, self._max_memory_bytes)
 
     def take(self) -> Engine:
-        """An engine that nobody uses; the caller closes it."""
+        """An unused engine, which the caller closes."""
         with self._lock:
             ready, self._next = self._next, self._made()
         return ready.result()

@@ -92,7 +92,7 @@ class EpochRows:
         catalog.open_rows += 1
 
     def close(self) -> None:
-        """Drops what was not read; a second call does nothing."""
+        """Drops the unread rows; a second call does nothing."""
         if self._is_open:
             self._is_open = False
             self._rows.close()

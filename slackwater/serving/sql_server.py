@@ -31,7 +31,7 @@ _LARGEST_RESPONSE = 10_000
 _ACCEPT_AGAIN_S = 0.1
 _BACKLOG = 128
 _OWN_FILES = 200
-"""Open files of the process besides its connections: sockets of workers, the log."""
+"""Open files of the process that are not connections of clients: sockets of workers, the log."""
 _LONGEST_LOGGED = 64
 _log = structlog.get_logger(actor="serve")
 
@@ -154,7 +154,7 @@ class SqlServer:
         except (OSError, asyncio.IncompleteReadError, TimeoutError):
             pass  # the client is gone, or has not logged in within the time
         except asyncio.CancelledError:
-            # The connection is evicted, or the server ends: neither waits until the client has read what is buffered.
+            # The connection is evicted, or the server ends: neither waits until the client has read the buffered bytes.
             connection.abort()
             raise
         except PlaintextBehindTlsRequestError:
@@ -258,7 +258,7 @@ async def _response(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) 
 
 
 async def _listeners(host: str, port: int) -> list[socket.socket]:
-    """A listening socket for each address of the host; a free port is the same one for all of them."""
+    """A listening socket for each address of the host; all have the same port, also a free port."""
     found = await asyncio.get_running_loop().getaddrinfo(
         host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )

@@ -1,7 +1,7 @@
 """Tokens of a text of SQL, by DuckDB's own tokenizer.
 
-They split statements, show the steps of a session, and translate the catalog queries of tools.  They decide nothing
-about safety: whatever they yield goes through DuckDB's parser, which accepts one SELECT.
+They split statements, show the steps of a session, and translate the catalog queries of tools.  Safety does not
+depend on them: each text that they yield goes through DuckDB's parser, which accepts one SELECT.
 """
 
 from __future__ import annotations

@@ -194,7 +194,7 @@ def _fetch(_: str, words: tuple[Token, ...]) -> Statement:
     if said and said[0].isdecimal() and said[0].isascii():
         return Fetch(name.value, int(said[0]), words[0].upper == "MOVE")
     if said not in ([], ["NEXT"], ["ALL"]):
-        raise SqlError(SYNTAX, f"{said[0]!r} is no number of rows: FETCH 100 FROM name")
+        raise SqlError(SYNTAX, f"invalid number of rows: {said[0]!r}; use FETCH 100 FROM name")
     return Fetch(name.value, None if said == ["ALL"] else 1, words[0].upper == "MOVE")
 
 

@@ -109,7 +109,7 @@ class _Worker:
             self._connection.sendall(frames.packed(kind, session, body))
 
     def _follow(self) -> None:
-        """Looks for later epochs while there are sessions, whatever happens."""
+        """Looks for later epochs while there are sessions.  No error ends it."""
         while not self._is_over.is_set():
             self._has_sessions.wait()
             self._is_over.wait(_LOOK_EVERY_S)
@@ -142,7 +142,7 @@ class _SessionThread:
         threading.Thread(target=self._run, name=f"session-{number}", daemon=True).start()
 
     def take(self, frame: frames.Frame) -> None:
-        """Takes a frame of the front, without waiting for what it begins."""
+        """Takes a frame of the front, without waiting for the work that it starts."""
         match frame.kind:
             case frames.MESSAGES:
                 self._work.put(lambda: self._begin(frame.body))

@@ -1,4 +1,4 @@
-"""Front of the endpoint: sessions in worker processes, and the limits that hold whatever a worker does.
+"""Front of the endpoint: sessions in worker processes, and limits that hold even if a worker is hostile.
 
     client ──► SqlServer ──► Conversation ──► RemoteSession ──frames──► worker (`slackwater.serving.worker`)
                                deadlines         │

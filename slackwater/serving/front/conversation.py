@@ -40,7 +40,7 @@ class Group:
 
 
 async def next_group(reader: asyncio.StreamReader) -> Group:
-    """The messages up to the next one that wants an answer.
+    """The messages up to and including the next message that requires an answer.
 
     Raises:
         SqlError: a message is too large, or is not one of the protocol.

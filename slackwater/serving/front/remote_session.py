@@ -64,7 +64,7 @@ class RemoteSession:
             self.interrupt(self._reason)
 
     def stop(self, reason: str) -> None:
-        """Ends the statement that runs now, and all later ones."""
+        """Ends the running statement and all later statements."""
         self._send(frames.packed(frames.STOP, self.number, reason.encode()))
 
     def close(self) -> None:
@@ -87,7 +87,7 @@ class RemoteSession:
         awaited, self._awaited = self._awaited, None
         if awaited is not None and not awaited.done():
             awaited.set_exception(error)
-            awaited.exception()  # if the server ends, nobody awaits it any more
+            awaited.exception()  # marks it as read: a server that ends does not await it
         if not self.ended.done():
             self.ended.set_result(error)
 

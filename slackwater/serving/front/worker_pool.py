@@ -103,7 +103,7 @@ class Worker:
                 frame = await _received(reader)
                 session = self._sessions.get(frame.session)
                 if session is None or not session.receive(frame):
-                    raise frames.BrokenFrameError(f"a frame {frame.kind!r} that nobody awaits")
+                    raise frames.BrokenFrameError(f"a frame {frame.kind!r} without a request")
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         except frames.BrokenFrameError as error:
@@ -238,7 +238,7 @@ class WorkerPool:
                     await self._change.wait()
         except TimeoutError:
             raise SqlError("57P03", "no worker process is ready: try later") from None
-        # The last ones wait: they take the place of workers that end.
+        # Workers beyond the size are spare: they take the place of workers that end.
         worker = min(self._ready[: self._size], key=lambda each: each.session_count)
         return worker, worker.open(startup)
 

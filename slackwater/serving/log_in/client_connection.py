@@ -126,7 +126,7 @@ class ClientConnection:
             await self._end(last)
 
     async def close(self) -> None:
-        """Sends what is buffered and closes the connection; a client that reads nothing delays this by a second."""
+        """Sends the buffered bytes and closes the connection; a client that reads nothing delays this by a second."""
         if self._streams is None:
             self._socket.close()
             return
@@ -140,7 +140,7 @@ class ClientConnection:
             self.abort()
 
     def abort(self) -> None:
-        """Closes the connection without sending what is buffered."""
+        """Closes the connection and drops the buffered bytes."""
         if self._streams is not None:
             self.writer.transport.abort()
         else:
@@ -169,7 +169,7 @@ class ClientConnection:
         return received
 
     async def _end(self, last: bytes) -> None:
-        """Sends the last bytes and discards what the client still sends: unread bytes would become a reset."""
+        """Sends the last bytes and discards further bytes of the client: unread bytes would become a reset."""
         loop = asyncio.get_running_loop()
         left = _DISCARDED
         try:

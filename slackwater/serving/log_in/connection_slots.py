@@ -48,7 +48,7 @@ class ConnectionSlots:
         return len(self._pending) + len(self._surplus) + len(self._sessions)
 
     def take(self, slot: Slot) -> None:
-        """Counts a connection from now on; another one may be evicted for it."""
+        """Counts a connection from now on; another connection may be evicted for it."""
         if self._has_room():
             self._pending[slot] = None
         elif self._pending:
@@ -60,7 +60,7 @@ class ConnectionSlots:
             self._surplus[slot] = None
 
     def may_log_in(self, slot: Slot) -> bool:
-        """Whether the limit allows this connection to log in."""
+        """True if the limit allows this connection to log in."""
         if slot in self._surplus and self._has_room():
             del self._surplus[slot]
             self._pending[slot] = None

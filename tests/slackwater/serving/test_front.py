@@ -38,7 +38,7 @@ class _NoProcess:
 
 
 BROKEN = {
-    "an answer that nobody awaits": frames.packed(frames.PART, 2, b"x"),
+    "an answer without a request": frames.packed(frames.PART, 2, b"x"),
     "an answer of an unknown session": frames.packed(frames.LAST, 77, b"x"),
     "an unknown kind": frames.packed(b"?", 1, b"x"),
     "a second start": frames.packed(frames.READY, 0),
