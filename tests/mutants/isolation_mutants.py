@@ -63,7 +63,7 @@ ISOLATION_MUTANTS = (
         shown_by=f"{_ISOLATED}::test_a_function_that_ends_its_process_stops_only_its_view[exits]",
     ),
     Mutant(
-        "an exit in the work on a view leaves its thread",
+        "an exit in the work on a view escapes from its thread",
         _JOBS,
         (("            except BaseException as error:\n", "            except Exception as error:\n"),),
         shown_by=f"{_ISOLATED}::test_every_error_in_the_work_on_a_view_is_one_of_the_view[exit]",

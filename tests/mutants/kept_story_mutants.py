@@ -38,7 +38,7 @@ KEPT_STORY_MUTANTS = (
         shown_by=f"{_STORIES}::test_no_upkeep_of_a_table_whose_place_overlaps",
     ),
     Mutant(
-        "files go on though a place of their source has begun to overlap",
+        "files are still handled when a place of their source has begun to overlap",
         _WORK,
         (("        return self._changed_place(name)\n", '        return ""\n'),),
         shown_by="tests/slackwater/places/test_watched_files.py::"

@@ -159,7 +159,7 @@ REMOVAL_MUTANTS = (
         shown_by="tests/state/lance/test_index_check.py",
     ),
     Mutant(
-        "a condition fails beside a map of structs",
+        "a condition fails in a dataset with a map of structs",
         "state/lance/filtered_scan.py",
         (("if pa.types.is_map(data_type):", "if False:"),),
         shown_by="tests/state/lance/test_filtered_scan.py",

@@ -29,7 +29,7 @@ SERVING_MUTANTS = (
         shown_by="tests/slackwater/serving/test_workers.py::test_a_worker_gets_only_the_variables_of_its_store",
     ),
     Mutant(
-        "a frame of a worker without a request is ignored",
+        "a frame of a worker that answers no request is ignored",
         "slackwater/serving/front/worker_pool.py",
         (
             (

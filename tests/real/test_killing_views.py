@@ -1,4 +1,4 @@
-"""Views that kill an executor, or Spark's driver, become stale; the run and its other views go on."""
+"""Views that kill an executor, or Spark's driver, become stale; the run and its other views continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents that another program wrote: whatever they contain, their readers answer or raise documented errors."""
+"""Documents that another program wrote: for every content, their readers answer or raise documented errors."""
 
 from __future__ import annotations
 

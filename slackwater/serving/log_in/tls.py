@@ -36,7 +36,7 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
     except (ssl.SSLError, OSError) as error:
         reason = getattr(error, "reason", None) or str(error)
         raise UsageError(
-            f"{certificate} and {key} are no certificate with its key: {reason}; give files in PEM, the key without a "
-            "passphrase"
+            f"{certificate} and {key} are not a certificate and its key: {reason}; give files in PEM, the key without "
+            "a passphrase"
         ) from None
     return context

@@ -30,7 +30,7 @@ def test_a_refused_listing_pauses_the_source_and_is_tried_again_with_growing_pau
     now_s, pauses = 0.0, []
     for number in range(9):
         instructions = executor.on_refused("listing", DENIED, now_s)
-        assert of(TellPause, instructions) == ([TellPause(REASON)] if number == 0 else []), "it is told once"
+        assert of(TellPause, instructions) == ([TellPause(REASON)] if number == 0 else []), "the pause is reported once"
         (wake,) = of(WakeAt, instructions)
         pauses.append(wake.monotonic_s - now_s)
         now_s = wake.monotonic_s

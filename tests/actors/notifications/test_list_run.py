@@ -499,7 +499,7 @@ def test_names_that_cannot_be_read_end_no_run(told: ToldBucket, tmp_path: Path) 
         told.put("plain")
         run.catch_up()
         assert run.failure is None
-        assert sorted(run.handed_on) == ["plain", "x\ny"], "reading tells why one is refused"
+        assert sorted(run.handed_on) == ["plain", "x\ny"], "the read refuses a name, with the reason"
         run.until(lambda: told.is_drained)
 
 
@@ -519,7 +519,7 @@ def test_a_look_that_is_refused_for_one_object_ends_no_run(told: ToldBucket, tmp
             told.remove("archived-and-removed")
             run.catch_up()
             assert run.failure is None
-            assert sorted(run.handed_on) == ["archived", "once", "plain"], "reading tells why one is refused"
+            assert sorted(run.handed_on) == ["archived", "once", "plain"], "the read refuses a name, with the reason"
             run.until(lambda: told.is_drained)
             assert len(proxy.met("deny")) >= 2
 

@@ -113,7 +113,7 @@ def _loaded(table: Table) -> str:
 
 @contextmanager
 def rest_catalog(directory: str, *, repeats: bool = False) -> Iterator[tuple[str, list[str]]]:
-    """The URL of a catalog whose tables are below a directory, and the requests that have come so far.
+    """The URL of a catalog whose tables are below a directory, and the list of received requests.
 
     Args:
         directory: the directory of the tables.

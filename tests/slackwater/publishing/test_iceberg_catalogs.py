@@ -35,7 +35,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Mapping[
 
 @contextmanager
 def silent_server() -> Iterator[tuple[str, list[socket.socket]]]:
-    """The URL of a server that accepts connections and never answers, and its connections so far."""
+    """The URL of a server that accepts connections and never answers, and the list of its connections."""
     connections: list[socket.socket] = []
 
     def accept() -> None:

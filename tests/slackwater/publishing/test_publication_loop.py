@@ -259,7 +259,7 @@ def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(t
     put_view(followed.view.writer.delta, failed)
     followed.view.writer.commit()
     report = followed.turn()
-    assert (report.epoch, report.is_failed) == (None, True), "it failed in its first epoch: there is no table"
+    assert (report.epoch, report.is_failed) == (None, True), "it failed in its first epoch, before its table was made"
     with pytest.raises(ViewNotFoundError, match=r"'v' has no rows at epoch .*: it has failed: no such column"):
         followed.view.store.snapshot().view("v")
     first = followed.view.create(events(1, 2))

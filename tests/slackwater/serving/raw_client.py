@@ -75,7 +75,7 @@ class RawClient:
         return received
 
     def rest(self) -> bytes:
-        """What the server sends until it closes the connection."""
+        """The bytes that the server sends until it closes the connection."""
         parts = []
         try:
             while part := self.socket.recv(65_536):

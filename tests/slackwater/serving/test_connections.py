@@ -83,7 +83,7 @@ def test_no_more_clients_are_in_than_connections_are_allowed(few: ServedSql) -> 
         with pytest.raises(psycopg.OperationalError, match="3 connections already"):
             few.connect(password=_PASSWORD, sslmode="disable")
         assert refusals and few.server.sessions == _FEW
-        # Sessions are not evicted, whatever comes behind them.
+        # Sessions are not evicted by later connections.
         with ExitStack() as silent:
             for _ in range(3 * SURPLUS):
                 silent.enter_context(RawClient(few.port))

@@ -17,7 +17,7 @@ from state.errors import EpochExpiredError, OwnedError, SlackwaterError, UsageEr
 
 
 class _NoProcess:
-    """Stands for the process of a worker whose socket the test holds."""
+    """Replaces the process of a worker whose socket the test holds."""
 
     pid = 0
 

@@ -74,7 +74,7 @@ def test_one_file_of_tls_is_not_enough(certificate: tuple[Path, Path], tmp_path:
         (file, None, "--tls-key is missing"),
         (None, key, "--tls-certificate is missing"),
         (tmp_path / "nothing", key, "--tls-certificate .*nothing cannot be read: No such file"),
-        (key, file, "are no certificate with its key"),
+        (key, file, "are not a certificate and its key"),
     ):
         with pytest.raises(UsageError, match=said):
             tls_context(one, other)
