@@ -79,6 +79,7 @@ def test_names_with_any_character_are_stored_and_found(local_spark: SparkSession
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_key_of_columns_with_any_character(local_spark: SparkSession, tmp_path: Path) -> None:
     key = RowKey(tuple(STORED), ("id",), f"{quoted_name(STORED[-1])} < 0")
     schema = pa.schema([*[SCHEMA.field(name) for name in ("id", *STORED)], *ORIGIN])
@@ -94,6 +95,7 @@ def test_a_key_of_columns_with_any_character(local_spark: SparkSession, tmp_path
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few((name for name in ALL if not can_be_stored(name)), "n`o"))
 def test_a_name_that_cannot_be_stored_is_refused_or_renamed(
     local_spark: SparkSession, tmp_path: Path, name: str

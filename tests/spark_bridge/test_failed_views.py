@@ -74,6 +74,7 @@ def _definition(name: str) -> ViewDefinition:
     return ViewDefinition("v", query) if isinstance(query, str) else ViewDefinition("v", function=query)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("rows", [1, pytest.param(MANY, marks=pytest.mark.more)])
 @pytest.mark.parametrize("name", few(QUERIES, "division", "group", "raised", "python"))
 def test_an_expression_that_fails_stops_only_its_view(
@@ -103,6 +104,7 @@ def test_a_view_that_fails_in_its_first_epoch_is_there_without_rows(strict: Spar
     root.close()
 
 
+@pytest.mark.more
 def test_a_failed_view_stands_in_a_later_attempt_and_may_be_replaced(strict: SparkSession, tmp_path: Path) -> None:
     root = Root(strict, tmp_path, [_definition("division"), TOTAL])
     root.run(GOOD)

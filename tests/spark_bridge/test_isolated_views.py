@@ -89,6 +89,7 @@ def _of_function(function: Callable[[int], int]) -> ViewDefinition:
     return ViewDefinition("v", function=crashing)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", few(CRASHES, "exits", "leaves"))
 def test_a_function_that_ends_its_process_stops_only_its_view(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -160,6 +161,7 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", ERRORS)
 def test_every_error_in_the_work_on_a_view_is_one_of_the_view(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -182,6 +184,7 @@ def test_every_error_in_the_work_on_a_view_is_one_of_the_view(
     root.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_of_store", [False, True])
 def test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends_the_epoch(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_of_store: bool
@@ -215,6 +218,7 @@ def test_rows_that_cannot_be_written_stop_their_view_and_a_store_that_fails_ends
     root.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("depth", [200, 2_000])
 def test_a_view_of_very_many_nested_expressions_stops_no_other_view(
     local_spark: SparkSession, tmp_path: Path, depth: int
@@ -236,6 +240,7 @@ def test_a_view_of_very_many_nested_expressions_stops_no_other_view(
     root.close()
 
 
+@pytest.mark.more
 def test_cancelled_jobs_are_no_failure_of_a_view(local_spark: SparkSession, tmp_path: Path) -> None:
     """The end of an attempt cancels the jobs of the session."""
     begun = tmp_path / "begun"
@@ -280,6 +285,7 @@ def test_a_task_that_cannot_reach_the_store_is_no_failure_of_the_view(
     root.close()
 
 
+@pytest.mark.more
 def test_a_view_that_ended_attempts_is_stopped_before_it_is_computed_again(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -317,6 +323,7 @@ def test_a_view_that_ended_attempts_in_its_first_epoch_is_there_without_rows(
     root.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("error", [ConnectionError, SystemExit])
 def test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers(
     local_spark: SparkSession, tmp_path: Path, error: type[BaseException]
@@ -353,6 +360,7 @@ def test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_i
     root.close()
 
 
+@pytest.mark.more
 def test_a_view_whose_maintenance_cannot_be_made_stops_only_itself(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -374,6 +382,7 @@ def test_a_view_whose_maintenance_cannot_be_made_stops_only_itself(
     root.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", ["total", "reader"])
 def test_changes_that_cannot_be_followed_stop_their_view(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     """The changes of a view over a source, and of one over a view."""

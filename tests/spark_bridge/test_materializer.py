@@ -65,6 +65,7 @@ def test_restart_continues_from_the_recorded_version(
         view.check()
 
 
+@pytest.mark.more_after(2)
 @by_name
 def test_view_written_by_another_process_is_noticed(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
@@ -77,6 +78,7 @@ def test_view_written_by_another_process_is_noticed(
         view.run({"t": random_rows(chance, 20)})
 
 
+@pytest.mark.more_after(2)
 @by_name
 def test_writer_from_before_a_take_over_is_refused(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
@@ -90,6 +92,7 @@ def test_writer_from_before_a_take_over_is_refused(
     assert lance.dataset(view.root.child(taken_over.path).lance_uri).version == taken_over.version
 
 
+@pytest.mark.more_after(2)
 @by_name
 def test_older_version_is_not_built_upon_unless_it_is_restored(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
@@ -104,6 +107,7 @@ def test_older_version_is_not_built_upon_unless_it_is_restored(
         view.run({"t": random_rows(chance, 20)})
 
 
+@pytest.mark.more
 def test_work_of_an_epoch_has_the_hand_over_each_view_and_the_last_commits(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -115,6 +119,7 @@ def test_work_of_an_epoch_has_the_hand_over_each_view_and_the_last_commits(
     assert [span.name for span in done.work] == ["hand-over to Spark", "grouped", "last commits of views"]
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize("definition", [*ALL, ONE_ROW], ids=lambda definition: definition.name)
 def test_view_without_new_rows_keeps_its_version(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
@@ -138,6 +143,7 @@ def test_rows_that_touch_nothing_make_no_version(local_spark: SparkSession, tmp_
     assert view.run({"t": random_rows(random.Random(1), 5)}).views == first.views
 
 
+@pytest.mark.more
 def test_state_has_all_groups_and_the_view_the_passing_ones(local_spark: SparkSession, tmp_path: Path) -> None:
     schema = parse_schema("k string, i bigint")
     definition = ViewDefinition("v", "SELECT k, sum(i) AS s FROM t GROUP BY k HAVING sum(i) > 0")
@@ -160,6 +166,7 @@ def test_partials_that_the_result_has_are_not_stored_twice(local_spark: SparkSes
     assert view.version.state_path is None
 
 
+@pytest.mark.more
 def test_views_are_created_when_their_source_gets_a_schema(local_spark: SparkSession, tmp_path: Path) -> None:
     materializer = Materializer(local_spark, Location(str(tmp_path)))
     added = ViewDefinition("added", "SELECT count(*) AS n FROM u")
@@ -175,6 +182,7 @@ def test_views_are_created_when_their_source_gets_a_schema(local_spark: SparkSes
     materializer.close()
 
 
+@pytest.mark.more
 def test_view_that_is_not_declared_keeps_its_version(local_spark: SparkSession, tmp_path: Path) -> None:
     materializer = Materializer(local_spark, Location(str(tmp_path)))
     materializer.declare(ALL, {"t": SCHEMA}, {})
@@ -206,6 +214,7 @@ def test_many_views_are_tidied_as_often_as_a_few(
     assert max(len(each.get_fragments()) for each in datasets) <= 8
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("by_udf", [False, True])
 def test_failure_of_a_view_is_one_line(local_spark: SparkSession, tmp_path: Path, by_udf: bool) -> None:
     schema = parse_schema("k string, i bigint")
@@ -227,6 +236,7 @@ def test_failure_of_a_view_is_one_line(local_spark: SparkSession, tmp_path: Path
     materializer.close()
 
 
+@pytest.mark.more
 def test_the_error_for_a_missing_version_names_it(local_spark: SparkSession, tmp_path: Path) -> None:
     view = FollowedView(local_spark, tmp_path, GROUPED, {"t": SCHEMA})
     views = view.run({"t": random_rows(random.Random(1), 3)}).views

@@ -88,6 +88,7 @@ def test_many_rows_with_null_elements_are_readable(local_spark: SparkSession) ->
         local_spark.conf.unset(threshold)
 
 
+@pytest.mark.more
 def test_a_replaced_sign_of_a_zero_is_a_change(local_spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("id", pa.int64()), ("s", pa.string()), ("k", pa.float64())])
     below = {

@@ -105,6 +105,7 @@ def follow(spark: SparkSession, root: Path, query: str, types: Sequence[str], sh
     graph.materializer.close()
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", few(views_of(FEW), "groups", "first", "anti"))
 def test_values_are_the_same_rows_as_in_spark(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     follow(local_spark, tmp_path, views_of(FEW)[name], FEW, [1])
@@ -130,6 +131,7 @@ def test_values_of_all_types_are_the_same_rows_as_in_spark(
     follow(local_spark, tmp_path, views_of(types)[name], types, [1, 0, 2, 5])
 
 
+@pytest.mark.more
 def test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order(local_spark: SparkSession, tmp_path: Path) -> None:
     """After a restart a limit would choose another row, and would retract a row that no view has stored."""
     schema = pa.schema([("g", pa.int64()), ("k", pa.float64()), ("a", pa.list_(pa.float64()))])
@@ -175,6 +177,7 @@ class KeyedSpecialValues(ExactGraph):
         return {"t": rows.take(pa.array([place[-1] for place in last.values()], pa.int64()))}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(SPECIAL, "double"))
 def test_records_with_equal_keys_are_one(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
     values = SPECIAL[kind].values.drop_null()

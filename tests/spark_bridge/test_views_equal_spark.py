@@ -22,6 +22,7 @@ from tests.spark_bridge.view_queries import DEFINITIONS
 SHORT = ("having", "one_row", "distinct_filtered", "append_union")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("definition", few(DEFINITIONS, *SHORT), ids=lambda definition: definition.name)
 def test_view_is_sparks_answer_after_every_epoch(
     local_spark: SparkSession, tmp_path: Path, definition: ViewDefinition
@@ -33,6 +34,7 @@ def test_view_is_sparks_answer_after_every_epoch(
         view.check()
 
 
+@pytest.mark.more
 def test_nulls_before_and_after_values_leave_no_trace(local_spark: SparkSession, tmp_path: Path) -> None:
     """An aggregate over nulls only, merged with one over values, in both orders."""
     query = """SELECT k, count(p) AS n, sum(p) AS sp, avg(p) AS ap, sum(i) AS si, avg(i) AS ai, min(i) AS lo,
@@ -48,6 +50,7 @@ def test_nulls_before_and_after_values_leave_no_trace(local_spark: SparkSession,
         view.check()
 
 
+@pytest.mark.more
 def test_view_over_two_sources_follows_each(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(5)
     query = "SELECT k, count(*) AS n FROM (SELECT k FROM t UNION ALL SELECT k FROM u) GROUP BY k"
@@ -63,6 +66,7 @@ def test_view_over_two_sources_follows_each(local_spark: SparkSession, tmp_path:
     assert view.plan.sources == ("t", "u")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rows", [0, 30])
 def test_one_row_view_has_its_row_from_creation_on(local_spark: SparkSession, tmp_path: Path, rows: int) -> None:
     view = FollowedView(local_spark, tmp_path, ViewDefinition("one", "SELECT count(*) AS n FROM t"), {"t": SCHEMA})
@@ -102,6 +106,7 @@ def test_merge_too_large_for_the_driver_is_a_job_with_the_same_answer(
     view.check()
 
 
+@pytest.mark.more
 def test_seen_values_are_stored_once_and_separately(local_spark: SparkSession, tmp_path: Path) -> None:
     query = "SELECT k, count(DISTINCT g) AS n, count(DISTINCT b) AS m FROM t GROUP BY k"
     view = FollowedView(local_spark, tmp_path, ViewDefinition("once", query), {"t": SCHEMA})
@@ -116,6 +121,7 @@ def test_seen_values_are_stored_once_and_separately(local_spark: SparkSession, t
     view.check()
 
 
+@pytest.mark.more
 def test_lists_hold_epoch_after_epoch(local_spark: SparkSession, tmp_path: Path) -> None:
     view = FollowedView(
         local_spark, tmp_path, ViewDefinition("lists", "SELECT collect_list(i) AS l FROM t"), {"t": SCHEMA}
@@ -125,6 +131,7 @@ def test_lists_hold_epoch_after_epoch(local_spark: SparkSession, tmp_path: Path)
     assert view.stored().to_pylist() == [{"l": [3, 1, 2]}]
 
 
+@pytest.mark.more
 def test_view_in_an_object_store_is_followed_and_reopened(
     local_spark: SparkSession, s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:

@@ -200,6 +200,7 @@ def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, m
     assert len(reads) == 1
 
 
+@pytest.mark.more
 def test_a_root_whose_store_lacks_a_capability_warns(written: WrittenRoot, run: Running) -> None:
     run.tell()
     record = StoreRecord(START, "0.1.0", (), (Capability.CREATE_IF_ABSENT.value,), ("every writer was accepted",))

@@ -210,6 +210,7 @@ WAYS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("program", WAYS.values(), ids=WAYS)
 def test_a_function_without_source_text_is_the_same_view_in_the_next_process(
     program: tuple[str | None, str | None],

@@ -65,6 +65,7 @@ def test_identity_does_not_see_the_wording(local_spark: SparkSession, other: str
     assert identity(local_spark, other) == identity(local_spark, QUERY)
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -100,6 +101,7 @@ def test_function_and_query_of_one_plan_are_one_view(local_spark: SparkSession) 
     assert by_function == identity(local_spark, "SELECT k FROM t WHERE g = 1")
 
 
+@pytest.mark.more
 def test_identity_sees_the_code_and_the_constants_of_a_udf(
     local_spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,6 +116,7 @@ def test_identity_sees_the_code_and_the_constants_of_a_udf(
     assert of(with_udf()) != known
 
 
+@pytest.mark.more
 def test_udf_defined_inside_the_function_is_seen(local_spark: SparkSession) -> None:
     def make(factor: float) -> Callable[[DataFrame], DataFrame]:
         def v(t: DataFrame) -> DataFrame:
@@ -128,6 +131,7 @@ def test_udf_defined_inside_the_function_is_seen(local_spark: SparkSession) -> N
     assert texts[0] == texts[1] != texts[2]
 
 
+@pytest.mark.more
 def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession) -> None:
     old = analyse(local_spark, ViewDefinition("v", "SELECT k FROM t"), {"t": SCHEMA})
     known = CatalogView("v", old.view_class, old.definition, old.identity, old.sources, old.key, created_epoch=7)

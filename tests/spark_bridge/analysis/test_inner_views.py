@@ -68,6 +68,7 @@ def test_a_function_groups_twice(local_spark: SparkSession) -> None:
     assert (plan.view_class, plan.inner[0].schema.names) == ("aggregate", ["k", "i"])
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("reason", "query"),
     [
@@ -95,6 +96,7 @@ def test_the_sides_of_a_join_are_found_by_key_and_explained(local_spark: SparkSe
     assert "each found by the hash of its key" in plan.inner[0].explain()
 
 
+@pytest.mark.more
 def test_equal_sides_are_one_view(local_spark: SparkSession) -> None:
     plan = _plan(local_spark, "SELECT count(*) AS n FROM t a JOIN t b ON a.g = b.g JOIN t c ON b.k = c.k")
     assert len(plan.inner) == 4 and len({each.identity for each in plan.inner}) == 4
@@ -102,6 +104,7 @@ def test_equal_sides_are_one_view(local_spark: SparkSession) -> None:
     assert (plan.parents, [each.name for each in plan.inner]) == (("v.1",), ["v.1"])
 
 
+@pytest.mark.more
 def test_a_view_whose_side_reads_a_view_does_not_expand_it(local_spark: SparkSession) -> None:
     total = _plan(local_spark, "SELECT g, count(*) AS n FROM t GROUP BY g")
     views = {"total": PlannedView(ViewDefinition("total", total.definition), replace(total, name="total"), SCHEMAS)}

@@ -66,6 +66,7 @@ QUICK = (
 )
 
 
+@pytest.mark.more_after(8)
 @pytest.mark.parametrize("reason", few(NOT_INCREMENTAL, *QUICK))
 def test_view_that_cannot_be_maintained_is_refused_with_the_reason(local_spark: SparkSession, reason: str) -> None:
     with pytest.raises(NotIncrementalError) as refused:
@@ -77,6 +78,7 @@ def test_view_that_cannot_be_maintained_is_refused_with_the_reason(local_spark: 
     assert "\n" not in message
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("query", "parts"),
     [
@@ -188,6 +190,7 @@ def test_pandas_udf_over_an_iterator_is_refused_because_it_can_keep_a_state(loca
         analyse(local_spark, ViewDefinition("v", function=lambda t: t.select(so_far("g").alias("d"))), SCHEMAS)
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("what", "made"),
     [
@@ -205,6 +208,7 @@ def test_what_takes_any_row_is_refused_even_if_all_rows_are_read(
         analyse(local_spark, ViewDefinition("v", function=lambda t: made(t), on_full="allow"), SCHEMAS, ["t"])
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     "query",
     [
@@ -220,6 +224,7 @@ def test_the_time_of_an_epoch_beside_rows_that_leave_is_refused(local_spark: Spa
         analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"])
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "query",
     [
@@ -241,6 +246,7 @@ def test_a_refusal_names_all_that_recomputation_needs_at_once(local_spark: Spark
         assert str(refused.value).endswith(f'; or let it be recomputed as a whole, with on_full="allow"{needs}')
 
 
+@pytest.mark.more
 def test_the_first_row_of_an_order_is_determined(local_spark: SparkSession) -> None:
     query = "SELECT k, first_value(i) OVER (PARTITION BY k ORDER BY at, i) AS f FROM t"
     plan = analyse(local_spark, ViewDefinition("v", query, on_full="allow"), SCHEMAS, ["t"])

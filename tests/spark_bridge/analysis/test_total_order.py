@@ -107,6 +107,7 @@ def answer(spark: SparkSession, name: str, table: pa.Table, total: bool) -> list
     return sorted(repr(row.asDict()) for row in frame.collect())
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", few(QUERIES, *QUICK))
 def test_tied_rows_give_one_answer_in_any_order(local_spark: SparkSession, name: str) -> None:
     chance = random.Random(name)
@@ -119,6 +120,7 @@ def test_tied_rows_give_one_answer_in_any_order(local_spark: SparkSession, name:
     assert len(ours) == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(QUERIES, *QUICK))
 def test_rows_that_do_not_tie_give_sparks_answer(local_spark: SparkSession, name: str) -> None:
     if name in ("row_number of nothing else", "rows without an order"):
@@ -127,6 +129,7 @@ def test_rows_that_do_not_tie_give_sparks_answer(local_spark: SparkSession, name
     assert answer(local_spark, name, table, total=True) == answer(local_spark, name, table, total=False)
 
 
+@pytest.mark.more
 def test_what_depends_on_peers_only_is_sparks_answer(local_spark: SparkSession) -> None:
     frame = frame_of_table(local_spark, rows(random.Random(0), 40, ties=True))
     frame.createOrReplaceTempView("t")
@@ -137,6 +140,7 @@ def test_what_depends_on_peers_only_is_sparks_answer(local_spark: SparkSession) 
     assert sorted(map(repr, found)) == sorted(map(repr, theirs))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(GROUPED, "max_by"))
 def test_a_view_that_is_maintained_has_the_same_answer_after_any_epochs(
     local_spark: SparkSession, tmp_path: Path, name: str

@@ -19,6 +19,7 @@ def plan(spark: SparkSession, query: str) -> ViewPlan:
     return analyse(spark, ViewDefinition("v", query), {"t": SCHEMA, "u": SCHEMA})
 
 
+@pytest.mark.more_after(9)
 @pytest.mark.parametrize(
     ("query", "view_class", "key"),
     [
@@ -41,6 +42,7 @@ def test_class_and_key(local_spark: SparkSession, query: str, view_class: str, k
     assert (view.view_class, view.key) == (view_class, key)
 
 
+@pytest.mark.more
 def test_sources_are_the_sources_that_the_plan_reads(local_spark: SparkSession) -> None:
     assert plan(local_spark, "SELECT k FROM u").sources == ("u",)
     assert plan(local_spark, "SELECT k FROM u UNION ALL SELECT k FROM t").sources == ("u", "t")
@@ -55,6 +57,7 @@ def test_explanation_has_class_reason_stored_data_and_cost(local_spark: SparkSes
     assert "append" in plan(local_spark, "SELECT k FROM t").explain()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "removal"),
     [

@@ -74,6 +74,7 @@ def test_damaged_archive_is_ignored(jar: Path, archive: ClassArchive) -> None:
     assert (damaged.returncode, damaged.stderr) == (healthy.returncode, healthy.stderr)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "content", few([b"", b"no archive at all", b"\0" * 100_000], b""), ids=["empty", "text", "zeroes"]
 )
@@ -83,6 +84,7 @@ def test_file_that_is_not_an_archive_is_ignored(jar: Path, archive: ClassArchive
     assert source_of_program(run(jar, archive.options("driver"))).startswith("file:")
 
 
+@pytest.mark.more
 def test_another_jar_has_another_archive(jar: Path, archive: ClassArchive) -> None:
     os.utime(jar, (1, 1))
     assert archive_of(jar).path != archive.path
@@ -95,6 +97,7 @@ def test_without_a_directory_java_starts_without_archive(jar: Path, tmp_path: Pa
     nowhere.begin_build()
 
 
+@pytest.mark.more
 def test_a_process_of_its_own_builds(jar: Path) -> None:
     archive = archive_of(jar)
     run(jar, archive.options("driver"))
@@ -102,6 +105,7 @@ def test_a_process_of_its_own_builds(jar: Path) -> None:
     eventually(archive.path.exists)
 
 
+@pytest.mark.more
 def test_one_of_two_builders_builds(jar: Path) -> None:
     archive = archive_of(jar)
     run(jar, archive.options("driver"))
@@ -111,6 +115,7 @@ def test_one_of_two_builders_builds(jar: Path) -> None:
     assert archive.build()
 
 
+@pytest.mark.more
 def test_files_of_others_in_the_directory_stay(jar: Path, archive: ClassArchive, tmp_path: Path) -> None:
     cache, users = archive.path.parent, tmp_path / "users"
     users.mkdir()
@@ -128,6 +133,7 @@ def test_files_of_others_in_the_directory_stay(jar: Path, archive: ClassArchive,
     assert (cache / f"{'1' * 24}.jsa").is_symlink() and (cache / f"{'2' * 24}.jsa").is_dir()
 
 
+@pytest.mark.more
 def test_lists_made_during_a_build_are_removed(jar: Path, archive: ClassArchive) -> None:
     left = archive.path.with_name(f"{archive.path.stem}.driver-pid7.classes")
     left.write_text("java/lang/Object\n")

@@ -13,6 +13,7 @@ FEW, MANY, LARGE = 3, 50_000, 1_000_000
 """Rows of a chunk: for one call, for a file with chunks put together, and for a file with the chunks as they are."""
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize("rows", [FEW, MANY, LARGE])
 @pytest.mark.parametrize("empty_at", [0, 1, 2])
 def test_an_empty_chunk_ends_nothing(local_spark: SparkSession, rows: int, empty_at: int) -> None:

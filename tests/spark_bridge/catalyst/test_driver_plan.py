@@ -67,6 +67,7 @@ def memory_of_tasks(spark: SparkSession) -> int:
     return int(jvm.org.apache.spark.SparkEnv.get().memoryManager().executionMemoryUsed())
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
 def test_it_gives_the_rows_of_a_job_each_time_anew(local_spark: SparkSession, query: str) -> None:
     made, before = Made(local_spark, query), memory_of_tasks(local_spark)

@@ -63,6 +63,7 @@ def test_the_code_of_few_rows_keeps_no_time(local_spark: SparkSession, tmp_path:
     assert found == {number: START + timedelta(seconds=number) for number in range(3)}
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("query", "expected"),
     [

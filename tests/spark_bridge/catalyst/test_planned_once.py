@@ -58,6 +58,7 @@ def test_an_error_in_a_last_row_is_raised(local_spark: SparkSession) -> None:
     assert "too wet" in one_line(failed.value)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("count", [0, 1, 1_000])
 def test_other_operators_have_a_physical_plan_that_is_made_once(local_spark: SparkSession, count: int) -> None:
     local_spark.udf.register("shouted", lambda text: text and f"{text}!", "string")

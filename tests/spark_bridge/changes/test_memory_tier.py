@@ -36,6 +36,7 @@ def in_order(table: pa.Table) -> list[Any]:
     return sorted(table.to_pylist(), key=str)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("key", ["__sw_file", "__sw_hash"])
 def test_rows_are_found_and_leave_as_in_a_plain_table(key: str) -> None:
     random = np.random.default_rng(3)
@@ -324,6 +325,7 @@ def test_small_rows_take_the_place_of_large_ones_with_as_many_look_ups(costly: N
     assert (large.is_kept(), small.is_kept(), other.is_kept()) == (False, True, True)
 
 
+@pytest.mark.more
 def test_rows_that_are_equally_hot_do_not_change_places(costly: None) -> None:
     first, second = pair()
     for _ in range(300):
@@ -346,6 +348,7 @@ def test_rows_that_are_being_read_are_not_pushed_out_at_once(costly: None) -> No
     assert (first.is_kept(), small.is_kept()) == (True, False)
 
 
+@pytest.mark.more
 def test_rows_that_are_hot_by_turns_are_not_read_at_every_turn(costly: None) -> None:
     views = pair()
     for turn in range(200):
@@ -406,6 +409,7 @@ def test_rows_that_leave_and_come_within_an_epoch_have_its_changes_once() -> Non
     assert first.epoch(1) is not None
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_in_memory_are_right_whichever_come_and_leave(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory_tier, "_BYTES_A_LOOK_UP", 20_000)

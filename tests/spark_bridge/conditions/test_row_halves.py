@@ -48,6 +48,7 @@ def as_function(t: DataFrame) -> DataFrame:
     return t.select("name", "amount")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("query", [QUERY, as_function])
 def test_each_row_is_in_one_half(local_spark: SparkSession, tmp_path: Path, query: Any) -> None:
     options: dict[str, Any] = {"expect": CONDITIONS, "on_violation": "quarantine"}
@@ -69,6 +70,7 @@ def test_each_row_is_in_one_half(local_spark: SparkSession, tmp_path: Path, quer
     materializer.close()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "conditions", "said"),
     [

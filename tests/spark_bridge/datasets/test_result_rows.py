@@ -53,6 +53,7 @@ def test_the_order_of_a_result_is_that_of_its_rows(local_spark: SparkSession, tm
     assert len(open_dataset(location, 3).get_fragments()) == 5, "each task writes its own fragment"
 
 
+@pytest.mark.more
 def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def by_key(rows: pa.Table) -> list[dict[str, object]]:
     return sorted(rows.select(COLUMNS).to_pylist(), key=lambda row: str(row[KEY_COLUMN]))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("is_later", [False, True], ids=["at once", "later"])
 def test_look_ups_have_the_rows_of_the_files_after_any_change(tmp_path: Path, is_later: bool) -> None:
     chance = random.Random(3)

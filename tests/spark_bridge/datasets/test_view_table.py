@@ -43,6 +43,7 @@ def test_rows_are_found_by_key(tmp_path: Path, size: int) -> None:
     assert table.version == 3
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(("piece", "unindexed"), [(32, range(32 + 32)), (1_000, range(70, 141))])
 def test_large_view_gets_an_index_that_many_new_rows_are_found_by(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, unindexed: range
@@ -158,6 +159,7 @@ def test_an_index_of_files_is_added_to_a_dataset_that_has_others(
     assert sorted(name for each in indices for name in each.field_names) == [FILE_FIELD.name, JOIN_FIELD.name]
 
 
+@pytest.mark.more
 def test_upserts_replace_exactly_the_rows_with_the_keys(tmp_path: Path) -> None:
     """In several fragments, repeatedly, and with a whole fragment at once."""
     chance = random.Random(5)
@@ -300,6 +302,7 @@ def test_dataset_is_created_once(tmp_path: Path) -> None:
     assert found(ViewTable.open(location, 1), 1, 2) == {"it's 1": 0}
 
 
+@pytest.mark.more
 def test_deletions_of_rows_side_by_side_are_small_and_every_reader_sees_them(tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = ViewTable.create(location, groups(*range(200_000)))

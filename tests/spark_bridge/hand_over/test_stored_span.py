@@ -150,6 +150,7 @@ NEW = pa.table({"k": ["new"], "n": [101], FILE_FIELD.name: pa.array([path_finger
 GROUPED = "SELECT k, count(*) AS rows, sum(n) AS s FROM t GROUP BY k"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("query", few([GROUPED, "SELECT n FROM t WHERE n % 2 = 1"], GROUPED))
 def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str

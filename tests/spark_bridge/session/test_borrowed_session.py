@@ -60,6 +60,7 @@ def test_views_are_computed_under_our_settings_and_the_users_stay(local_spark: S
         local_spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("query", "error"),
     one_of_each(

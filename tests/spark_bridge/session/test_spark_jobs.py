@@ -164,6 +164,7 @@ def test_an_error_of_memory_names_the_views_that_were_computed(local_spark: Spar
     jobs.close()
 
 
+@pytest.mark.more
 def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: SparkSession) -> None:
     jobs = SparkJobs(local_spark)
     wet = local_spark.range(3).selectExpr("raise_error('too wet')")
@@ -174,6 +175,7 @@ def test_failed_job_on_a_living_application_is_not_a_lost_one(local_spark: Spark
     jobs.close()
 
 
+@pytest.mark.more
 def test_full_scratch_disk_is_no_fault_of_the_rows(local_spark: SparkSession) -> None:
     jobs = SparkJobs(local_spark)
 
@@ -198,6 +200,7 @@ def test_full_scratch_disk_is_no_fault_of_the_rows(local_spark: SparkSession) ->
     jobs.close()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     "text",
     [

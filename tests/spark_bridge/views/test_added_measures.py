@@ -109,6 +109,7 @@ def test_only_added_measures_are_computed_of_the_stored_rows(
     follow_to_the_end(graph)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(HIDDEN, "rows"))
 def test_a_hidden_count_becomes_a_measure_without_reading_a_row(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -130,6 +131,7 @@ def test_the_columns_of_other_measures_are_not_read(local_spark: SparkSession, t
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("at", few(("in the first epoch", "later"), "later"))
 def test_a_correction_in_the_middle_builds_all_measures_anew(
     local_spark: SparkSession, tmp_path: Path, at: str
@@ -178,6 +180,7 @@ def test_only_added_measures_are_computed_of_the_rows_of_views(
     follow_to_the_end(graph)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("ends", few(("an attempt ends", "it goes on"), "an attempt ends"))
 def test_measures_over_many_rows_of_views_are_computed_beside_the_epochs(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str

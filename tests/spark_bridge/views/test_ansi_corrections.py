@@ -66,6 +66,7 @@ def fails(graph: ViewGraph, name: str) -> bool:
     return False
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("sign", [1, -1])
 def test_new_rows_beside_a_replaced_file_overflow_only_in_between(
     strict: SparkSession, tmp_path: Path, sign: int
@@ -85,6 +86,7 @@ def test_new_rows_beside_a_replaced_file_overflow_only_in_between(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_view_whose_first_epoch_fails_only_in_between_is_created(strict: SparkSession, tmp_path: Path) -> None:
     graph = graph_of(strict, tmp_path, "inverse", "total")
     done = graph.correct({("t", "a"): rows(MOST, 1), ("t", "b"): rows(5)}, {("t", "a"): rows(3, 4)})
@@ -93,6 +95,7 @@ def test_a_view_whose_first_epoch_fails_only_in_between_is_created(strict: Spark
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("seed", few(range(12), 0, 1))
 def test_random_corrections_near_the_limits_fail_as_sparks_batch_does(
     strict: SparkSession, tmp_path: Path, seed: int

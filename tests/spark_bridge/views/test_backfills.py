@@ -149,6 +149,7 @@ def test_a_shown_backfill_is_complete_wherever_it_was_interrupted(pipeline: Pipe
     pipeline.check(EARLY)
 
 
+@pytest.mark.more
 def test_a_replacement_is_shown_when_it_is_complete_and_not_before(pipeline: Pipeline) -> None:
     chance = random.Random(2)
     for _ in range(2):
@@ -165,6 +166,7 @@ def test_a_replacement_is_shown_when_it_is_complete_and_not_before(pipeline: Pip
     assert pipeline.materializer.backfilling == {}, "with replace=True the stored view is the declared one"
 
 
+@pytest.mark.more
 def test_rows_that_were_read_without_its_columns_become_history(pipeline: Pipeline) -> None:
     chance = random.Random(3)
     pipeline.run(random_rows(chance, 12))
@@ -182,6 +184,7 @@ def test_rows_that_were_read_without_its_columns_become_history(pipeline: Pipeli
         pipeline.run(random_rows(chance, 5), columns=["k"])
 
 
+@pytest.mark.more
 def test_a_view_with_a_missing_file_is_shown_only_if_allowed(pipeline: Pipeline) -> None:
     chance = random.Random(4)
     pipeline.run(random_rows(chance, 30))
@@ -216,6 +219,7 @@ def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipel
     assert (pipeline.views, pipeline.known) == ({}, {})
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("rows", [0, 12])
 def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(pipeline: Pipeline, rows: int) -> None:
     chance = random.Random(7)
@@ -258,6 +262,7 @@ def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> No
     pipeline.check(added)
 
 
+@pytest.mark.more
 def test_a_query_that_groups_within_is_hidden_until_its_hidden_view_is_complete(pipeline: Pipeline) -> None:
     chance = random.Random(3)
     added = ViewDefinition(

@@ -58,6 +58,7 @@ def _followed(spark: SparkSession, root: Path, name: str, *, is_late: bool = Fal
     return Followed(spark, root, query, groups, least=least, is_late=is_late)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", few([*_VIEWS], "sessions", "hopping, distinct"))
 def test_groups_are_shown_when_their_window_closes_and_never_change(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -80,6 +81,7 @@ def test_groups_are_shown_when_their_window_closes_and_never_change(
     followed.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "sessions",
     [
@@ -114,6 +116,7 @@ def test_all_sessions_are_sparks_when_they_have_closed(
     followed.materializer.close()
 
 
+@pytest.mark.more
 def test_a_session_that_ends_at_the_watermark_may_get_longer(local_spark: SparkSession, tmp_path: Path) -> None:
     followed = _followed(local_spark, tmp_path, "sessions")
 
@@ -171,6 +174,7 @@ def test_a_view_that_is_declared_late_closes_its_windows_when_it_is_shown(
     followed.materializer.close()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "what"),
     [

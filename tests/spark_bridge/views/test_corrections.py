@@ -61,6 +61,7 @@ def test_a_correction_restarts_a_backfill(local_spark: SparkSession, tmp_path: P
     assert view.views["added.next"].pinned_epoch == 3, "its history has the correction"
 
 
+@pytest.mark.more
 def test_the_old_rows_of_a_file_are_read_without_a_scan(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_old_rows_of_a_file_are_read_without_a_scan(
     view.materializer.close()
 
 
+@pytest.mark.more
 def test_rows_that_were_tidied_before_a_correction_stay(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +108,7 @@ def test_rows_that_were_tidied_before_a_correction_stay(
     view.materializer.close()
 
 
+@pytest.mark.more
 def test_a_group_is_computed_again_of_rows_whose_commit_goes_on(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

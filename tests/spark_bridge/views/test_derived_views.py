@@ -93,6 +93,7 @@ def test_graph_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_pa
     random_epochs(graph, chance, 1)
 
 
+@pytest.mark.more
 def test_function_reads_views_by_its_parameters(local_spark: SparkSession, tmp_path: Path) -> None:
     def by_k(by_key: DataFrame) -> DataFrame:
         return by_key.groupBy("k").agg(F.sum("n").alias("n"))
@@ -143,6 +144,7 @@ def test_computation_that_a_crash_ended_begins_anew(
     random_epochs(graph, chance, 2)
 
 
+@pytest.mark.more
 def test_full_view_over_a_view_reads_its_rows_and_no_source(local_spark: SparkSession, tmp_path: Path) -> None:
     fewer = ViewDefinition("fewer", "SELECT a.k, b.k AS than FROM by_key a JOIN by_key b ON a.n < b.n", on_full="allow")
     graph = ViewGraph(local_spark, tmp_path, [BY_KEY, fewer])
@@ -155,6 +157,7 @@ def test_full_view_over_a_view_reads_its_rows_and_no_source(local_spark: SparkSe
         graph.check()
 
 
+@pytest.mark.more
 def test_a_view_fails_with_its_parent_and_the_others_go_on(local_spark: SparkSession, tmp_path: Path) -> None:
     definitions = [
         BY_KEY,
@@ -175,6 +178,7 @@ def test_a_view_fails_with_its_parent_and_the_others_go_on(local_spark: SparkSes
     graph.check("by_key", "fine")
 
 
+@pytest.mark.more
 def test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -194,6 +198,7 @@ def test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails(
     assert graph.catalog["odd"] == own
 
 
+@pytest.mark.more
 def test_an_epoch_hands_over_its_changes_and_no_other_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     """Counts of rows into Spark, also for a file that is forgotten: what changes, and never what was there."""
     definitions = [
@@ -232,6 +237,7 @@ DISTINCT = {
 NEVER_READ = ("counts", "having")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(DISTINCT, "filtered"))
 def test_distinct_values_of_a_parent_are_counted(
     local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -258,6 +264,7 @@ def test_distinct_values_of_a_parent_are_counted(
     assert name not in NEVER_READ or not read
 
 
+@pytest.mark.more
 def test_a_value_that_leaves_with_its_group_comes_back_with_it(local_spark: SparkSession, tmp_path: Path) -> None:
     """Each group of `v` has one row of the parent, which is exchanged for one with the same value."""
     query = "SELECT k, count(DISTINCT n) AS d, sum(DISTINCT n) AS s FROM by_k GROUP BY k HAVING count(DISTINCT n) > 0"
@@ -269,6 +276,7 @@ def test_a_value_that_leaves_with_its_group_comes_back_with_it(local_spark: Spar
         graph.check()
 
 
+@pytest.mark.more
 def test_a_view_from_before_the_counts_of_values_is_still_right(local_spark: SparkSession, tmp_path: Path) -> None:
     chance = random.Random(4)
     with pytest.MonkeyPatch.context() as patch:

@@ -357,6 +357,7 @@ def test_sides_stay_small_over_a_hundred_epochs_in_the_root_and_in_memory(
     assert 0 < most_in_memory <= 8 * (60 + 35 + 10) // 5
 
 
+@pytest.mark.more
 def test_no_row_expires_before_the_view_that_joins_it_has_all(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,6 +376,7 @@ def test_no_row_expires_before_the_view_that_joins_it_has_all(
     joined.materializer.close()
 
 
+@pytest.mark.more
 def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark: SparkSession, tmp_path: Path) -> None:
     materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=dict.fromkeys("tu", "at"))
     query = _JOINS["inner"][0]
@@ -392,6 +394,7 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
     assert removal_text(Catalyst(local_spark), plans["kept.1"]).startswith("never")
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "what"),
     [
@@ -464,6 +467,7 @@ def test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave(
     joined.materializer.close()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "what"),
     [

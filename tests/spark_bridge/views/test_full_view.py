@@ -77,6 +77,7 @@ def test_a_replacement_of_equal_size_makes_it_stale_and_a_take_over_does_not(
     assert view.is_stale({"t": replace(first, version=dataset.version, progress="6")})
 
 
+@pytest.mark.more
 def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark: SparkSession, tmp_path: Path) -> None:
     query = (
         "SELECT t.k, count(u.n) AS n, max(t.at) AS at FROM t LEFT JOIN u ON t.k = u.k GROUP BY t.k ORDER BY k "
@@ -88,6 +89,7 @@ def test_a_source_without_rows_is_empty_and_an_added_column_is_null(local_spark:
     assert content(tmp_path, view.refresh(2, {"t": early})) == [("k1", 0, None), ("k2", 0, None)]
 
 
+@pytest.mark.more
 def test_many_rows_are_read_by_sparks_workers(local_spark: SparkSession, tmp_path: Path) -> None:
     double = F.udf(lambda n: 2 * n, "long")
 

@@ -85,6 +85,7 @@ def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("where", FAILING)
 def test_a_view_fails_with_its_hidden_views_and_is_built_anew(
     local_spark: SparkSession, tmp_path: Path, where: str
@@ -105,6 +106,7 @@ def test_a_view_fails_with_its_hidden_views_and_is_built_anew(
     assert _hidden(graph) == set()
 
 
+@pytest.mark.more
 def test_a_dropped_view_takes_its_hidden_views_along(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, NESTED)
     _epoch(graph)
@@ -119,6 +121,7 @@ def test_a_dropped_view_takes_its_hidden_views_along(local_spark: SparkSession, 
     graph.check()
 
 
+@pytest.mark.more
 def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_hidden_views(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -139,6 +142,7 @@ def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_hidden_views
     graph.check()
 
 
+@pytest.mark.more
 def test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -154,6 +158,7 @@ def test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_r
     assert _hidden(graph) == {"v.1"}
 
 
+@pytest.mark.more
 def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSession, tmp_path: Path) -> None:
     sizes = "SELECT n, count(*) AS m FROM total GROUP BY n"
     deep = f"SELECT max(c) AS c FROM (SELECT m, count(*) AS c FROM ({sizes}) GROUP BY m)"
@@ -170,6 +175,7 @@ def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSes
     graph.check()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_restarted", few([False, True], True), ids=["in a run", "by a restart"])
 @pytest.mark.parametrize(
     "query", [QUERIES["over a view"], "SELECT t.k, total.n FROM t JOIN total ON t.k = total.k"], ids=["groups", "join"]

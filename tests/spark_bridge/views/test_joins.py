@@ -88,6 +88,7 @@ OVER = {
 }
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("name", few(JOINS, *QUICK))
 def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"join {name}")
@@ -97,6 +98,7 @@ def test_join_is_sparks_answer_at_every_epoch(local_spark: SparkSession, tmp_pat
     follow_in_all_ways(graph, chance)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("query", "key"),
     [
@@ -126,6 +128,7 @@ def test_the_key_with_most_rows_is_named(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_sides_in_memory_are_not_looked_up_in_the_root(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -151,6 +154,7 @@ def test_sides_in_memory_are_not_looked_up_in_the_root(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_sides_that_are_looked_up_take_the_place_of_those_that_were(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +182,7 @@ def test_sides_that_are_looked_up_take_the_place_of_those_that_were(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(["INNER", "LEFT", "FULL"], "LEFT"))
 def test_many_rows_of_one_side_meet_the_other(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
     schema = pa.schema([("k", pa.int64()), ("g", pa.int32())])
@@ -195,6 +200,7 @@ def test_many_rows_of_one_side_meet_the_other(local_spark: SparkSession, tmp_pat
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(OVER, "joined_again"))
 def test_view_over_a_join_follows_it(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"over {name}")
@@ -206,6 +212,7 @@ def test_view_over_a_join_follows_it(local_spark: SparkSession, tmp_path: Path, 
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(OVER, "grouped"))
 def test_views_over_joins_that_are_added_later_get_all_rows(
     local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -231,6 +238,7 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "name", few({"inner": 0, "two_outer": 0, "anti": 0, "beside_rows": 0, "beside_groups": 0}, "two_outer")
 )
@@ -242,6 +250,7 @@ def test_join_of_sources_whose_rows_are_not_stored(local_spark: SparkSession, tm
         view.check()
 
 
+@pytest.mark.more
 def test_a_row_without_a_partner_counts_none(local_spark: SparkSession, tmp_path: Path) -> None:
     """Spark itself answers null if the other side has no rows at all."""
     query = "SELECT k, (SELECT count(*) FROM u WHERE u.g = t.g) AS n FROM t"
@@ -273,6 +282,7 @@ GREATEST = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(GREATEST, "right side"))
 def test_a_group_that_is_computed_again_has_its_rows_of_both_sides(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -294,6 +304,7 @@ def test_a_group_that_is_computed_again_has_its_rows_of_both_sides(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(("LEFT", "FULL"), "LEFT"))
 def test_a_group_of_rows_without_a_partner_is_computed_again(
     local_spark: SparkSession, tmp_path: Path, kind: str
@@ -314,6 +325,7 @@ def test_a_group_of_rows_without_a_partner_is_computed_again(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("kind", "given", "found"),
     [("INNER", 1, 1), ("LEFT", 1, 1), ("LEFT SEMI", 1, 1), ("RIGHT", 3, 3), ("FULL", 3, 3)],
@@ -337,6 +349,7 @@ def test_rows_that_do_not_change_stay_where_they_are(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_rows_that_leave_are_deleted_and_not_read(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,6 +366,7 @@ def test_rows_that_leave_are_deleted_and_not_read(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_equal_rows_come_and_leave_one_by_one(local_spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string()), ("g", pa.int32())])
     view = ViewDefinition("v", "SELECT t.k, u.k AS j FROM t JOIN u USING (g)")
@@ -369,6 +383,7 @@ def test_equal_rows_come_and_leave_one_by_one(local_spark: SparkSession, tmp_pat
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(["INNER", "LEFT", "FULL"], "FULL"))
 def test_partners_that_change_in_one_epoch_meet_once(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
     schema = pa.schema([("k", pa.string()), ("g", pa.int32())])

@@ -119,6 +119,7 @@ def test_a_condition_that_is_none_is_refused(local_spark: SparkSession, deleted:
         analyse(local_spark, view, SCHEMAS, keys={"orders": RowKey(("id",), deleted=deleted)})
 
 
+@pytest.mark.more
 def test_explain_tells_which_rows_a_view_sees(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", VIEWS["grouped"][1]), SCHEMAS, keys={"orders": KEY})
     assert (
@@ -126,6 +127,7 @@ def test_explain_tells_which_rows_a_view_sees(local_spark: SparkSession) -> None
     )
 
 
+@pytest.mark.more
 def test_views_of_one_source_keep_its_rows_once(local_spark: SparkSession) -> None:
     plans = [
         analyse(local_spark, ViewDefinition(name, VIEWS[name][1]), SCHEMAS, keys={"orders": KEY})

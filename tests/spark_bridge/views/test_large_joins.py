@@ -53,6 +53,7 @@ def test_many_new_rows_of_a_join_are_in_no_table(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_rows_that_come_with_many_others_leave_alone(local_spark: SparkSession, tmp_path: Path) -> None:
     """A file that is replaced in the epoch of many new rows takes out its own rows."""
     chance = random.Random(5)

@@ -123,6 +123,7 @@ class Numbers:
         self.graph.check()
 
 
+@pytest.mark.more
 def test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -148,6 +149,7 @@ def test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left(
         view.graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_limit_that_had_all_rows_may_have_others_later(local_spark: SparkSession, tmp_path: Path) -> None:
     with scans() as made:
         view = Numbers(local_spark, tmp_path, most=3)
@@ -159,6 +161,7 @@ def test_a_limit_that_had_all_rows_may_have_others_later(local_spark: SparkSessi
         view.graph.materializer.close()
 
 
+@pytest.mark.more
 def test_of_equal_rows_at_the_boundary_each_leaves_once(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = ViewGraph(local_spark, tmp_path, [LARGEST])
     with scans() as made:
@@ -174,6 +177,7 @@ def test_of_equal_rows_at_the_boundary_each_leaves_once(local_spark: SparkSessio
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_an_attempt_begins_with_the_rows_of_its_epoch(local_spark: SparkSession, tmp_path: Path) -> None:
     """What an epoch that was not committed has kept is of a version that no later epoch begins at."""
     with scans() as made:
@@ -190,6 +194,7 @@ def test_an_attempt_begins_with_the_rows_of_its_epoch(local_spark: SparkSession,
         view.graph.materializer.close()
 
 
+@pytest.mark.more
 def test_kept_rows_of_another_version_are_not_used(local_spark: SparkSession, tmp_path: Path) -> None:
     with scans() as made:
         view = Numbers(local_spark, tmp_path)
@@ -202,6 +207,7 @@ def test_kept_rows_of_another_version_are_not_used(local_spark: SparkSession, tm
         view.graph.materializer.close()
 
 
+@pytest.mark.more
 def test_an_epoch_gives_spark_the_kept_rows_and_the_changed_ones(local_spark: SparkSession, tmp_path: Path) -> None:
     with scans():
         graph = ViewGraph(local_spark, tmp_path, [LARGEST])
@@ -211,6 +217,7 @@ def test_an_epoch_gives_spark_the_kept_rows_and_the_changed_ones(local_spark: Sp
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_groups_above_a_limit_are_computed_again_from_the_kept_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     greatest = ViewDefinition("v", f"SELECT k, max(i) AS m, count(*) AS n FROM ({LARGEST.query}) GROUP BY k")
     graph = ViewGraph(local_spark, tmp_path, [greatest])
@@ -234,6 +241,7 @@ def test_two_limits_share_the_rows_below_them(local_spark: SparkSession, tmp_pat
     assert graph.views["v.1"].path == graph.views["w.1"].path
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
@@ -249,6 +257,7 @@ def test_other_limits_are_refused_with_a_way_out(local_spark: SparkSession, quer
     assert allowed.view_class == "full"
 
 
+@pytest.mark.more
 def test_a_python_function_in_an_order_is_refused_and_below_it_is_maintained(local_spark: SparkSession) -> None:
     twice = udf(lambda i: 2 * i, "bigint")
 

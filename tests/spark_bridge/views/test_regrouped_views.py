@@ -90,6 +90,7 @@ def test_a_view_over_the_same_groups_takes_them_over_in_one_epoch(
     follow_to_the_end(graph)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(OTHERS, "only new measures"))
 def test_a_view_that_needs_more_than_the_stored_groups_is_built_anew(
     local_spark: SparkSession, tmp_path: Path, name: str
@@ -113,6 +114,7 @@ def test_a_view_that_stands_is_built_anew_and_not_of_its_old_groups(local_spark:
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_an_end_before_the_commit_leaves_the_stored_view_and_the_next_attempt_takes_over(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -131,6 +133,7 @@ def test_an_end_before_the_commit_leaves_the_stored_view_and_the_next_attempt_ta
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     over = ViewDefinition("over", "SELECT count(*) AS n, sum(s) AS s FROM v")
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GROUPED), over])
@@ -142,6 +145,7 @@ def test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows(local_spark: 
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_filter_that_fails_over_a_group_stops_that_view_alone(local_spark: SparkSession, tmp_path: Path) -> None:
     total = ViewDefinition("total", "SELECT k, count(*) AS n FROM t GROUP BY k")
     graph = ViewGraph(local_spark, tmp_path, [total, ViewDefinition("v", GROUPED)])

@@ -90,6 +90,7 @@ def test_session_over_rows_that_were_there_before(local_spark: SparkSession, tmp
     follow_late(local_spark, tmp_path, ViewDefinition("v", SESSIONS[name][1]), chance)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few({"counts": 0, "distinct": 0, "without_a_key": 0, "within": 0}, "distinct"))
 def test_session_over_rows_that_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"apart {name}")
@@ -100,6 +101,7 @@ def test_session_over_rows_that_are_not_stored(local_spark: SparkSession, tmp_pa
     view.materializer.close()
 
 
+@pytest.mark.more
 def test_late_row_puts_two_sessions_together_and_its_file_takes_them_apart(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -117,6 +119,7 @@ def test_late_row_puts_two_sessions_together_and_its_file_takes_them_apart(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_long_gap_spans_rows_with_short_ones(local_spark: SparkSession, tmp_path: Path) -> None:
     query = (
         "SELECT k, session_window AS w, sum(n) AS n FROM t "
@@ -132,6 +135,7 @@ def test_a_long_gap_spans_rows_with_short_ones(local_spark: SparkSession, tmp_pa
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_rows_of_equal_time_and_without_time(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", _MINUTES)], ["t"], _ROWS)
     nothing = pa.Table.from_pylist([{"k": "a", "at": None, "n": 1}], schema=_ROWS)
@@ -145,6 +149,7 @@ def test_rows_of_equal_time_and_without_time(local_spark: SparkSession, tmp_path
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_condition_on_a_session_sees_whole_sessions(local_spark: SparkSession, tmp_path: Path) -> None:
     """Spark's optimizer drops the row at minute 0 first, since its own end is 10."""
     condition = "session_window.end > TIMESTAMP'2013-01-01 00:12:00'"
@@ -169,6 +174,7 @@ def test_condition_on_a_session_sees_whole_sessions(local_spark: SparkSession, t
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_explain_names_sessions(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", _MINUTES), {"t": _ROWS})
     assert "sessions by k, of" in plan.explain()
@@ -178,6 +184,7 @@ def test_explain_names_sessions(local_spark: SparkSession) -> None:
     assert "sessions over all rows" in analyse(local_spark, ViewDefinition("v", alone), {"t": _ROWS}).explain()
 
 
+@pytest.mark.more
 def test_only_the_used_columns_are_kept(local_spark: SparkSession) -> None:
     query = "SELECT k, count(*) AS n FROM t GROUP BY k, session_window(at, '1 hour')"
     [rows] = analyse(local_spark, ViewDefinition("v", query), {"t": SCHEMA}).inner

@@ -78,6 +78,7 @@ def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSe
     follow_in_all_ways(graph, random.Random(7))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
 def test_rows_of_a_grouping_within_leave_when_they_have_another_name(
     local_spark: SparkSession, tmp_path: Path, is_restarted: bool
@@ -98,6 +99,7 @@ def test_rows_of_a_grouping_within_leave_when_they_have_another_name(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -129,6 +131,7 @@ def test_a_view_that_comes_later_has_its_sides_at_once(local_spark: SparkSession
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_restarted", few([False, True], True), ids=["in a run", "by a restart"])
 @pytest.mark.parametrize("gone", few([0, 1], 0))
 def test_a_view_that_is_dropped_leaves_the_rows_to_the_other(
@@ -153,6 +156,7 @@ def test_a_view_that_is_dropped_leaves_the_rows_to_the_other(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_each_view_waits_for_the_missing_files_of_common_rows(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +172,7 @@ def test_each_view_waits_for_the_missing_files_of_common_rows(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("left", few([BY_K, MOST], "by_k"), ids=["the first stays", "the second stays"])
 def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
     local_spark: SparkSession, tmp_path: Path, left: ViewDefinition
@@ -182,6 +187,7 @@ def test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other(
     graph.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "views", few([(BY_K, MOST), (TOTAL, OVER, ABOVE)], (TOTAL, OVER, ABOVE)), ids=["of sources", "of a view"]
 )
@@ -218,6 +224,7 @@ def _rows(k: str, i: int) -> pa.Table:
     return pa.table([[k], [1], [i]], schema=FILES_SCHEMA)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("failing", few([0, 1], 1))
 def test_a_view_that_fails_leaves_the_rows_to_the_other(
     local_spark: SparkSession, tmp_path: Path, failing: int
@@ -242,6 +249,7 @@ def test_a_view_that_fails_leaves_the_rows_to_the_other(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_views_fail_together_if_their_common_rows_do(local_spark: SparkSession, tmp_path: Path) -> None:
     side = "(SELECT g, if(i = 13, raise_error('odd'), i) AS i FROM u) s"
     alone = "SELECT k, count(*) AS n FROM t GROUP BY k"
@@ -295,6 +303,7 @@ def _of_frames(t: DataFrame, u: DataFrame) -> DataFrame:
 OF_TIME = "FROM t JOIN (SELECT g, i, now() AS seen FROM u) s USING (g) GROUP BY t.k, seen"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "first, second, is_shared",
     [
@@ -326,6 +335,7 @@ def _plan(name: str, content: str | None) -> Callable[[ViewPlan], ViewPlan]:
     return lambda plan: replace(plan, name=name, content=content)
 
 
+@pytest.mark.more
 def test_the_keeper_has_all_rows_if_one_has(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, BY_K)
     plan = graph.plans["by_k"].inner[0]

@@ -122,6 +122,7 @@ def test_a_value_of_a_view_stands_beside_rows_of_another_view(local_spark: Spark
     follow_in_all_ways(graph, random.Random("views"))
 
 
+@pytest.mark.more
 def test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -159,11 +160,13 @@ def test_a_filter_that_fails_for_other_rows_is_computed_before_the_columns(
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_an_equality_is_looked_up(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", VALUES["latest"][1]), {"t": SCHEMA}, ["t"])
     assert [each.text for each in plan.computed.values()] == ["inner"]
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
@@ -180,6 +183,7 @@ def test_other_subqueries_are_refused_with_a_way_out(local_spark: SparkSession, 
     assert analyse(local_spark, ViewDefinition("v", query, on_full="allow"), schemas, SOURCES).view_class == "full"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("query", [VALUES["above"][1], "SELECT k, rank() OVER (ORDER BY i) AS r FROM t"])
 def test_a_view_with_a_schedule_is_recomputed_beside_the_epochs(local_spark: SparkSession, query: str) -> None:
     """Its identity has no leaves of the subquery, as it had before such views were maintained."""
@@ -210,6 +214,7 @@ def test_a_python_function_above_a_value_stays_above_it(local_spark: SparkSessio
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_explain_tells_when_all_rows_are_read(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ABOVE, {"t": SCHEMA, "u": SCHEMA}, SOURCES)
     text = plan.explain()

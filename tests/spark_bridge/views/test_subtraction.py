@@ -90,6 +90,7 @@ def reopened(view: CorrectedView) -> Materializer:
     return materializer
 
 
+@pytest.mark.more
 @pytest.mark.usefixtures("reads_no_other_rows")
 def test_an_average_of_great_integers_does_not_round_what_is_left(local_spark: SparkSession, tmp_path: Path) -> None:
     """A sum of doubles cannot forget 2**62 without the small numbers beside it."""
@@ -101,6 +102,7 @@ def test_an_average_of_great_integers_does_not_round_what_is_left(local_spark: S
     assert view.stored().to_pylist() == [{"a": 1.5}]
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "great", "answer"),
     [
@@ -126,6 +128,7 @@ ENDS = "SELECT k, min(i) AS lo, max(i) FILTER (WHERE g = 1) AS hi FROM t GROUP B
 """Of the numbers 1, 5, 5, 9 that stay, and of the greatest with a condition."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("leaves", "read"),
     [
@@ -156,6 +159,7 @@ def test_a_group_is_read_again_if_its_least_or_greatest_value_leaves(
     assert rows_read == read, "a group that ends is not read"
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(("comes", "read"), [([0, 9], []), ([1, 12], []), ([2, 12], [4]), ([1, 8], [4]), ([], [4])])
 def test_a_group_is_not_read_again_if_a_new_value_passes_the_one_that_leaves(
     local_spark: SparkSession, tmp_path: Path, rows_read: list[int], comes: list[int], read: list[int]
@@ -179,6 +183,7 @@ KEYS = {
 """Grouping → whether its rows can be told from others when they are read."""
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("grouping", few(KEYS, "k, g"))
 def test_only_the_rows_of_the_groups_that_are_computed_again_are_read(
     local_spark: SparkSession, tmp_path: Path, rows_read: list[int], grouping: str
@@ -214,6 +219,7 @@ FORMS = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("form", FORMS)
 def test_a_grouping_is_followed_to_the_columns_of_the_rows(
     local_spark: SparkSession, tmp_path: Path, rows_read: list[int], form: str
@@ -228,6 +234,7 @@ def test_a_grouping_is_followed_to_the_columns_of_the_rows(
     assert all(number < 60 for number in rows_read) if is_followed else rows_read == [60]
 
 
+@pytest.mark.more
 def test_a_file_comes_back_with_a_column_that_no_stored_row_had(local_spark: SparkSession, tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.string()), ("i", pa.int64()), ("new col", pa.int64())])
     definition = ViewDefinition("v", "SELECT k, sum(i) AS s, max(`new col`) AS m, count(*) AS n FROM t GROUP BY k")
@@ -238,6 +245,7 @@ def test_a_file_comes_back_with_a_column_that_no_stored_row_had(local_spark: Spa
     view.check()
 
 
+@pytest.mark.more
 def test_a_view_that_is_older_than_its_stored_rows_is_computed_again(local_spark: SparkSession, tmp_path: Path) -> None:
     definition = ViewDefinition("v", "SELECT k, sum(i) AS s FROM t GROUP BY k")
     plain = FollowedView(local_spark, tmp_path / "plain", definition, {"t": SCHEMA})

@@ -229,6 +229,7 @@ def test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough(
     view.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", [pytest.param("plain", marks=pytest.mark.more), "days"])
 def test_event_times_without_a_zone_and_days_age_too(local_spark: SparkSession, tmp_path: Path, kind: str) -> None:
     chance, day = random.Random(kind), 24 * 60
@@ -324,6 +325,7 @@ def test_the_order_of_files_changes_no_answer(local_spark: SparkSession, tmp_pat
     assert answers[0] == answers[1] == answers[2]
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     ("query", "what"),
     [
@@ -361,6 +363,7 @@ def test_a_time_to_live_beside_another_option_by_watermark_is_refused(
     materializer.close()
 
 
+@pytest.mark.more
 def test_it_is_explained_what_a_time_to_live_gives_up(local_spark: SparkSession, tmp_path: Path) -> None:
     materializer = Materializer(local_spark, Location(str(tmp_path)), event_times={"t": "at"})
     definitions = [ViewDefinition("v", _GROUPS, ttl="1.5 hours"), ViewDefinition("w", _GROUPS)]

@@ -222,6 +222,7 @@ class _TimedFollowed(FollowedView):
         self.run(rows)
 
 
+@pytest.mark.more
 def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSession, tmp_path: Path) -> None:
     """Once, at most every five seconds, also for a row that came after others and leaves before them."""
     view = ViewDefinition("v", "SELECT i, at FROM t WHERE at > now() - INTERVAL 1 MINUTE")
@@ -252,6 +253,7 @@ def test_an_epoch_begins_when_the_time_of_a_row_has_come(local_spark: SparkSessi
     followed.materializer.close()
 
 
+@pytest.mark.more
 def test_an_epoch_begins_when_any_boundary_of_a_condition_comes_to_a_row(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -300,6 +302,7 @@ def test_rows_come_again_after_a_boundary_went_back(local_spark: SparkSession, t
     followed.materializer.close()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("condition", ["", "i < -1 AND at > now() - INTERVAL 15 MINUTES OR "])
 def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tmp_path: Path, condition: str) -> None:
     """An epoch reads the rows that the time has reached, by any boundary, and no others."""
@@ -315,6 +318,7 @@ def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tm
     followed.materializer.close()
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize(
     "query",
     [
@@ -334,6 +338,7 @@ def test_other_conditions_on_the_time_are_refused(local_spark: SparkSession, que
             analyse(local_spark, view, _SCHEMAS, _SCHEMAS)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
@@ -347,6 +352,7 @@ def test_the_reason_of_a_refusal_is_what_cannot_be_followed(local_spark: SparkSe
             analyse(local_spark, view, _SCHEMAS, _SCHEMAS)
 
 
+@pytest.mark.more
 def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
     plan = analyse(local_spark, ViewDefinition("v", VIEWS["group"]), _SCHEMAS)
     text = plan.explain()
@@ -360,6 +366,7 @@ def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
     assert filters_by_time(combined.identity) and not uses_epoch_timestamps(combined.identity)
 
 
+@pytest.mark.more
 def test_the_identity_of_a_plain_filter_is_what_it_was(local_spark: SparkSession) -> None:
     """The views of a root that exists are not built anew."""
     text = {name: analyse(local_spark, ViewDefinition("v", VIEWS[name]), _SCHEMAS).identity for name in _IDENTITIES}

@@ -75,6 +75,7 @@ def test_window_over_rows_that_were_there_before(local_spark: SparkSession, tmp_
     follow_late(local_spark, tmp_path, ViewDefinition("v", WINDOWS[name][1]), chance)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few({"top": 0, "running": 0, "gaps": 0, "of_groups": 0}, "top"))
 def test_window_over_rows_that_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"apart {name}")

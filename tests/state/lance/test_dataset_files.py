@@ -48,6 +48,7 @@ def manifest(place: Path, version: int) -> Path:
     return place / "state.lance" / "_versions" / f"{2**64 - 1 - version}.manifest"
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("damage", few(DAMAGE, "empty", "zeroes"))
 def test_a_torn_newest_manifest_is_dropped_by_the_next_owner(damage: str, tmp_path: Path) -> None:
     root = root_with(tmp_path, epochs=60)

@@ -53,6 +53,7 @@ def test_deleted_rows_are_those_that_lance_leaves_out(tmp_path: Path, condition:
     assert deleted_offsets(location, dataset, fragment).tolist() == as_lance_knows(fragment)
 
 
+@pytest.mark.more_after(4)
 @pytest.mark.parametrize(
     "deleted",
     [
