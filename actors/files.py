@@ -21,7 +21,7 @@ class Vanished:
 
     Args:
         is_removed: whether rows of it have left the views.
-        replaces: whether the views may still have the rows of an earlier version, which leave with the object.
+        replaces: whether the views may still have the rows of an earlier version, which are retracted with the object.
     """
 
     source: str

@@ -211,8 +211,8 @@ class FileVersions:
         """Moves a file from the queue to the ledger, and queues its successor, if that is to be read."""
         source = progress.file.source
         if progress.replaces and source in self._replacing:
-            # Rows of an earlier version may be in the views.  They leave when a second sign says that the object is
-            # gone, and all versions note it then.
+            # Rows of an earlier version may be in the views.  They are retracted when a second sign confirms that the
+            # object was deleted; then all of its versions are recorded as deleted.
             ending = replace(ending, is_gone=False)
         self.queue.end(progress, ending.status)
         successor = self.successors.pop(progress.path_key, None)

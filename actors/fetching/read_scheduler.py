@@ -15,7 +15,7 @@ from actors.settings import MIB, FetchSettings
 
 _BUFFERED_PIECES = 4
 _FIRST_REST_S, _LONGEST_REST_S = 0.5, 60.0
-"""Pauses between two tries of a source that its store refuses: each is twice the one before."""
+"""Pauses between two tries of a source that its store refuses: each is twice as long as the pause before."""
 _SMALL_BYTES = 256 << 10
 """A file up to this size costs more to hand around than to read: many are one piece of work."""
 _BATCH_FILES, _BATCH_BYTES = 64, MIB

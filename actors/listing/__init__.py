@@ -24,7 +24,7 @@ Invariants:
 * A name is missing when two complete listings in a row, or a look, do not show it; a `GoneFile` is told when the store
   has it as finished, and removals do not pause.
 * A version that vanished unread is read when it is listed again.  Its name is forgotten, or stays if rows of an earlier
-  version may have to leave with the object.
+  version may have to be retracted with the object.
 * Nothing of a pause is stored: listings find it again, and `list_state` says that a restart must list.
 
 Face: `ListExecutor` and its arguments, `instructions`, `find_gone` with `GoneFound`; for recovery `ListedState`.

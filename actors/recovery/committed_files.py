@@ -107,7 +107,7 @@ class CommittedFiles:
 
 
 def _with_earlier_rows(store: StateStore, absent: pa.Table, removing: Collection[str]) -> list[FileKey]:
-    """The vanished versions that were to replace others, of which rows are in the views."""
+    """The vanished versions that were to replace versions whose rows are in the views."""
     replacing = absent.filter(pc.fill_null(absent["replaces"], False))
     keys = [key for key in _file_keys(replacing) if key[0] in removing]
     if not keys:

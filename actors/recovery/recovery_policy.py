@@ -89,8 +89,8 @@ class RecoveryPolicy:
     up.  Every committed file or row resets the count, unless failures are frequent.
 
     After a death in the work on views, the next attempt computes one view at a time for a while.  When a view is the
-    only one at a second death, that attempt reads one file at a time; at the third, the view is suspended.  A committed
-    change of the view clears it.
+    only one at a second death, that attempt reads one file at a time; at the third, the view is suspended.  The count
+    of a view ends with a committed change of the view.
 
     Args:
         settings: pauses and tries.

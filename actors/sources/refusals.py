@@ -1,4 +1,4 @@
-"""Requests of one source that its store or its queue refuses: the source pauses, and each is tried again later."""
+"""Requests of one source that its store or its queue refuses: the source pauses, and each request is repeated later."""
 
 from __future__ import annotations
 

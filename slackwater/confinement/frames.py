@@ -17,7 +17,7 @@ READY, FAILED, PART, LAST, FATAL = (bytes([code]) for code in b"rfple")
 
 
 class BrokenFrameError(Exception):
-    """The other side does not keep the protocol of frames."""
+    """The other side violates the protocol of frames."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Worker side of requests: one request after the other, with answers in parts, while interruptions are heard."""
+"""Worker side of requests: one request after the other, with answers in parts, and interruptions at any time."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ class Operand:
 
 @dataclass(frozen=True)
 class LookUp:
-    """A query that may be a look-up; the view decides.
+    """A query that is a look-up if `values` has exactly the columns of the key of the view.
 
     Args:
         view: the name of the view.
-        columns: the wanted columns; empty for all.
+        columns: the selected columns; empty for all.
         values: column → its value.
     """
 

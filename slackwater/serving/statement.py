@@ -1,6 +1,6 @@
 """Statement of a client: a query, or a step of its session.
 
-The first word chooses.  A text that begins no known step is a query, and DuckDB's parser decides about that.
+The first word decides.  A text that begins no known step is a query, which DuckDB's parser accepts or refuses.
 """
 
 from __future__ import annotations

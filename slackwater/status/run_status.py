@@ -153,7 +153,7 @@ class PublicationStatus:
         state: `current`; `behind`: an epoch is not published yet, or the view is in backfill; `held`: the gate of the
             root holds later epochs back; `retrying`: the last try failed, for a reason that may pass by itself;
             `failed`: for another reason.
-        waits_for: what the table waits for; empty if it waits for nothing but its next commit.
+        waits_for: the condition that the table waits for; empty if it waits only for its next commit.
     """
 
     view: str

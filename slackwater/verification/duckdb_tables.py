@@ -206,7 +206,7 @@ class DuckDbTables:
     def _answer(self, view: CatalogView) -> Any:
         """The lazy answer to the query of a view, over the views that it reads."""
         for name in view.views:
-            # Each again: another view may know fewer columns of its sources.
+            # Once more for each view, since views may be declared over fewer columns of a source.
             with self._in_time(self._start.views[name]) as lacks_rows:
                 answer = self._answer(self._start.views[name])
                 if lacks_rows:

@@ -1,4 +1,4 @@
-"""Program of a worker of verification: DuckDB's tables, which one front fills and asks."""
+"""Program of a worker of verification: DuckDB's tables, which one front fills and queries."""
 
 from __future__ import annotations
 

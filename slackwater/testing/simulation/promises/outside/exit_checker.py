@@ -25,7 +25,7 @@ class ExitChecker:
         codes: the exit code of each checked run.
 
     Args:
-        published: knows the epochs that a table must have.
+        published: compares tables with the epochs that they must have.
         tables: view → the table that follows it.
     """
 

@@ -14,7 +14,7 @@ class PlaceChecker:
     """Checks that nothing is written to a place, or deleted there, while it leads elsewhere or overlaps another place.
 
     Args:
-        links: know where the places are.
+        links: the present paths of the places.
     """
 
     def __init__(self, links: Links) -> None:

@@ -76,7 +76,7 @@ class PublicationChecker:
 
 
 def is_building(view: str, recorded: Collection[str]) -> bool:
-    """Whether the backfill of a view, or of its new definition, is among the recorded names."""
+    """True if the backfill of a view, or of its new definition, is among the recorded names."""
     return any(each != base_name(each) and declared_name(each) == view for each in recorded)
 
 
