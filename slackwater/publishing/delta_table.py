@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import obstore
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
@@ -40,6 +39,7 @@ from state.lance.lance_access import lance_options
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.places.marker import Marker, write_marker
 from state.removal.tables import DELTA_RETENTION, delta_retention, vacuum_delta
 
@@ -123,7 +123,7 @@ class PublishedDeltaTable:
         """The information of a commit, which may be empty; None if the log has lost the commit."""
         name = f"_delta_log/{version:020}.json"
         try:
-            content = bytes(obstore.get(object_client(self._target.location), name).bytes())
+            content = read_object(object_client(self._target.location), self._target.location, name).content
         except (FileNotFoundError, NotFoundError):
             return None
         except (BaseError, OSError) as error:

@@ -46,6 +46,7 @@ from state.json_document import json_of, moment_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.ownership.conditional_file import ConditionalFile, FileChangedError
 from state.places.marker import Marker, write_marker
 from state.removal.evidence import ListedFiles
@@ -319,7 +320,7 @@ class PublishedParquetFiles:
     def _read(self, path: str, partitions: Partitions, columns: list[str] | None = None) -> pa.Table:
         with self._errors():
             try:
-                content = obstore.get(self._client(), path).bytes()
+                content = read_object(self._client(), self._location, path).content
             except (FileNotFoundError, NotFoundError):
                 raise CommitRefusedError(
                     f"{self._target} lacks {path}, which its manifest names: another program has deleted it; nothing "

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib.metadata import version
-from typing import Any
 from uuid import uuid4  # noqa: TID251 - no two roots may have one identity
 
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 
 from state.capabilities.probe import CONSEQUENCES, ROOT_NEEDS, Capability, Probed, probe
@@ -18,9 +16,9 @@ from state.clock import Clock
 from state.errors import BucketNotFoundError, StorageUnavailableError, StoreCapabilityError
 from state.json_document import json_of, moment_of
 from state.location import Location
-from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.removal.evidence import ReservedNames
 from state.removal.names import STORE_RECORD
 from state.removal.objects import create, overwrite, replace_version
@@ -159,7 +157,7 @@ def _recorded(root: Location, record: StoreRecord) -> StoreRecord:
     raise StorageUnavailableError(f"{root}/{NAME}: other processes write it again and again; try again later")
 
 
-def _found(root: Location) -> tuple[bytes, dict[str, Any]] | None:
+def _found(root: Location) -> tuple[bytes, Mapping[str, str | None]] | None:
     """The content of the file and its version; None if it does not exist.
 
     Raises:
@@ -168,8 +166,7 @@ def _found(root: Location) -> tuple[bytes, dict[str, Any]] | None:
     if root.is_local and not root.path.is_dir():
         return None
     try:
-        read = obstore.get(object_client(root), NAME)
-        content = bytes(read.bytes())
+        read = read_object(object_client(root), root, NAME)
     except (FileNotFoundError, NotFoundError) as error:
         reason = storage_error(error, root)
         if isinstance(reason, BucketNotFoundError):
@@ -177,7 +174,7 @@ def _found(root: Location) -> tuple[bytes, dict[str, Any]] | None:
         return None
     except (BaseError, OSError) as error:
         raise storage_error(error, root) from None
-    return content, {"e_tag": normal_etag(read.meta.get("e_tag")) or None, "version": read.meta.get("version")}
+    return read.content, read.version
 
 
 def require_table_store(table: Location, unique: str, needs: Sequence[Capability] = ROOT_NEEDS) -> None:

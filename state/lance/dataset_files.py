@@ -22,6 +22,7 @@ from lance import FragmentMetadata
 
 from state.location import Location
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_regular
 from state.removal.evidence import ReservedNames
 from state.removal.local_files import set_aside
 from state.removal.names import DATASET
@@ -178,7 +179,7 @@ class DatasetFiles:
             if not self._own.covers(self._name(tags / name)):
                 continue
             try:
-                json.loads((tags / name).read_bytes())["version"]
+                json.loads(read_regular(tags / name))["version"]
             except (ValueError, KeyError, TypeError):
                 delete(self._own, [self._name(tags / name)])
 
@@ -253,7 +254,7 @@ def _is_torn(manifest: Path) -> bool:
     where the footer begins (https://lance.org/format/table/).  A page of zeroes is one that was never written.
     """
     try:
-        content = manifest.read_bytes()
+        content = read_regular(manifest)
     except FileNotFoundError:
         return True
     if len(content) < _FOOTER_BYTES or content[-4:] != _MAGIC:

@@ -13,7 +13,6 @@ from typing import Any
 import lance
 import numpy as np
 import numpy.typing as npt
-import obstore
 import pyarrow as pa
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore
@@ -23,6 +22,7 @@ from state.errors import ProtocolError
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 
 Offsets = npt.NDArray[np.uint32]
 """Row numbers in one fragment, counted from 0, ascending."""
@@ -55,7 +55,7 @@ def deleted_rows(location: Location, dataset: lance.LanceDataset, fragment: lanc
     try:
         # `object_client` would create the directory of a local dataset: a reader must not.
         client = LocalStore(location.path) if location.is_local else object_client(location)
-        content = bytes(obstore.get(client, path).bytes())
+        content = read_object(client, location, path).content
     except (BaseError, OSError) as error:
         raise storage_error(error, location) from None
     if path.endswith(".arrow"):

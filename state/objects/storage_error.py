@@ -16,6 +16,7 @@ from state.errors import (
     StoreNotFoundError,
 )
 from state.location import Location, is_secret
+from state.objects.stored_object import NotARegularFileError
 
 _INTERRUPTED = "External error: KeyboardInterrupt:"  # Lance's words for an interrupt during one of its calls
 _NO_BUCKET = ("NoSuchBucket", "bucket does not exist")
@@ -79,6 +80,8 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     text = str(error)
     if _INTERRUPTED in text:
         raise KeyboardInterrupt
+    if isinstance(error, NotARegularFileError):
+        return DamagedStoreError(f"{text}: delete it, or restore the file of this name from a copy")
     if any(mark in text for mark in _NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")
     if any(mark in text for mark in _FULL):

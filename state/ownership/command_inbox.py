@@ -24,6 +24,7 @@ from state.json_document import json_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.ownership.command import Answer, Command, command_from_json
 from state.removal.evidence import ReservedNames
 from state.removal.names import COMMANDS
@@ -174,7 +175,7 @@ class CommandInbox:
 
     def _read(self, path: str) -> bytes | None:
         try:
-            return bytes(obstore.get(self._client, path).bytes())
+            return read_object(self._client, self._root, path).content
         except (FileNotFoundError, NotFoundError):
             return None
         except (BaseError, OSError) as error:

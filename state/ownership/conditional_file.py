@@ -9,15 +9,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, NotFoundError, PreconditionError
 from obstore.store import ObjectStore
 
 from state.errors import BucketNotFoundError, StorageUnavailableError
 from state.location import Location
-from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.removal.objects import create, replace_version
 
 _POLL_S = 0.01
@@ -63,8 +62,7 @@ class ConditionalFile:
         if self._root.is_local and not self._root.path.is_dir():
             return None
         try:
-            result = obstore.get(self._reach(), self._name)
-            content = bytes(result.bytes())
+            found = read_object(self._reach(), self._root, self._name)
         except (FileNotFoundError, NotFoundError) as error:
             reason = storage_error(error, self._root)
             if isinstance(reason, BucketNotFoundError):
@@ -72,9 +70,7 @@ class ConditionalFile:
             return None
         except (BaseError, OSError) as error:
             raise storage_error(error, self._root) from None
-        return ReadFile(
-            content, {"e_tag": normal_etag(result.meta.get("e_tag")) or None, "version": result.meta.get("version")}
-        )
+        return ReadFile(found.content, found.version)
 
     def replace(self, content: bytes, version: Version | None) -> None:
         """Writes the file if it still has a version.

@@ -19,9 +19,9 @@ from obstore.store import ObjectStore
 
 from state.json_document import json_of
 from state.location import Location
-from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.removal.objects import create, replace_version
 
 MARKER = "_slackwater.json"
@@ -104,9 +104,7 @@ def _add_identity(client: ObjectStore, location: Location, marker: Marker) -> No
     found = read_marker(location)
     if found is None or found.identity or replace(marker, version=found.version, identity="") != found:
         return
-    head = obstore.head(client, MARKER)
-    version = {"e_tag": normal_etag(head.get("e_tag")) or None, "version": head.get("version")}
-    replace_version(client, location, MARKER, marker.to_json(), version)
+    replace_version(client, location, MARKER, marker.to_json(), read_object(client, location, MARKER).version)
 
 
 def read_marker(location: Location) -> Marker | None:
@@ -140,5 +138,5 @@ def _local(location: Location) -> bytes | None:
 
 
 def _remote(location: Location) -> bytes | None:
-    found = obstore.get(object_client(location), MARKER)
+    found = obstore.get(object_client(location), MARKER)  # noqa: TID251 - never on a disk
     return bytes(found.bytes()) if found.meta["size"] <= _MOST_BYTES else None

@@ -19,6 +19,7 @@ from state.location import Location
 from state.objects.etag import normal_etag, same_etag
 from state.objects.local_identity import file_at
 from state.objects.object_client import object_client
+from state.objects.stored_object import read_object
 from state.removal.claimed_file import delete_claimed, is_version
 from state.removal.evidence import CreatedObject, Evidence, FinishedFile, ReservedNames, require_covered
 from state.removal.local_path import directory_of, parts_of, stat_at
@@ -93,10 +94,10 @@ def create_same(client: ObjectStore, place: Location, name: str, content: bytes)
         parts = (content[start : start + _PART_BYTES] for start in range(0, len(content), _PART_BYTES))
         return create_in_parts(client, place, name, parts)
     except AlreadyExistsError:
-        found = obstore.get(client, name)
-        if bytes(found.bytes()) != content:
+        found = read_object(client, place, name)
+        if found.content != content:
             raise
-        return CreatedObject(place, name, _version(found.meta))
+        return CreatedObject(place, name, found.version)
 
 
 def overwrite(client: ObjectStore, evidence: ReservedNames, name: str, content: bytes) -> None:
@@ -141,7 +142,7 @@ def replace_version(
     """
     require_own_path(client, place, name)
     if _is_disk(place, client):
-        if _version(obstore.head(client, name)) != dict(version):
+        if read_object(client, place, name).version != dict(version):
             raise PreconditionError(f"{place}/{name} has changed")
         return _version(obstore.put(client, name, content))
     update: Any = {key: value for key, value in version.items() if value is not None}

@@ -25,6 +25,7 @@ from state.json_document import json_of, moment_of
 from state.location import Location
 from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
+from state.objects.stored_object import read_object
 from state.removal.evidence import ReservedNames
 from state.removal.names import PINS
 from state.removal.objects import create, delete, delete_if, overwrite
@@ -154,13 +155,12 @@ def pinned_epochs(root: Location, clock: Clock, client: ObjectStore | None = Non
             if not evidence.covers(name):
                 continue  # not a pin
             try:
-                found = obstore.get(client, name)
-                content = bytes(found.bytes())
+                found = read_object(client, root, name)
             except (FileNotFoundError, NotFoundError):
                 continue  # deleted since it was listed
-            epoch, expires_at = _read(content) or (None, listed["last_modified"] + timedelta(seconds=LIFETIME_S))
+            epoch, expires_at = _read(found.content) or (None, listed["last_modified"] + timedelta(seconds=LIFETIME_S))
             if expires_at <= now:
-                _delete_expired(client, evidence, name, found.meta["e_tag"])
+                _delete_expired(client, evidence, name, found.version["e_tag"])
             elif epoch is not None:
                 epochs.add(epoch)
     except (BaseError, OSError) as error:

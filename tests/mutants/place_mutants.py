@@ -18,6 +18,12 @@ _FETCHES = "tests/actors/fetching/test_fetch_executor.py"
 
 PLACE_MUTANTS = (
     Mutant(
+        "a pipe with the name of a small file keeps its reader waiting",
+        "state/objects/stored_object.py",
+        (("            raise _not_regular(path, file.mode)\n        with", "            pass\n        with"),),
+        shown_by="tests/state/objects/test_stored_object.py::test_a_pipe_with_the_name_of_a_small_file_is_named",
+    ),
+    Mutant(
         "a refused listing is made again at once",
         _LIST,
         (("            self._pace.rest_until(now_s + self.retry_s)\n", ""),),

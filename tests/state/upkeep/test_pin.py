@@ -5,8 +5,6 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import obstore
 import pytest
@@ -18,6 +16,7 @@ from state.errors import AccessDeniedError, EpochNotFoundError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
 from state.objects.object_client import object_client
+from state.objects.stored_object import StoredObject, read_object
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
 from state.upkeep.pin import LIFETIME_S, Pin, PinFile, pinned_epochs
@@ -98,18 +97,16 @@ def test_a_pin_that_its_reader_renews_meanwhile_stays(root: Location, monkeypatc
     clock = ManualClock(datetime.now(UTC))
     pin = PinFile(root, clock, 5)
     pin.create()
-    read = obstore.get
 
-    def renewed_after(client: ObjectStore, name: str) -> Any:
-        found = read(client, name)
-        content = found.bytes()
+    def renewed_after(client: ObjectStore, place: Location, name: str) -> StoredObject:
+        found = read_object(client, place, name)
         pin.renew()
-        monkeypatch.setattr(obstore, "get", read)
-        return SimpleNamespace(bytes=lambda: content, meta=found.meta)
+        return found
 
     clock.advance(LIFETIME_S + 60)
-    monkeypatch.setattr(obstore, "get", renewed_after)
-    pinned_epochs(root, clock)
+    with monkeypatch.context() as patched:
+        patched.setattr("state.upkeep.pin.read_object", renewed_after)
+        pinned_epochs(root, clock)
     assert pinned_epochs(root, clock) == {5}
 
 

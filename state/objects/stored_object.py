@@ -1,0 +1,93 @@
+"""One object of a place, read as a whole.  On a disk only regular files are read, and no open waits."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_IFMT, filemode
+
+import obstore
+from obstore.store import LocalStore, ObjectStore
+
+from state.location import Location
+from state.objects.etag import normal_etag
+from state.objects.local_identity import LocalFile, open_file
+
+_KINDS = {"p": "a named pipe", "s": "a socket", "d": "a directory", "c": "a device", "b": "a device"}
+
+
+class NotARegularFileError(OSError):
+    """A pipe, a socket, a device or a directory has the name of a file."""
+
+
+@dataclass(frozen=True)
+class StoredObject:
+    """The content of an object.
+
+    Args:
+        content: its bytes.
+        version: the version of the object, as the store names it: `e_tag` and `version`.
+    """
+
+    content: bytes
+    version: Mapping[str, str | None]
+
+
+def read_object(client: ObjectStore, place: Location, name: str) -> StoredObject:
+    """Reads an object.
+
+    Args:
+        client: reaches the objects of the place.
+        place: the location that the name is relative to.
+        name: of the object.
+
+    Raises:
+        NotARegularFileError: a pipe, a socket, a device or a directory has the name.
+        FileNotFoundError, obstore.exceptions.NotFoundError: the object does not exist.
+        obstore.exceptions.BaseError, OSError: the object cannot be read.
+    """
+    # The simulator keeps the objects of a local place in memory.
+    if place.is_local and isinstance(client, LocalStore):
+        content, file = _read(place.path / name)
+        return StoredObject(content, {"e_tag": normal_etag(file.etag_of_obstore) or None, "version": None})
+    found = obstore.get(client, name)  # noqa: TID251 - not on a disk
+    version = {"e_tag": normal_etag(found.meta.get("e_tag")) or None, "version": found.meta.get("version")}
+    return StoredObject(bytes(found.bytes()), version)
+
+
+def read_regular(path: Path) -> bytes:
+    """The content of a local file, which may be reached by a link.
+
+    Raises:
+        NotARegularFileError: it is a pipe, a socket, a device or a directory.
+        OSError: it does not exist, or cannot be read.
+    """
+    return _read(path)[0]
+
+
+def _read(path: Path) -> tuple[bytes, LocalFile]:
+    try:
+        # Without O_NONBLOCK, the open of a pipe waits for a writer.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise FileNotFoundError(errno.ENOENT, "not found", str(path)) from None  # as `storage_error` knows it
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(path, os.stat(path).st_mode) from None
+        raise
+    try:
+        file = open_file(descriptor)
+        if not file.is_regular:
+            raise _not_regular(path, file.mode)
+        with os.fdopen(descriptor, "rb", closefd=False) as opened:
+            return opened.read(), file
+    finally:
+        os.close(descriptor)
+
+
+def _not_regular(path: Path, mode: int) -> NotARegularFileError:
+    kind = _KINDS.get(filemode(S_IFMT(mode))[0], "not a file")
+    return NotARegularFileError(f"{path} is {kind}, not a regular file")

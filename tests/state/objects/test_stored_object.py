@@ -1,0 +1,71 @@
+"""Small files of a local place: only regular files are read, and no pipe keeps a reader waiting."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import obstore
+import pytest
+
+import slackwater as sw
+from slackwater.publishing.parquet_files import MANIFEST
+from slackwater.publishing.publisher import opened_table
+from state.capabilities.store_record import NAME, read_record
+from state.clock import SystemClock
+from state.errors import DamagedStoreError
+from state.location import Location
+from state.objects.etag import normal_etag
+from state.objects.object_client import object_client
+from state.objects.stored_object import NotARegularFileError, read_object
+from state.ownership.command_inbox import CommandInbox
+from state.ownership.owner import read_owner
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+KINDS: dict[str, Callable[[Path], None]] = {
+    "named pipe": lambda path: os.mkfifo(path),
+    "socket": make_socket,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "directory": lambda path: path.mkdir(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_a_regular_file_is_refused_at_once(tmp_path: Path, kind: str) -> None:
+    place = Location(str(tmp_path))
+    KINDS[kind](tmp_path / "a.json")
+    with pytest.raises(NotARegularFileError, match=rf"/a.json is a {kind}, not a regular file"):
+        read_object(object_client(place), place, "a.json")
+
+
+def test_a_file_has_the_version_that_obstore_gives_it(tmp_path: Path) -> None:
+    place = Location(str(tmp_path))
+    client = object_client(place)
+    obstore.put(client, "a.json", b"abc")
+    found = read_object(client, place, "a.json")
+    assert found.content == b"abc"
+    assert found.version == {"e_tag": normal_etag(obstore.head(client, "a.json")["e_tag"]), "version": None}
+
+
+READERS: dict[str, Callable[[Location], object]] = {
+    NAME: read_record,
+    "owner.json": read_owner,
+    MANIFEST: lambda place: opened_table(sw.ParquetFiles(place.url), SystemClock()),
+    "commands/c.answer.json": lambda place: CommandInbox(place, SystemClock()).answer_to("c"),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_pipe_with_the_name_of_a_small_file_is_named(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    step = "delete it, or restore the file of this name from a copy"
+    with pytest.raises(DamagedStoreError, match=rf"/{name} is a named pipe, not a regular file: {step}"):
+        READERS[name](Location(str(tmp_path)))
