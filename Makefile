@@ -10,8 +10,11 @@ READY := .venv/.ready
 unexport PYTHONDONTWRITEBYTECODE
 
 # A process has one Spark session: on RayDP for tests marked `ray`, all in one process, or without Ray.  Files begin in the
-# order of their names: those with Spark, which take longest, before the last ones.
-PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
+# order of their names: those with Spark, which take longest, before the last ones.  Each process collects all tests, which
+# takes ten seconds: there are as many as cores, and the tests on Ray are looked for only where they are.
+PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder -n 2
+ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/observability \
+  tests/slackwater/reading tests/spark_bridge/application
 
 .PHONY: help
 help:  ## show this list
@@ -35,27 +38,28 @@ job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop 
 	$(BIN)/python -m slackwater.demo.cluster_job
 
 .PHONY: test
-test: setup  ## run the tests that prove the product (ten minutes on two quiet cores)
-	$(PYTEST) -n 4 -m "not (ray or more or long or fault)"
-	$(PYTEST) -n 2 -m "ray and not (more or long)"
+test: setup  ## run the tests that prove the product (six minutes on two quiet cores)
+	$(PYTEST) -m "not (ray or more or long or fault)"
+	$(PYTEST) -m "ray and not (more or long)" $(ON_RAY)
 
 PART ?= 1/1
 
 .PHONY: test-more
-test-more: setup  ## run more cases and random queries, without Ray (30 minutes); PART=2/4 runs a quarter of them
-	$(PYTEST) -n 4 -m "more and not ray" --part $(PART)
+test-more: setup  ## run more cases, random queries and stories (an hour); PART=2/4 runs a quarter of them
+	$(PYTEST) -m "more and not (ray or long)" --part $(PART)
+	$(PYTEST) -m "more and ray and not long" --part $(PART)
 
 .PHONY: test-docs
 test-docs: setup  ## run every page and example of the documentation (three minutes)
-	$(PYTEST) -n 2 -m long tests/docs
+	$(PYTEST) -m long tests/docs
 
 .PHONY: test-long
 test-long: setup  ## run whole jobs on Ray: each kind of death, lost nodes, every page and example (an hour)
-	$(PYTEST) -n 2 -m "long or (more and ray)"
+	$(PYTEST) -m long
 
 .PHONY: faults
 faults: setup  ## put each deliberate fault into the code and see a test fail (half an hour)
-	$(PYTEST) -n 4 -m fault
+	$(PYTEST) -m fault
 
 .PHONY: soak
 soak: setup  ## kill processes at random: make soak MINUTES=30, or TIMES=20 of each kind; BEHIND=100000 files first

@@ -36,6 +36,7 @@ def _write(place: Path) -> int:
     return num_rows + _LARGE_ROWS
 
 
+@pytest.mark.more
 def test_both_formats_have_the_same_rows_and_their_damaged_files_are_told(tmp_path: Path) -> None:
     num_rows = _write(tmp_path)
     # Pieces that are smaller than the large files.

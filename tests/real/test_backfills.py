@@ -186,6 +186,7 @@ def test_a_view_that_was_not_declared_for_a_while_catches_up(tmp_path: Path) -> 
     )
 
 
+@pytest.mark.more
 def test_the_tasks_of_the_executors_read_stored_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shares: list[int] = []
     made = dataset_frame._frame

@@ -74,6 +74,7 @@ def statuses(store: sw.Store, path: str) -> list[str]:
     return [row["status"] for row in store.files().to_pylist() if row["path"].endswith(f"/{path}")]
 
 
+@pytest.mark.more
 def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_path: Path) -> None:
     known = oracle(tmp_path)
     for number in range(4):

@@ -22,6 +22,7 @@ def rows(root: str, options: dict[str, str] | None = None) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.more
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_every_delivery_in_a_bucket_is_read_once(s3: S3Server, bucket: str) -> None:

@@ -63,6 +63,7 @@ def served_epoch(store: sw.Store) -> int:
         engines.close()
 
 
+@pytest.mark.more
 def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: Path) -> None:
     table, root = tmp_path / "tables", str(tmp_path / "root")
     payments(tmp_path, "1.parquet", 10.0, 20.0, 30.0)
@@ -125,6 +126,7 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
     assert store.published_epoch() == store.latest_epoch() == served_epoch(store)
 
 
+@pytest.mark.more
 def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     good = payments(tmp_path, "1.parquet", 10.0, 20.0)
@@ -175,6 +177,7 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
         assert amounts(store, "late") == [10.0, 20.0, 50.0]
 
 
+@pytest.mark.more
 def test_a_file_of_bad_records_is_held_back_until_it_is_released(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     write(tmp_path / "in", "1.csv", b"user,at\n1,2026-01-01\n2,2026-01-02\n")
@@ -221,6 +224,7 @@ def amounts(store: sw.Store, view: str) -> list[float]:
     return sorted(store.snapshot().view(view).to_arrow()["amount"].to_pylist())
 
 
+@pytest.mark.more
 def test_expectations_of_a_stored_view_are_counted_without_new_files(tmp_path: Path) -> None:
     payments(tmp_path, "1.parquet", 10.0, -20.0)
     plain = declared(tmp_path)

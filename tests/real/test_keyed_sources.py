@@ -70,6 +70,7 @@ def _rows(place: Path, view: str) -> set[tuple[Any, ...]]:
     return {tuple(row.values()) for row in rows}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("materialize", [True, pytest.param(False, marks=pytest.mark.long)], ids=["stored", "unstored"])
 def test_views_see_the_last_row_of_each_key(place: Path, materialize: bool) -> None:
     pipeline = _made(place, materialize=materialize)

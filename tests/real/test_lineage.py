@@ -22,6 +22,7 @@ def run(place: Path, to: str) -> sw.RunReport:
     return pipeline.run(until="caught_up")
 
 
+@pytest.mark.more
 def test_every_job_of_a_run_begins_and_ends_and_a_dead_endpoint_does_not_matter(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "1.csv").write_text("customer,amount\nann,70\nbob,200\nann,50\n")

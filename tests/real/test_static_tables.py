@@ -50,6 +50,7 @@ def of(place: Path, view: str, epoch: int | None = None) -> set[tuple[Any, ...]]
     return {tuple(row.values()) for row in rows.to_pylist()}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("materialize", [pytest.param(True, marks=pytest.mark.long), False], ids=["stored", "unstored"])
 def test_a_table_is_joined_and_replaced(session: SparkSession, place: Path, materialize: bool) -> None:
     pipeline = made(place, PLACES, materialize=materialize)

@@ -29,6 +29,7 @@ def in_one_query(query: str) -> str:
     return query.replace("FROM by_user", f"FROM ({BY_USER})")
 
 
+@pytest.mark.more
 def test_views_over_views_follow_files_and_corrections(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     made = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
@@ -62,6 +63,7 @@ def test_views_over_views_follow_files_and_corrections(tmp_path: Path) -> None:
         eventually(lambda: sw.open(tmp_path / "root").snapshot().views == ())
 
 
+@pytest.mark.more
 def test_joined_views_share_the_rows_of_their_sides(tmp_path: Path) -> None:
     made = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
     for name in ("orders", "events"):

@@ -63,6 +63,7 @@ def rows(ids: range, of: pa.Schema = SCHEMA) -> pa.Table:
     return pa.Table.from_pylist([row(number) for number in ids], of)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(VIEWS, "groups"))
 def test_names_with_any_character_are_stored_and_found(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     names = ("joined", name) if name == "over_rows" else (name,)

@@ -224,6 +224,7 @@ def _doubling(levels: int) -> dict[str, Any]:
     return dict(inner)
 
 
+@pytest.mark.more_after(3)
 @pytest.mark.parametrize(
     ("schema", "reason"),
     [

@@ -66,6 +66,7 @@ def test_every_type_of_orc_becomes_a_column(tmp_path: Path) -> None:
         assert rows_of(OrcReader().read(file, schema, columns={name})) == table.select([name]).to_pylist()
 
 
+@pytest.mark.more_after(4)
 @pytest.mark.parametrize("codec", ORC_CODECS)
 @pytest.mark.parametrize("dictionaries", [0.0, 1.0])
 def test_stripes_of_every_codec_are_read_from_any_row(codec: str, dictionaries: float, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_table_that_lacks_a_row_is_not_equal(tmp_path: Path) -> None:
     assert not answer.is_equal and len(answer.found) == 1 and len(answer.expected) == 2
 
 
-@pytest.mark.more_after(1)
+@pytest.mark.more
 @pytest.mark.parametrize("client", ["psql", "psycopg"])
 def test_a_client_of_postgresql_is_asked_through_a_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, client: str

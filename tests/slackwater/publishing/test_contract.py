@@ -75,8 +75,8 @@ def _keys(rows: pa.Table) -> pa.Array:
 @pytest.mark.parametrize(
     ("is_keyed", "epochs", "seed"),
     [
-        pytest.param(True, 11, 1, id="groups"),
-        pytest.param(False, 10, 2, id="rows"),
+        pytest.param(True, 6, 1, id="groups"),
+        pytest.param(False, 6, 2, id="rows"),
         pytest.param(True, 30, 1, id="groups-30", marks=pytest.mark.more),
         pytest.param(False, 30, 3, id="rows-30", marks=pytest.mark.more),
         pytest.param(True, 90, 4, id="groups-90", marks=pytest.mark.more),
@@ -93,7 +93,7 @@ def test_a_table_equals_its_view_after_every_change(
             published = changing.view.store.publish("v", target)
             assert published.is_whole == (number == 0)
             assert require_equal_twice(changing.view, tmp_path, format) == published.epoch
-        if number % 10 == 9:
+        if number % 5 == 4:
             opened_table(target, SystemClock()).maintain()
             require_equal_twice(changing.view, tmp_path, format)
         changing.change()

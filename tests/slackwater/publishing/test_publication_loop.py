@@ -168,6 +168,7 @@ def test_changes_that_are_gone_are_made_up_by_all_rows(tmp_path: Path, format: s
     assert require_equal(followed.view.store, tmp_path, format) == last
 
 
+@pytest.mark.more
 def test_a_failed_turn_is_tried_again_with_growing_pauses_and_goes_on_by_itself(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "delta")
     first = followed.view.create(events(1, 2))

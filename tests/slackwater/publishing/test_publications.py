@@ -189,6 +189,7 @@ def test_the_process_ends_with_its_run(tmp_path: Path) -> None:
     eventually(lambda: not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text())
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("format", "seed", "kills"),
     [

@@ -48,7 +48,7 @@ def _read_only(path: Path) -> None:
     remount(path, "ro")
 
 
-@pytest.mark.more_after(1)
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("options", "middle", "said"),
     [

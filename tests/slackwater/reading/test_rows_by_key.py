@@ -43,7 +43,7 @@ def assert_finds_every_row(view: View, random: Random) -> None:
             assert view.scan(user=name, day=day).to_pylist() == ([of_user[day]] if day in of_user else [])
 
 
-@pytest.mark.more_after(1)
+@pytest.mark.more
 @pytest.mark.parametrize("kept_bytes", [rows_by_key._MOST_KEY_BYTES, 64], ids=["kept", "too many to keep"])
 def test_every_version_finds_exactly_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_bytes: int) -> None:
     monkeypatch.setattr(rows_by_key, "_MOST_KEY_BYTES", kept_bytes)

@@ -37,6 +37,7 @@ def test_every_shape_has_the_columns_and_rows_that_are_asked_for(view: View) -> 
     assert view.to_arrow(filter="n > 100 -- and no more").num_rows == 2
 
 
+@pytest.mark.more
 @pytest.mark.ray
 def test_spark_and_ray_read_the_columns_and_rows_that_are_asked_for(
     written_s3: WrittenRoot, session: SparkSession

@@ -131,6 +131,7 @@ def test_an_older_epoch_is_checked_against_its_own_ledger(root: CommittedRoot) -
         root.verify(epoch=1)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "spark"))
 def test_a_changed_value_is_named_with_both_values(root: CommittedRoot, engine: str) -> None:
     written(root, GROUPED, ROWS)
@@ -218,6 +219,7 @@ def test_a_file_of_which_no_row_was_read_may_go(root: CommittedRoot) -> None:
     assert root.verify().all_equal
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("format", few(["csv", "json"], "json"))
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 def test_of_a_quarantined_file_exactly_the_rows_before_the_bad_one_count(

@@ -107,7 +107,7 @@ def answer(spark: SparkSession, name: str, table: pa.Table, total: bool) -> list
     return sorted(repr(row.asDict()) for row in frame.collect())
 
 
-@pytest.mark.more_after(1)
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(QUERIES, *QUICK))
 def test_tied_rows_give_one_answer_in_any_order(local_spark: SparkSession, name: str) -> None:
     chance = random.Random(name)

@@ -16,6 +16,7 @@ from state.location import Location
 BY_CUSTOMER = "SELECT customer, region, amount FROM orders JOIN customers ON customer = id"
 
 
+@pytest.mark.more
 def test_views_with_the_same_sides_look_rows_up_together(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -129,6 +129,7 @@ def test_a_driver_that_dies_before_its_error_is_read_is_a_lost_application(tmp_p
     ), done.stderr
 
 
+@pytest.mark.more
 def test_a_driver_without_memory_is_a_lost_application_and_not_silence(tmp_path: Path) -> None:
     done = _run_alone(tmp_path, _TOO_MANY_ROWS)
     assert done.stdout == (

@@ -89,6 +89,7 @@ def _replaced(spark: SparkSession, root: Path, before: str, after: str) -> Readi
     return graph
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(ADDED, "a measure"))
 def test_only_added_measures_are_computed_of_the_stored_rows(
     local_spark: SparkSession, tmp_path: Path, name: str

@@ -66,7 +66,7 @@ def fails(graph: ViewGraph, name: str) -> bool:
     return False
 
 
-@pytest.mark.more_after(1)
+@pytest.mark.more
 @pytest.mark.parametrize("sign", [1, -1])
 def test_new_rows_beside_a_replaced_file_overflow_only_in_between(
     strict: SparkSession, tmp_path: Path, sign: int

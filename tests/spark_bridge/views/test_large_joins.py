@@ -32,6 +32,7 @@ VIEWS: Mapping[str, tuple[ViewDefinition, ...]] = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(VIEWS, "left"))
 def test_many_new_rows_of_a_join_are_in_no_table(
     local_spark: SparkSession, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch

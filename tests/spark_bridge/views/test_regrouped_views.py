@@ -77,6 +77,7 @@ def _replaced(spark: SparkSession, root: Path, before: str, after: str) -> ViewG
     return graph
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", few(KEPT, "joined"))
 def test_a_view_over_the_same_groups_takes_them_over_in_one_epoch(
     local_spark: SparkSession, tmp_path: Path, name: str

@@ -50,6 +50,7 @@ def _drop(graph: ViewGraph, name: str, *left: ViewDefinition) -> None:
     graph.declare(left)
 
 
+@pytest.mark.more
 def test_views_over_the_same_sides_have_one_dataset_for_each(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, BY_K, MOST, PAIRS)
     _epochs(graph)

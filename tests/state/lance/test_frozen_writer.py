@@ -97,6 +97,7 @@ def test_a_frozen_writer_changes_nothing_when_it_goes_on(root: Location, process
         assert LanceStateStore.open(root, CLOCK).head == taker.head
 
 
+@pytest.mark.more
 def test_of_many_takers_exactly_one_wins(root: Location, processes: list[StoreProcess]) -> None:
     for round_number in range(3):
         for process in processes:

@@ -102,6 +102,7 @@ def test_an_epoch_on_a_full_disk_is_not_committed_and_what_was_is_kept(tmp_path:
     assert committed(root)[0] == [*done, 99]
 
 
+@pytest.mark.more
 def test_a_large_delta_is_staged_whole_or_not(tmp_path: Path) -> None:
     root = LanceRoot(Location(str(tmp_path / "root")), _CLOCK)
     store = root.create_or_open()
@@ -128,6 +129,7 @@ CHANGES: dict[str, Callable[[ViewTable], object]] = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("change", few(CHANGES, "upsert", "tidy"))
 def test_a_view_on_a_full_disk_gets_its_next_version_whole_or_the_run_recovers(tmp_path: Path, change: str) -> None:
     at, copy = Location(str(tmp_path / "view.lance")), Location(str(tmp_path / "copy.lance"))

@@ -207,6 +207,7 @@ def errors(disk: RecordedDisk, acknowledged: list[Acknowledged], place: Path, ra
             yield f"sync {state.syncs}: {type(error).__name__}: {str(error)[:300]}"
 
 
+@pytest.mark.more
 def test_acknowledged_epochs_survive_a_power_cut(play: Play) -> None:
     assert list(play(first_epochs)) == []
 

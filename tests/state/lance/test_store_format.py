@@ -195,6 +195,7 @@ def test_a_root_without_its_head_is_damaged(tmp_path: Path) -> None:
         LanceStateStore.open(root, CLOCK)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("arguments", [("status",), ("sql", "SELECT 1"), ("doctor", "--quick")])
 def test_commands_refuse_a_root_of_another_format(tmp_path: Path, arguments: tuple[str, ...]) -> None:
     root = Location(str(tmp_path / "root"))
