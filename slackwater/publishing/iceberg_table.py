@@ -295,7 +295,7 @@ def _planned(table: Table) -> list[FileScanTask]:
 
 
 def _has_total(snapshot: Snapshot | None) -> bool:
-    """True if the summary of a snapshot has the number of rows, or if there is no snapshot: the first will have it."""
+    """True if the summary of a snapshot has the number of rows; the summary of the first snapshot will have it."""
     return snapshot is None or (snapshot.summary is not None and _TOTAL in snapshot.summary.additional_properties)
 
 

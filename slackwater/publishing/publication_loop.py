@@ -205,7 +205,7 @@ class PublicationLoop:
             self._keep_up(is_last)
         else:  # it has no schema yet, or its backfill is not complete
             self._report = reached
-        if published < latest or (is_building and version is None):  # the gate is closed, or there is no row yet
+        if published < latest or (is_building and version is None):  # the gate is closed, or rows are still to come
             self._note_lag()
         self._done = latest
         if failure is not None:
