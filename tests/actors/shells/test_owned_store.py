@@ -59,7 +59,7 @@ def test_a_commit_does_not_wait_for_a_vacuum(tmp_path: Path, monkeypatch: pytest
         for _ in range(20):
             await life.commit()
         vacuuming = asyncio.ensure_future(life.store.vacuum())
-        while not begun.is_set():  # until then, an epoch that is committed may make another one expire
+        while not begun.is_set():  # until then, a committed epoch may make an older epoch expire
             await asyncio.sleep(0.01)
         assert life.epochs() == 2
         await asyncio.wait_for(life.commit(), 30)
