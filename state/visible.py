@@ -20,6 +20,16 @@ def visible(text: str, keep: str = "") -> str:
     return _INVISIBLE.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
 
+def one_line(text: str, most: int = 1_000) -> str:
+    """A text that another program may have written, as a part of a message: `visible`, and shortened.
+
+    Args:
+        text: a text of any origin.
+        most: the largest number of its characters.
+    """
+    return visible(text if len(text) <= most else f"{text[:most]}...")
+
+
 def visible_json(document: str) -> str:
     """The same JSON, with an escape for every control character that JSON allows in its strings."""
     return _INVISIBLE.sub(lambda found: found[0] if found[0] == "\n" else f"\\u{ord(found[0]):04x}", document)

@@ -100,10 +100,15 @@ class Output:
         sys.stdout.writelines("\t".join(map(_plain, line)) + "\n" for line in lines)
         sys.stdout.flush()
 
-    def text(self, text: str) -> None:
-        """Prints one line or more for people; nothing with `--json`."""
+    def text(self, line: str) -> None:
+        """Prints one line for people; nothing with `--json`.  A newline in a text from data is printed as an escape."""
         if not self.json:
-            self.console.print(Text(visible(text, keep="\n")), soft_wrap=True)
+            self.console.print(Text(visible(line)), soft_wrap=True)
+
+    def paragraph(self, lines: str) -> None:
+        """Prints a text of several lines for people, whose texts from data have no newlines; nothing with `--json`."""
+        for line in lines.split("\n"):
+            self.text(line)
 
     def _laid_out(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None) -> None:
         if title is not None:

@@ -22,6 +22,7 @@ from state.objects.stored_object import read_object
 from state.removal.evidence import ReservedNames
 from state.removal.names import STORE_RECORD
 from state.removal.objects import create, overwrite, replace_version
+from state.visible import one_line
 
 NAME = "store.json"
 _REMEDY = "use a store that has it"
@@ -53,8 +54,9 @@ class StoreRecord:
         """The warning about a root on a store without a capability; empty if it has all."""
         if not self.missing:
             return ""
+        missing, violations = one_line(", ".join(self.missing)), one_line("; ".join(self.violations))
         return (
-            f"the store of {root} lacks {', '.join(self.missing)}: {'; '.join(self.violations)}; commits can be lost: "
+            f"the store of {root} lacks {missing}: {violations}; commits can be lost: "
             "copy the root to another store, and run only one process on it until then"
         )
 

@@ -23,11 +23,11 @@ from state.objects.object_client import object_client
 from state.objects.storage_error import storage_error
 from state.objects.stored_object import read_object
 from state.removal.objects import create, replace_version
+from state.visible import one_line
 
 MARKER = "_slackwater.json"
 """The name of the marker, in the directory of a root or of a table."""
 _MOST_BYTES = 64 << 10
-_MOST_LETTERS = 1_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Marker:
     @property
     def words(self) -> str:
         """The place in a message.  Anybody can write a marker: its texts are shortened, and are printable."""
-        pipeline, root, view, identity = map(_printable, (self.pipeline, self.root, self.view, self.identity))
+        pipeline, root, view, identity = map(one_line, (self.pipeline, self.root, self.view, self.identity))
         if self.kind == "root":
             return f"the root of pipeline {pipeline}" if pipeline else "a root of Slackwater"
         return f"the published table of view {view} of {root}{f' (identity {identity})' if identity else ''}"
@@ -74,10 +74,6 @@ class Marker:
             return cls(kind, pipeline, root, view, version, str(document.get("identity", "")))
         except (ValueError, TypeError, KeyError):
             return None
-
-
-def _printable(text: str) -> str:
-    return "".join(each if each.isprintable() else "?" for each in text[:_MOST_LETTERS])
 
 
 def write_marker(location: Location, marker: Marker) -> None:

@@ -18,6 +18,18 @@ _FETCHES = "tests/actors/fetching/test_fetch_executor.py"
 
 PLACE_MUTANTS = (
     Mutant(
+        "a newline of a text from data begins a line of its own",
+        "slackwater/terminal/output.py",
+        (("Text(visible(line))", 'Text(visible(line, keep="\\n"))'),),
+        shown_by="tests/slackwater/terminal/test_output.py::test_what_a_file_contains_does_not_control_the_terminal",
+    ),
+    Mutant(
+        "a marker of others controls the terminal",
+        "state/visible.py",
+        (("return visible(text if len(text)", "return str(text if len(text)"),),
+        shown_by="tests/state/places/test_marker.py::test_a_marker_is_small_and_printable",
+    ),
+    Mutant(
         "a pipe with the name of a small file keeps its reader waiting",
         "state/objects/stored_object.py",
         (("            raise _not_regular(path, file.mode)\n        with", "            pass\n        with"),),

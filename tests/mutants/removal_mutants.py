@@ -81,12 +81,6 @@ REMOVAL_MUTANTS = (
         shown_by="tests/state/places/test_marker.py",
     ),
     Mutant(
-        "a marker of others controls the terminal",
-        "state/places/marker.py",
-        (("each if each.isprintable() else", "each if each else"),),
-        shown_by="tests/state/places/test_marker.py",
-    ),
-    Mutant(
         "a vacuum follows a link to another dataset",
         "state/removal/datasets.py",
         (("        require_no_links(evidence.root.path, evidence.path)\n", "        pass\n"),),

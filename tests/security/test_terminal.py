@@ -15,6 +15,8 @@ import pytest
 
 from actors.formats.options import Csv
 from actors.formats.text.csv import CsvReader
+from slackwater.cli.app import main
+from state.capabilities.store_record import NAME, StoreRecord
 from state.errors import BadInputError
 from state.lance import view_dataset
 from state.location import Location
@@ -23,7 +25,7 @@ from state.tables.records import CatalogView, ViewVersion
 from tests.actors.formats.written_files import open_written
 from tests.cases import few
 from tests.repository import ONE_PROCESS, REPOSITORY, trees
-from tests.slackwater.reading.written_root import RootWriter
+from tests.slackwater.reading.written_root import START, RootWriter
 
 pytestmark = ONE_PROCESS
 
@@ -99,6 +101,19 @@ def test_column_of_a_partners_header_is_only_text_in_a_pipe(tmp_path: Path, caps
     title, head, _ = capsys.readouterr().out.splitlines()
     assert title == "# \\x1b[2J"
     assert head == f"{_escaped(_TITLE_AND_CLEAR)}\ta\\tb"
+
+
+def test_a_text_that_others_wrote_into_a_root_is_no_line_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = _root(tmp_path, "id")
+    forged = ("lost\nerror: forged\x1b[2J" + "v" * 5_000,)
+    (tmp_path / "root" / NAME).write_bytes(StoreRecord(START, "0", (), forged, forged).to_json())
+    with pytest.raises(SystemExit):
+        main(["status", root.url])
+    [line] = [line for line in capsys.readouterr().out.splitlines() if "forged" in line]
+    assert line.startswith("warning: the store of ") and line.count(r"lost\nerror: forged\x1b[2Jvvv") == 2
+    assert len(line) < 2_500
 
 
 def test_traceback_of_a_program_shows_an_error_without_control_characters() -> None:

@@ -45,4 +45,4 @@ def print_change(change: DefinitionChange, output: Output) -> None:
     if output.json:
         output.document({**asdict(change), "text": change.text})
     else:
-        output.text(change.text)
+        output.paragraph(change.text)

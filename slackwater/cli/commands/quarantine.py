@@ -142,7 +142,7 @@ def export_quarantine(
         command = ClearQuarantineCommand(epoch=pc.max(records["epoch"]).as_py(), source=source)
         answer = carry_out(root, options, command, timeout_s=timeout_s)
         report = {**report, "cleared": answer.values["records"]}
-        output.text(answer.text)
+        output.paragraph(answer.text)
     elif clear:
         report = {**report, "cleared": 0}
         output.text("nothing to clear")

@@ -97,7 +97,7 @@ def why(
     if json:
         output.document(asdict(story))
     else:
-        output.text(story.text)
+        output.paragraph(story.text)
 
 
 @reading.command()

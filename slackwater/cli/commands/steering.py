@@ -250,7 +250,7 @@ def _print(answer: Answer, json: bool) -> None:
     if json:
         output.document({"text": answer.text, **answer.values})
     else:
-        output.text(answer.text)
+        output.paragraph(answer.text)
 
 
 def carry_out(

@@ -74,11 +74,12 @@ def test_what_a_file_contains_does_not_control_the_terminal(
         output.console = SafeConsole(force_terminal=True, width=300, color_system=None)
     output.table(pa.table({"reason": [_HOSTILE], "nested": [[{"x": _HOSTILE}]]}))
     output.text(f"first\nsecond {_HOSTILE}")
+    output.paragraph(f"first\nsecond {_HOSTILE}")
     shown = capsys.readouterr().out
     # rich moves no cursor here, and colours nothing: whatever is no text would be the file's.
     assert not set(shown.replace("\x1b[1m", "").replace("\x1b[0m", "")) & set(_HOSTILE[:-1]) - set("[2J1mabc")
     assert r"\x1b[2J\x07\x08\x7f\x9b1m\u202eabc\u2028\t" in shown
-    assert "first\nsecond" in shown
+    assert r"first\nsecond" in shown and "first\nsecond" in shown
 
 
 def test_json_has_escapes_for_what_json_itself_lets_pass(capsys: pytest.CaptureFixture[str]) -> None:
