@@ -193,6 +193,9 @@ def verify(
         Literal["auto", "duckdb", "spark"],
         typer.Option("--engine", help="auto: DuckDB, and Spark where DuckDB differs"),
     ] = "auto",
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="the longest computation of a view", min=0.001)
+    ] = 3_600.0,
     option: StorageOptions = None,
     json: Json = False,
     log_level: LogLevel = "warning",
@@ -209,7 +212,7 @@ def verify(
     configure(log_level)
     pipeline = load_pipeline(target) if target else None
     store = opened_store(root, option)
-    if not print_verification(store, epoch, pipeline, follow_sources, engine, Output(json)).all_equal:
+    if not print_verification(store, epoch, pipeline, follow_sources, engine, timeout_s, Output(json)).all_equal:
         sys.exit(1)
 
 

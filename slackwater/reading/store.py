@@ -538,6 +538,7 @@ class Store:
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
         follow_sources: bool = False,
+        timeout_s: float | None = 3_600.0,
         on_step: OnStep = lambda step: None,
     ) -> Verification:
         """Recomputes every view from the files of the ledger, and compares.
@@ -554,6 +555,8 @@ class Store:
             spark: the session where Spark is needed; None starts a local one and ends it.
             follow_sources: whether sources that the pipeline does not have are read at the URLs that the root names,
                 with this process's access: for a root whose writers you trust.
+            timeout_s: seconds that an engine computes a view, and that DuckDB reads a file; beyond them the view is not
+                checkable.  None for no limit.
             on_step: called with each step.
 
         Raises:
@@ -573,6 +576,7 @@ class Store:
             duckdb_queries=duckdb_queries,
             spark=spark,
             follow_sources=follow_sources,
+            timeout_s=timeout_s,
             on_step=on_step,
         ).run()
 

@@ -19,10 +19,10 @@ import pyarrow.types as kinds
 from actors.objects.object_file import ObjectFile
 from actors.telemetry.text import first_line
 from slackwater.confinement.errors import WorkerEndedError
-from slackwater.confinement.worker_client import MemoryExceededError, WorkerClient, received_table
+from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, WorkerClient, received_table
 from slackwater.terminal.quantities import human_bytes
 from slackwater.verification.duckdb_tables import Answer, Begin, CountedRows, End, Insert, Open, Request
-from slackwater.verification.engine import CannotComputeError, query_of, require_parents
+from slackwater.verification.engine import CannotComputeError, TimeLimitError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
 from spark_bridge.views.recomputation import Followed
@@ -45,6 +45,7 @@ class DuckDbEngine:
         queries: view → the query to run in place of its own text.
         views: the views of the catalog, by name.
         followed: view that follows watermarks → its watermarks and late rows.
+        timeout_s: seconds for each file and each view; None for no limit.
 
     Raises:
         CannotComputeError: DuckDB is not installed, or its worker does not start.
@@ -58,7 +59,9 @@ class DuckDbEngine:
         queries: Mapping[str, str],
         views: Mapping[str, CatalogView] = MappingProxyType({}),
         followed: Mapping[str, Followed] = MappingProxyType({}),
+        timeout_s: float | None = None,
     ) -> None:
+        self._timeout_s = timeout_s
         if find_spec("duckdb") is None:
             raise CannotComputeError("it is not installed; pip install 'slackwater[verify]'")
         self._scratch, self._queries, self._views, self._followed = scratch, queries, views, followed
@@ -72,7 +75,11 @@ class DuckDbEngine:
             )
             for view, each in followed.items()
         }
-        self._request(Open(str(scratch), _MEMORY_BYTES, dict(queries), dict(views), counted))
+        try:
+            self._request(Open(str(scratch), _MEMORY_BYTES, dict(queries), dict(views), counted))
+        except BaseException:
+            self._worker.close()
+            raise
 
     @property
     def worker_pid(self) -> int:
@@ -140,11 +147,16 @@ class DuckDbEngine:
 
         Raises:
             CannotComputeError: the worker has a reason, has ended, or exceeds its memory.
+            TimeLimitError: the request exceeds its time.
         """
         if not self._worker.is_open:
             raise CannotComputeError("its worker process has ended")
         try:
-            answer = self._worker.answer(pickle.dumps(request), timeout_s=None, max_memory_bytes=_MEMORY_BYTES)
+            answer = self._worker.answer(
+                pickle.dumps(request), timeout_s=self._timeout_s, max_memory_bytes=_MEMORY_BYTES
+            )
+        except TimeExceededError:
+            raise TimeLimitError(self._timeout_s) from None
         except MemoryExceededError:
             raise CannotComputeError(f"it needs more than {human_bytes(_MEMORY_BYTES)} of memory") from None
         except SlackwaterError as error:

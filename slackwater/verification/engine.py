@@ -22,6 +22,13 @@ class CannotComputeError(Exception):
     """The engine cannot read a source, or cannot compute a view with the meaning of Spark; the view may be right."""
 
 
+class TimeLimitError(CannotComputeError):
+    """The engine has reached the limit of time; no other engine is asked."""
+
+    def __init__(self, timeout_s: float | None) -> None:
+        super().__init__(f"it takes more than {timeout_s or 0:g} s (--timeout)")
+
+
 class WrongLedgerError(Exception):
     """The recorded version of a file does not have the rows, or the bad records, of the ledger."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -25,7 +28,13 @@ from actors.settings import MIB, FetchSettings
 from actors.sources.row_key import RowKey
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.reading.recorded_source import IngestedFile
-from slackwater.verification.engine import CannotComputeError, WrongLedgerError, query_of, require_parents
+from slackwater.verification.engine import (
+    CannotComputeError,
+    TimeLimitError,
+    WrongLedgerError,
+    query_of,
+    require_parents,
+)
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
@@ -36,7 +45,7 @@ from spark_bridge.session.borrowed_session import confined_session
 from spark_bridge.session.local_session import session_at_hand
 from spark_bridge.session.settings import SparkSettings
 from spark_bridge.views.recomputation import Followed, recompute
-from state.errors import SchemaError, ViewError
+from state.errors import RunFailedError, SchemaError, ViewError
 from state.tables.records import CatalogView
 
 if TYPE_CHECKING:
@@ -46,6 +55,8 @@ _LEAST_PIECE_BYTES = 64
 # The identity of a view lists the columns that it reads, each with a number.
 _USES_EPOCH = re.compile(rf"\b{EPOCH}#\d")
 _PART_BYTES = 64 * MIB
+_CANCEL_AGAIN_S = 1.0
+_TAGS = itertools.count()
 
 
 class SparkEngine:
@@ -59,6 +70,7 @@ class SparkEngine:
         spark: the session to use; None takes the session of the process, or a local one, started on demand and ended.
         time_us: the time in filters by it, in microseconds since 1970; None without a view with one.
         followed: view → what it has followed, of those that follow watermarks.
+        timeout_s: seconds for the jobs of each view, which are then cancelled; None for no limit.
     """
 
     name = "spark"
@@ -72,7 +84,9 @@ class SparkEngine:
         spark: SparkSession | None,
         time_us: int | None = None,
         followed: Mapping[str, Followed] = MappingProxyType({}),
+        timeout_s: float | None = None,
     ) -> None:
+        self._timeout_s = timeout_s
         self._time_us, self._followed = time_us, followed
         self._ansi, self._functions, self._views, self._settings = ansi, functions, views, settings
         self._spark = spark
@@ -125,17 +139,18 @@ class SparkEngine:
         try:
             planned = self._planned(view)
             session = self._session() if _has_function(planned) else self._confined()
-            return recompute(
-                session,
-                planned.definition,
-                planned.known_schemas,
-                self._directories,
-                schema,
-                planned.views,
-                self._keys,
-                self._time_us,
-                self._followed,
-            )
+            with _ended_after(session, self._timeout_s):
+                return recompute(
+                    session,
+                    planned.definition,
+                    planned.known_schemas,
+                    self._directories,
+                    schema,
+                    planned.views,
+                    self._keys,
+                    self._time_us,
+                    self._followed,
+                )
         except ViewError as error:
             raise CannotComputeError(str(error)) from error
 
@@ -173,6 +188,44 @@ class SparkEngine:
         if plan.identity != view.identity:
             raise CannotComputeError(f"{view.name} of the application is not the function that the view was made by")
         return PlannedView(definition, plan, schemas, views)
+
+
+@contextmanager
+def _ended_after(session: SparkSession, timeout_s: float | None) -> Iterator[None]:
+    """Cancels the jobs of this thread after a time.
+
+    Raises:
+        TimeLimitError: they failed after that time.
+    """
+    if timeout_s is None:
+        yield
+        return
+    context, tag, is_over = session.sparkContext, f"slackwater-verify-{os.getpid()}-{next(_TAGS)}", threading.Event()
+    is_late = False
+
+    def cancel() -> None:
+        nonlocal is_late
+        wait_s = timeout_s
+        # Again and again: a view may have several jobs, one after the other.
+        while not is_over.wait(wait_s):
+            is_late, wait_s = True, _CANCEL_AGAIN_S
+            context.cancelJobsWithTag(tag)
+
+    thread = threading.Thread(target=cancel, name="verify-timeout", daemon=True)
+    context.addJobTag(tag)
+    context.setInterruptOnCancel(True)
+    thread.start()
+    try:
+        yield
+    except (ViewError, RunFailedError):
+        if is_late:
+            raise TimeLimitError(timeout_s) from None
+        raise
+    finally:
+        is_over.set()
+        thread.join()
+        context.setInterruptOnCancel(False)
+        context.removeJobTag(tag)
 
 
 def _has_function(view: PlannedView) -> bool:

@@ -23,7 +23,7 @@ from slackwater.reading.view import View
 from slackwater.verification.comparison import Differences, differences
 from slackwater.verification.computation import Computation
 from slackwater.verification.duckdb_engine import DuckDbEngine
-from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, WrongLedgerError
+from slackwater.verification.engine import CannotComputeError, Engine, EngineChoice, TimeLimitError, WrongLedgerError
 from slackwater.verification.ingested_files import FileProblemsError, IngestedFiles
 from slackwater.verification.kept_tables import with_kept_rows
 from slackwater.verification.recorded_watermarks import RecordedWatermarks
@@ -71,6 +71,7 @@ class Verifier:
         duckdb_queries: view → the query for DuckDB in place of the view's own text.
         spark: a session to use instead of a local one.
         follow_sources: whether a source is read at the URL that the root names, even if the pipeline does not.
+        timeout_s: seconds that an engine computes a view, and that DuckDB reads a file; None for no limit.
         on_step: called at each step.
         random: chooses the keys by which indexes are checked; None for the system's randomness.
 
@@ -89,6 +90,7 @@ class Verifier:
         duckdb_queries: Mapping[str, str] | None = None,
         spark: SparkSession | None = None,
         follow_sources: bool = False,
+        timeout_s: float | None = None,
         on_step: OnStep = lambda step: None,
         random: Random | None = None,
     ) -> None:
@@ -104,6 +106,7 @@ class Verifier:
         self._queries = duckdb_queries or {}
         self._random = random or SystemRandom()
         self._engine, self._spark, self._on_step = engine, spark, on_step
+        self._timeout_s = timeout_s
         self._catalog = Catalog.of(store.scan("catalog", state_version=record.state_version))
 
     def run(self) -> Verification:
@@ -285,6 +288,8 @@ class Verifier:
                 )
             except CannotComputeError as error:
                 reasons.append(f"{computation.name}: {error}")
+                if isinstance(error, TimeLimitError):
+                    break
             except WrongLedgerError as error:
                 reasons.append(str(error))
                 check = ViewCheck(view.name, Outcome.DIFFERENT, computation.name, epoch, stored.num_rows)
@@ -304,12 +309,14 @@ class Verifier:
         )
 
     def _start_duckdb(self, followed: Mapping[str, Followed], scratch: Path) -> DuckDbEngine:
-        return DuckDbEngine(scratch, self._queries, self._catalog.views, followed)
+        return DuckDbEngine(scratch, self._queries, self._catalog.views, followed, self._timeout_s)
 
     def _start_spark(self, time_us: int | None, followed: Mapping[str, Followed], scratch: Path) -> Engine:
         assert self._catalog.pipeline is not None, "a root with a view has the pipeline in its catalog"
         pipeline, views = self._catalog.pipeline, self._catalog.views
-        return SparkEngine(pipeline.ansi, self._functions, views, self._settings, self._spark, time_us, followed)
+        return SparkEngine(
+            pipeline.ansi, self._functions, views, self._settings, self._spark, time_us, followed, self._timeout_s
+        )
 
     def _view(self, view: CatalogView) -> View:
         return View(self._root, self._record.views[view.name], view.key, self._record.epoch)

@@ -29,11 +29,19 @@ def print_verification(
     pipeline: Pipeline | None,
     follow_sources: bool,
     engine: EngineChoice,
+    timeout_s: float,
     output: Output,
 ) -> Verification:
     """Verifies a store, with progress on stderr, and prints the result."""
     with _Steps() as steps:
-        found = store.verify(epoch, pipeline=pipeline, engine=engine, follow_sources=follow_sources, on_step=steps.show)
+        found = store.verify(
+            epoch,
+            pipeline=pipeline,
+            engine=engine,
+            follow_sources=follow_sources,
+            timeout_s=timeout_s,
+            on_step=steps.show,
+        )
     if output.json:
         output.document({**asdict(found), "all_equal": found.all_equal})
         return found

@@ -88,6 +88,27 @@ def _written(root: CommittedRoot, *views: str) -> None:
     root.ingest({"f": 1})
 
 
+_ENDLESS = {
+    # Native code, which ignores interruptions: the worker is killed.
+    "duckdb": "SELECT levenshtein(repeat(a, 300000), repeat(a, 300000))::varchar AS a FROM t",
+    "spark": "SELECT a FROM t LATERAL VIEW explode(sequence(1, 30000)) x AS p "
+    "LATERAL VIEW explode(sequence(1, 30000)) y AS q WHERE p + q < 0",
+}
+
+
+@pytest.mark.parametrize("engine", few(["spark", "duckdb"], "duckdb"))
+def test_text_that_computes_for_too_long_is_ended(root: CommittedRoot, session: SparkSession, engine: str) -> None:
+    _written(root)
+    root.redefine("v", _ENDLESS[engine])
+    # With "auto", Spark would be asked next, and would not end either.
+    choice = "auto" if engine == "duckdb" else engine
+    (check,) = root.verify(engine=choice, spark=session, timeout_s=2).views
+    assert (check.outcome, check.reason) == (
+        Outcome.NOT_CHECKABLE,
+        f"{engine}: it takes more than 2 s (--timeout)",
+    )
+
+
 @pytest.mark.more_after(1)
 @pytest.mark.parametrize("variable", ["${system:user.home}", "${spark.app.name}"])
 def test_variable_in_the_text_of_a_view_has_no_value(root: CommittedRoot, variable: str) -> None:
