@@ -15,6 +15,7 @@ import structlog
 
 from slackwater.serving import messages as wire
 from slackwater.serving.front.conversation import Conversation
+from slackwater.serving.front.message_budget import MessageBudget
 from slackwater.serving.front.remote_session import RemoteSession
 from slackwater.serving.front.serving_limits import ServingLimits
 from slackwater.serving.front.worker_pool import WorkerPool
@@ -64,6 +65,7 @@ class SqlServer:
         self._open: set[asyncio.Task[None]] = set()
         self._slots = ConnectionSlots(limits.connections)
         self._pace = LogInPace()
+        self._messages = MessageBudget(limits.max_message_bytes)
         self._last_id = 0
         self._listeners: list[socket.socket] = []
         self._loops: list[asyncio.Task[None]] = []
@@ -78,6 +80,11 @@ class SqlServer:
     def connections(self) -> int:
         """The number of open connections, before and after their log-in."""
         return self._slots.count
+
+    @property
+    def message_bytes(self) -> int:
+        """Memory of messages that the clients share: those that are not answered yet, beyond 64 KiB of each client."""
+        return self._messages.taken
 
     async def start(self) -> int:
         """Begins to listen, and returns the port.
@@ -222,7 +229,7 @@ class SqlServer:
                 writer.write(wire.parameter_status(name, value))
             writer.write(wire.backend_key(client.number, client.secret) + wire.ready(b"I"))
             await writer.drain()
-            await Conversation(reader, writer, worker, session, self._limits).run()
+            await Conversation(reader, writer, worker, session, self._limits, self._messages).run()
         finally:
             del self._clients[client.number]
             worker.close(session)

@@ -8,10 +8,11 @@ from typing import Any
 
 from slackwater.confinement.worker_process import EXCESS
 from slackwater.serving import messages as wire
+from slackwater.serving.front.message_budget import MessageBudget, MessageShare
 from slackwater.serving.front.remote_session import Part, RemoteSession
 from slackwater.serving.front.serving_limits import ServingLimits
 from slackwater.serving.front.worker_pool import Worker
-from slackwater.serving.sql_error import CANCELLED, PROTOCOL_VIOLATION, TOO_MUCH, SqlError
+from slackwater.serving.sql_error import CANCELLED, OUT_OF_MEMORY, PROTOCOL_VIOLATION, TOO_MUCH, SqlError
 
 LARGEST_TEXT = 1 << 20
 """Bytes of a statement."""
@@ -21,8 +22,9 @@ _MOST_AT_ONCE = 1_000
 _AGAIN_EVERY_S = 0.1
 _LEAST_GRACE_S = 1.0
 _GROUP_ENDS = b"QSHX"
+_PIECE_BYTES = 64 << 10
 # A name and the types of the parameters come with the text.
-_DISCARD_BYTES = 64 << 10
+_NO_SHARE = "the messages of all clients take more memory than the server gives: send less at once, or try later"
 _LARGEST_OF = {b"Q": LARGEST_TEXT + 1, b"P": LARGEST_TEXT + 65_535 * 4 + 1_000}
 
 
@@ -39,8 +41,12 @@ class Group:
     is_end: bool
 
 
-async def next_group(reader: asyncio.StreamReader) -> Group:
+async def next_group(reader: asyncio.StreamReader, share: MessageShare) -> Group:
     """The messages up to and including the next message that requires an answer.
+
+    Args:
+        reader: the messages of the client.
+        share: grows with what the client has sent; the caller releases it.
 
     Raises:
         SqlError: a message is too large, or is not one of the protocol.
@@ -54,18 +60,40 @@ async def next_group(reader: asyncio.StreamReader) -> Group:
         if kind == b"X":
             return Group(bytes(received), True)
         if size > _LARGEST_OF.get(kind, _LARGEST):
-            for at in range(0, size, _DISCARD_BYTES):
-                await reader.readexactly(min(_DISCARD_BYTES, size - at))
+            await _discard(reader, size)
             received += wire.refused(
                 kind, TOO_MUCH, f"a statement has more than {LARGEST_TEXT >> 20} MiB: use parameters"
             )
         else:
-            body = await reader.readexactly(size)
-            wire.message(kind, body)
-            received += kind + (size + 4).to_bytes(4, "big") + body
+            await _receive(reader, kind, size, received, share)
         if kind in _GROUP_ENDS or len(received) > _LARGEST:
             break
     return Group(bytes(received), False)
+
+
+async def _receive(
+    reader: asyncio.StreamReader, kind: bytes, size: int, received: bytearray, share: MessageShare
+) -> None:
+    """Adds a message, or its refusal, to what was received."""
+    before = len(received)
+    received += kind + (size + 4).to_bytes(4, "big")
+    start = len(received)
+    while (left := start + size - len(received)) > 0:
+        piece = min(_PIECE_BYTES, left)
+        # Taken as the bytes come: a size alone, without them, takes nothing from other clients.
+        if not share.resize(len(received) + piece):
+            del received[before:]
+            share.resize(before)
+            await _discard(reader, left)
+            received += wire.refused(kind, OUT_OF_MEMORY, _NO_SHARE)
+            return
+        received += await reader.readexactly(piece)
+    wire.message(kind, bytes(received[start:]))
+
+
+async def _discard(reader: asyncio.StreamReader, size: int) -> None:
+    for at in range(0, size, _PIECE_BYTES):
+        await reader.readexactly(min(_PIECE_BYTES, size - at))
 
 
 class Conversation:
@@ -77,6 +105,7 @@ class Conversation:
         worker: the worker of the session.
         session: the session.
         limits: the limits.
+        budget: the memory for messages of all clients.
     """
 
     def __init__(
@@ -86,7 +115,9 @@ class Conversation:
         worker: Worker,
         session: RemoteSession,
         limits: ServingLimits,
+        budget: MessageBudget,
     ) -> None:
+        self._budget = budget
         self._reader, self._writer = reader, writer
         self._worker, self._session, self._limits = worker, session, limits
         self._loop = asyncio.get_running_loop()
@@ -97,18 +128,23 @@ class Conversation:
         Raises:
             SqlError: the session ends with this error.
         """
-        following = asyncio.create_task(next_group(self._reader))
+        share, next_share = self._budget.share(), self._budget.share()
+        following = asyncio.create_task(next_group(self._reader, next_share))
         try:
             while True:
                 group = await self._awaited(following)
                 if not group.messages:
                     return
+                share, next_share = next_share, self._budget.share()
                 # The next messages are read meanwhile: their end shows that the client is gone.
-                following = asyncio.create_task(_never() if group.is_end else next_group(self._reader))
+                following = asyncio.create_task(_never() if group.is_end else next_group(self._reader, next_share))
                 if await self._answered(group, following) or group.is_end:
                     return
+                share.release()
         finally:
             following.cancel()
+            share.release()
+            next_share.release()
 
     async def _awaited(self, following: asyncio.Task[Group]) -> Group:
         """The next messages, unless the worker ends, or the client is idle for too long."""

@@ -16,6 +16,7 @@ class ServingLimits:
         max_answer_bytes: bytes of one answer; None for no limit.
         log_in_s: seconds from the acceptance of a connection to the end of its log-in.
         idle_s: seconds without a statement after which a session ends; None for no limit.
+        max_message_bytes: bytes of messages that all clients have sent, and that are not answered yet.
     """
 
     timeout_s: float = 300.0
@@ -24,3 +25,4 @@ class ServingLimits:
     max_answer_bytes: int | None = None
     log_in_s: float = 10.0
     idle_s: float | None = 86_400.0
+    max_message_bytes: int = 256 << 20
