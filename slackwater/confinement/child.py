@@ -26,7 +26,7 @@ def main() -> None:
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
     _confine(is_server=sys.argv[1] == "serving")
-    sys.meta_path.insert(0, _WithoutPandas())
+    sys.meta_path.insert(0, _WithoutOptional())
     run = importlib.import_module(program).run
     run(connection)
     sys.stderr.flush()
@@ -34,12 +34,15 @@ def main() -> None:
     os._exit(0)
 
 
-class _WithoutPandas(importlib.abc.MetaPathFinder):
-    """Hides pandas, which pyarrow.dataset imports if it is installed: 30 MiB that nothing in a worker needs."""
+class _WithoutOptional(importlib.abc.MetaPathFinder):
+    """Hides packages that other packages import if they are installed, and that nothing in a worker needs.
+
+    pyarrow.dataset imports pandas (30 MiB), and structlog imports rich (4 MiB).
+    """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:
-        if fullname == "pandas":
-            raise ModuleNotFoundError("pandas is not used in a worker", name=fullname)
+        if fullname in ("pandas", "rich"):
+            raise ModuleNotFoundError(f"{fullname} is not used in a worker", name=fullname)
 
 
 def _confine(*, is_server: bool) -> None:

@@ -52,7 +52,7 @@ class WorkerClient:
         except BaseException:
             self.close()
             raise
-        self._idle_bytes = self._process.rss_bytes()
+        self._idle_bytes = self._process.private_bytes()
 
     @property
     def pid(self) -> int:
@@ -107,7 +107,7 @@ class WorkerClient:
                 return frame, is_over
             elif frame is not None:
                 raise frames.BrokenFrameError(f"a frame {frame.kind!r} without a request")
-            if most is not None and max(len(answer), self._process.rss_bytes() - self._idle_bytes) > most:
+            if most is not None and max(len(answer), self._process.private_bytes() - self._idle_bytes) > most:
                 raise MemoryExceededError("the request took more memory than its limit")
             taken_s = self._clock.monotonic() - began
             if timeout_s is not None and taken_s > timeout_s:

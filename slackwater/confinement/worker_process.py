@@ -83,12 +83,14 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def rss_bytes(self) -> int:
-        """Memory that the process occupies now; 0 if it has ended."""
+    def private_bytes(self) -> int:
+        """Memory that the process occupies now, without pages of files such as libraries; 0 if it has ended."""
         try:
-            return int(self._usage.memory_info().rss)
+            memory = self._usage.memory_info()
         except psutil.Error:
             return 0
+        # macOS has no number of shared pages.
+        return int(memory.rss) - int(getattr(memory, "shared", 0))
 
     def kill(self) -> None:
         """Ends the process at once, without waiting for its end; a second call does nothing."""

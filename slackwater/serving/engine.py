@@ -86,12 +86,11 @@ class Engine:
     """
 
     def __init__(self, max_memory_bytes: int) -> None:
-        import duckdb
-
         self._connection = unconfined_duckdb(max_memory_bytes)
         self._tellers: dict[str, Callable[[str], Story]] = {}
-        row = duckdb.struct_type({name: _STORY.get(name, "BIGINT") for name in (*_STORY, *STORY_EPOCHS)})
-        self._connection.create_function("slackwater_story", self._story, ["VARCHAR", "VARCHAR"], row)
+        # As text: `struct_type` would make DuckDB's default database of the process, with nine threads and unconfined.
+        fields = ", ".join(f"{name} {_STORY.get(name, 'BIGINT')}" for name in (*_STORY, *STORY_EPOCHS))
+        self._connection.create_function("slackwater_story", self._story, ["VARCHAR", "VARCHAR"], f"STRUCT({fields})")
         confine(self._connection)
 
     def attach(self, name: str, why: Callable[[str], Story]) -> None:
@@ -143,6 +142,10 @@ class Engines:
 
     def _made(self) -> Future[Engine]:
         return self._thread.submit(Engine, self._max_memory_bytes)
+
+    def wait(self) -> None:
+        """Waits until an engine is ready."""
+        self._next.result()
 
     def take(self) -> Engine:
         """An unused engine, which the caller closes."""

@@ -28,7 +28,7 @@ from slackwater.serving.served_root import ServedRoot
 from slackwater.serving.session import Session
 from slackwater.serving.session_settings import SessionSettings
 from slackwater.serving.sql_error import SqlError
-from state.allocation import return_memory, share_arenas
+from state.allocation import return_memory, share_arenas, unmap_clean_files
 from state.errors import SlackwaterError
 
 _LOOK_EVERY_S = 0.5
@@ -79,6 +79,9 @@ class _Worker:
         self.parser.query("SELECT 1")
         epoch = self.root.epoch()
         self.root.catalog(epoch)
+        engines.wait()
+        return_memory()
+        unmap_clean_files()
 
     def serve(self) -> None:
         """Reads frames until the socket ends."""

@@ -7,6 +7,7 @@ from tests.mutants.mutant import Mutant
 _PARSER = "slackwater/confinement/query_parser.py"
 _FRONT = "tests/slackwater/serving/test_front.py"
 _WAYS_OUT = "tests/slackwater/serving/test_engine.py::test_no_statement_reads_or_writes_beyond_the_relations"
+_BUDGET = "tests/slackwater/serving/test_message_budget.py"
 _LIMITS = "tests/slackwater/serving/test_workers.py::test_texts_answers_cursors_and_parameters_have_limits"
 
 SERVING_MUTANTS = (
@@ -68,5 +69,42 @@ SERVING_MUTANTS = (
         "slackwater/verification/duckdb_tables.py",
         (('        self._require_query(query, "the view is not one SELECT that reads")\n', ""),),
         shown_by="tests/slackwater/verification/test_verify.py::test_a_query_of_the_catalog_reaches_no_file",
+    ),
+    Mutant(
+        "messages of clients take any memory of the front",
+        "slackwater/serving/front/message_budget.py",
+        (("        if self.taken + nbytes > self._largest:", "        if nbytes > self._largest:"),),
+        shown_by=_BUDGET,
+    ),
+    Mutant(
+        "an answered message keeps its share of the memory",
+        "slackwater/serving/front/conversation.py",
+        (("                    return\n                share.release()\n", "                    return\n"),),
+        shown_by=_BUDGET,
+    ),
+    Mutant(
+        "a worker keeps the pages of libraries that only its start needs",
+        "slackwater/serving/worker.py",
+        (("        return_memory()\n        unmap_clean_files()\n", ""),),
+        shown_by="tests/slackwater/serving/test_workers.py::test_an_idle_worker_takes_little_memory",
+    ),
+    Mutant(
+        "pages that the process has changed are unmapped",
+        "state/allocation.py",
+        (("(?={_NUMBERS}Anonymous: +0 kB\\n)", ""), (" r-[x-]p ", " r[w-][x-]p ")),
+        shown_by="tests/state/test_allocation.py",
+    ),
+    Mutant(
+        "no worker waits to replace one that ends",
+        "slackwater/serving/front/worker_pool.py",
+        (("range(self._size + self._spare - 1)", "range(self._size - 1)"),),
+        shown_by="tests/slackwater/serving/test_workers.py"
+        "::test_a_worker_that_dies_is_replaced_by_the_spare_one_and_its_sessions_end",
+    ),
+    Mutant(
+        "Spark computes a view that takes too long in DuckDB",
+        "slackwater/verification/verifier.py",
+        (("                if isinstance(error, TimeLimitError):\n                    break\n", ""),),
+        shown_by="tests/slackwater/verification/test_stored_sql.py::test_text_that_computes_for_too_long_is_ended",
     ),
 )

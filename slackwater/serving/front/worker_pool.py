@@ -93,7 +93,7 @@ class Worker:
         if frame.kind != frames.READY:
             self.end()
             raise decoded_error(frame.body)
-        self._idle_bytes = self._process.rss_bytes()
+        self._idle_bytes = self._process.private_bytes()
         return reader
 
     async def read(self, reader: asyncio.StreamReader) -> None:
@@ -128,7 +128,7 @@ class Worker:
         """True if the statements of the worker have more memory than they may, by half."""
         busy = any(session.is_busy for session in self._sessions.values())
         limit = self._idle_bytes + _CACHES_BYTES + EXCESS * self._settings.max_memory_bytes
-        return busy and self._process.rss_bytes() > limit
+        return busy and self._process.private_bytes() > limit
 
     def longest(self) -> RemoteSession | None:
         """The session whose statement has run for the longest time; None if none runs."""

@@ -24,7 +24,7 @@ class _NoProcess:
     def __init__(self, connection: socket.socket) -> None:
         self.socket, self.is_killed = connection, False
 
-    def rss_bytes(self) -> int:
+    def private_bytes(self) -> int:
         return 0
 
     def kill(self) -> None:
