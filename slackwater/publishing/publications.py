@@ -211,6 +211,8 @@ class Publications:
 
     def _read(self, stdout: IO[bytes], ended: threading.Event) -> None:
         for line in stdout:
+            if not line.endswith(b"\n"):
+                break  # the process died while it wrote it
             report = PublicationReport.of_json(json.loads(line))
             with self._news:
                 before = self._states.report(report)

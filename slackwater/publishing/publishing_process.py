@@ -109,6 +109,8 @@ def _follow(
 ) -> None:
     """Passes the news on until the run is over."""
     for line in sys.stdin.buffer:
+        if not line.endswith(b"\n"):
+            break  # the run died while it wrote it
         message = json.loads(line)
         if "end" in message:
             news.end()

@@ -10,6 +10,13 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a torn report ends the thread that reads reports",
+        "slackwater/publishing/publications.py",
+        (('            if not line.endswith(b"\\n"):\n', "            if not line:\n"),),
+        shown_by="tests/slackwater/publishing/test_publications.py::"
+        "test_a_report_that_a_death_has_cut_off_ends_the_life_of_the_process_only",
+    ),
+    Mutant(
         "publish returns without a reason for a failed view",
         "slackwater/publishing/publisher.py",
         (("        if failure is not None:\n", "        if failure == 0:\n"),),

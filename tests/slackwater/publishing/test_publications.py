@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from random import Random
 
@@ -14,6 +17,7 @@ from deltalake import write_deltalake
 
 import slackwater as sw
 from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.publishing.publication_loop import PublicationReport
 from slackwater.publishing.publications import Publications
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
@@ -128,6 +132,13 @@ def test_a_process_that_dies_starts_again(tmp_path: Path) -> None:
         eventually(lambda: publications.statuses[0].epoch == epochs[-1])
         assert publications.statuses[0].error is None
     assert require_equal(view.store, tmp_path, "parquet") == epochs[-1]
+
+
+def test_a_report_that_a_death_has_cut_off_ends_the_life_of_the_process_only(tmp_path: Path) -> None:
+    with beside(str(tmp_path / "root"), target_in(tmp_path, "parquet")) as publications:
+        ended, whole = threading.Event(), json.dumps(PublicationReport(0, epoch=7, commits=1).to_json()).encode()
+        publications._read(io.BytesIO(whole + b"\n" + whole[:20]), ended)
+        assert (publications.statuses[0].epoch, ended.is_set()) == (7, True)
 
 
 @pytest.mark.more
