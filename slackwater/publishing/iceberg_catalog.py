@@ -37,9 +37,13 @@ def iceberg_catalog(target: Iceberg) -> Catalog:
     merged: dict[str, Any] = merge_config(configured, {**properties})
     try:
         if _is_rest(merged):
-            from slackwater.publishing.timed_rest_catalog import TimedRestCatalog
+            from slackwater.publishing.timed_catalogs import TimedRestCatalog
 
             return TimedRestCatalog(_CATALOG, **merged)
+        if _is_sql(merged):
+            from slackwater.publishing.timed_catalogs import TimedSqlCatalog
+
+            return TimedSqlCatalog(_CATALOG, **merged)
         return load_catalog(_CATALOG, **properties)
     except (ValueError, KeyError, ModuleNotFoundError) as error:
         raise SettingsError(f"{target}: PyIceberg does not take these properties of the catalog: {error}") from None
@@ -51,6 +55,14 @@ def _is_rest(properties: dict[str, Any]) -> bool:
     if kind is None and "py-catalog-impl" not in properties:
         return str(properties.get("uri", "")).startswith("http")
     return str(kind).lower() == "rest" and "uri" in properties
+
+
+def _is_sql(properties: dict[str, Any]) -> bool:
+    """True for properties for which PyIceberg takes its SQL catalog."""
+    kind = properties.get("type")
+    if kind is None and "py-catalog-impl" not in properties:
+        return str(properties.get("uri", "")).startswith(("sqlite", "postgresql"))
+    return str(kind).lower() == "sql" and "uri" in properties
 
 
 def _access(location: Location | None) -> dict[str, str]:

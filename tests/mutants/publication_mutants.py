@@ -10,6 +10,13 @@ _ROWS = "tests/state/equality/test_exact_rows.py"
 
 PUBLICATION_MUTANTS = (
     Mutant(
+        "a request for a token has another time limit",
+        "slackwater/publishing/timed_catalogs.py",
+        (('"timeout": _timeouts(), **options', '"timeout": 5, **options'),),
+        shown_by="tests/slackwater/publishing/test_iceberg_catalogs.py::"
+        "test_a_catalog_that_accepts_a_connection_and_never_answers_is_named[token]",
+    ),
+    Mutant(
         "a torn report ends the thread that reads reports",
         "slackwater/publishing/publications.py",
         (('            if not line.endswith(b"\\n"):\n', "            if not line:\n"),),
@@ -51,8 +58,8 @@ PUBLICATION_MUTANTS = (
     ),
     Mutant(
         "a request to a REST catalog waits for ever",
-        "slackwater/publishing/timed_rest_catalog.py",
-        (("timeout=(CONNECT_TIMEOUT_S, ANSWER_TIMEOUT_S)", "timeout=10"),),
+        "slackwater/publishing/timed_catalogs.py",
+        (("session.request, timeout=_timeouts()", "session.request, timeout=10"),),
         shown_by="tests/slackwater/publishing/test_iceberg_catalogs.py::"
         "test_a_catalog_that_accepts_a_connection_and_never_answers_is_named[uri]",
     ),

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
-from slackwater.publishing import timed_rest_catalog
+from slackwater.publishing import timed_catalogs
 from slackwater.testing.servers.sqs_server import SqsServer
 from state.location import Location
 from tests.slackwater.publishing.growing_view import GrowingView, groups
@@ -115,18 +116,30 @@ def test_a_commit_whose_answer_was_lost_keeps_its_files(tmp_path: Path) -> None:
         assert counts(catalog, "lake.v") == [2, 3]
 
 
-@pytest.mark.parametrize("name", ["type", "uri"])
+_SILENT: dict[str, Callable[[str], dict[str, Any]]] = {
+    "type": lambda url: {"type": "rest", "uri": url},
+    "uri": lambda url: {"uri": url},
+    "token": lambda url: {
+        "uri": url,
+        "auth": {"type": "oauth2", "oauth2": {"client_id": "any", "client_secret": "any", "token_url": url}},
+    },
+    "sql": lambda url: {"uri": url.replace("http://", "postgresql+psycopg://any@")},
+}
+
+
+@pytest.mark.parametrize("name", _SILENT)
 def test_a_catalog_that_accepts_a_connection_and_never_answers_is_named(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(timed_rest_catalog, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(timed_catalogs, "ANSWER_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(timed_catalogs, "CONNECT_TIMEOUT_S", 2)
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1}))
     with silent_server() as (url, connections):
-        target = sw.Iceberg("lake.v", {"type": "rest", "uri": url} if name == "type" else {"uri": url})
-        with pytest.raises(sw.StorageUnavailableError, match=r"iceberg:lake\.v .*read timeout=0\.2"):
-            view.store.publish("v", target)
-    assert len(connections) == 1
+        reason = "connection timeout expired" if name == "sql" else r"read timeout=0\.2"
+        with pytest.raises(sw.StorageUnavailableError, match=rf"iceberg:lake\.v .*{reason}"):
+            view.store.publish("v", sw.Iceberg("lake.v", _SILENT[name](url)))
+    assert len(connections) == 1 or name == "sql", "a request is sent once"
 
 
 def test_a_store_that_accepts_a_connection_and_never_answers_a_delta_table_is_named(tmp_path: Path) -> None:
