@@ -54,8 +54,8 @@ class TableHead:
 class PublishedTable(Protocol):
     """The table of a target as of the moment when it was opened.
 
-    Every method raises StorageError if the place cannot be read or written, and CommitRefusedError if another process
-    has written to the table since it was opened: then nothing was written.
+    Every method raises StorageError if the place cannot be read or written, and CommitRefusedError if the table has a
+    commit since it was opened: of another process, or an earlier try of the same commit whose answer was lost.
     """
 
     @property
@@ -140,13 +140,14 @@ class InexactChangeError(PublishError):
 
 
 class OvertakenError(CommitRefusedError):
-    """Another process has committed to the table between reading and writing: the next try reads its commit."""
+    """The table has a commit between reading and writing: the next try reads it, and finds out whose it is."""
 
 
 def refused_commit(place: object) -> OvertakenError:
-    """The error of a commit that came second."""
+    """The error of a commit that came second, also after an earlier try of the same commit."""
     return OvertakenError(
-        f"{place}: another process has written to the table meanwhile; nothing was published; publish again"
+        f"{place}: the table has a commit since it was read, of another process or of this publication, whose "
+        "answer was lost: it is unknown whether the epoch is published; publish again: the next attempt finds out"
     )
 
 

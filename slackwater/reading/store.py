@@ -600,7 +600,8 @@ class Store:
         Raises:
             ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
             SchemaError: the format does not have a type of the view, or the table has other columns.
-            CommitRefusedError: another program has written to the table; nothing was published.
+            CommitRefusedError: another program has written to the table, and nothing was published; or the table got a
+                commit meanwhile, which can be this publication's own: publish again to find out.
             SettingsError: the table overlaps the root or a source.
             UsageError: the table has a later epoch, another view, or belongs to another root; or the library of the
                 format is not installed.

@@ -35,7 +35,7 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time
 from spark_bridge.views.derived_views import filter_time_us
 from spark_bridge.views.recomputation import Followed
-from state.errors import StorageError, UsageError
+from state.errors import DamagedStoreError, StorageError, UsageError
 from state.lance.index_check import index_difference, indexed_columns
 from state.lance.lance_access import open_dataset
 from state.location import Location
@@ -113,7 +113,7 @@ class Verifier:
         """Checks every view of the epoch.
 
         Raises:
-            StorageError: the root cannot be read.
+            StorageError: the root cannot be read, or its catalog lacks a view or a source.
             UsageError: there is neither a pipeline nor leave to follow the URLs of the root.
         """
         self._require_leave()
@@ -151,7 +151,7 @@ class Verifier:
         """Refuses to read what only the root names, if there is no pipeline that could name it too."""
         if self._has_pipeline or self._follows:
             return
-        read = {name for view in self._record.views if is_view(view) for name in self._catalog.views[view].sources}
+        read = {name for view in self._record.views if is_view(view) for name in self._known_view(view).sources}
         if read:
             places = ", ".join(f"{name}: {self._recorded(name).location}" for name in sorted(read))
             raise UsageError(
@@ -160,13 +160,28 @@ class Verifier:
             )
 
     def _recorded(self, source: str) -> SourceDefinition:
-        return recorded_definition(self._catalog.sources[source], self._locations, self._root)
+        known = self._catalog.sources.get(source)
+        if known is None:
+            raise self._damaged(f"the source {source!r}")
+        return recorded_definition(known, self._locations, self._root)
+
+    def _known_view(self, name: str) -> CatalogView:
+        view = self._catalog.views.get(name)
+        if view is None:
+            raise self._damaged(f"the view {name!r}")
+        return view
+
+    def _damaged(self, missing: str) -> DamagedStoreError:
+        return DamagedStoreError(
+            f"{self._root}: its catalog lacks {missing}, which epoch {self._record.epoch} uses: restore the root from "
+            "a copy, or let the pipeline read its files into a new root"
+        )
 
     def _views_by_ledger(self) -> Mapping[int | None, Sequence[CatalogView]]:
         """Epoch → the views made from its ledger; a frozen or failed view has no later rows.  None: without rows."""
         views: dict[int | None, list[CatalogView]] = {}
         for name in filter(is_view, self._record.views):
-            view = self._catalog.views[name]
+            view = self._known_view(name)
             epoch = reflected_epoch(view, self._record.views[name], self._record.epoch)
             views.setdefault(epoch, []).append(view)
         return views
@@ -214,23 +229,23 @@ class Verifier:
 
     def _behind(self, view: CatalogView) -> set[str]:
         """A view and those that it reads, by way of others too."""
-        read = (self._behind(self._catalog.views[name]) for name in view.views if name in self._catalog.views)
+        read = (self._behind(self._known_view(name)) for name in view.views if name in self._catalog.views)
         return {view.name}.union(*read)
 
     def _by_parents(self, check: ViewCheck, epoch: int) -> Outcome | None:
         """See `ViewCheck.by_parents`; None if a view that it reads has rows of another epoch."""
-        name, view = check.view, self._catalog.views[check.view]
+        name, view = check.view, self._known_view(check.view)
         versions = {each: self._record.views.get(each) for each in view.views}
         if not versions or self._engine == SparkEngine.name or find_spec(DuckDbEngine.name) is None:
             return None
         if _ESTIMATES.search(view.identity) or filters_by_time(view.identity):
             return None
         for each, version in versions.items():
-            if version is None or reflected_epoch(self._catalog.views[each], version, self._record.epoch) != epoch:
+            if version is None or reflected_epoch(self._known_view(each), version, self._record.epoch) != epoch:
                 return None
         self._on_step(Step(f"{name}: duckdb computes it from {' and '.join(view.views)}"))
         stored = self._view(view).to_arrow()
-        parents = {each: self._view(self._catalog.views[each]).to_arrow() for each in view.views}
+        parents = {each: self._view(self._known_view(each)).to_arrow() for each in view.views}
         with (
             TemporaryDirectory(prefix="slackwater-verify-") as scratch,
             self._start_duckdb({}, Path(scratch)) as engine,
@@ -332,7 +347,7 @@ class Verifier:
 
     def _noted(self, check: ViewCheck) -> ViewCheck:
         """The check with the reason why a failed view is compared with an earlier ledger."""
-        error = self._catalog.views[check.view].error
+        error = self._known_view(check.view).error
         if error is None:
             return check
         stands = f"the view has failed, and stands at epoch {check.epoch}: {error}"

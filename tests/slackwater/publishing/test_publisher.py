@@ -154,7 +154,7 @@ def test_a_commit_between_reading_and_writing_is_refused(
 
     opened_table = publisher.opened_table
     monkeypatch.setattr(publisher, "opened_table", opened)
-    with pytest.raises(sw.CommitRefusedError, match="another process has written to the table meanwhile"):
+    with pytest.raises(sw.CommitRefusedError, match="it is unknown whether the epoch is published"):
         view.store.publish("v", target)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,8 +13,10 @@ from actors.formats.options import Csv
 from slackwater.cli.commands.verify import _row
 from slackwater.verification.verification import Outcome, ViewCheck
 from spark_bridge.analysis.view_definition import ViewDefinition
+from state.location import Location
 from tests.slackwater.cli import command
 from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.publishing.growing_view import GrowingView, events
 from tests.slackwater.verification.committed_root import CommittedRoot
 
 _SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])
@@ -40,6 +43,17 @@ def test_equal_views_give_0_and_a_wrong_one_1_with_both_values(root: CommittedRo
     assert "view\ty\t3\nduckdb\ty\t2\n" in ended.out
     assert (
         slackwater("verify", place, "--follow-sources", "--engine", "duckdb", "--epoch", str(root.epochs[0])).code == 0
+    )
+
+
+def test_a_catalog_that_lacks_the_source_of_a_view_is_damaged(tmp_path: Path) -> None:
+    view = GrowingView(Location(str(tmp_path / "root")))
+    epoch = view.create(events(1))
+    ended = slackwater("verify", view.writer.root.url, "--follow-sources", "--engine", "duckdb")
+    assert ended.code == 1
+    assert ended.err == (
+        f"error: {tmp_path}/root: its catalog lacks the source 's', which epoch {epoch} uses: restore the root from a "
+        "copy, or let the pipeline read its files into a new root\n"
     )
 
 
