@@ -76,7 +76,7 @@ START ?= 0
 
 .PHONY: sim
 sim: setup  ## run the simulator: SEEDS=10000 stories from START=0 on (docs/design/simulation.md)
-	$(BIN)/python -m slackwater.testing.simulation --seeds $(SEEDS) --start $(START)
+	$(BIN)/python -m tests.simulation --seeds $(SEEDS) --start $(START)
 
 QUERIES ?= 5000
 EPOCHS ?= 10000

@@ -43,7 +43,7 @@ Invariants:
     cli/           the command `slackwater`; terminal/, its output
     ui/            `slackwater ui`: a web page about a root
     demo/          `slackwater demo`
-    testing/       S3 and SQS servers, proxies with faults, and the simulator
+    testing/       S3 and SQS servers, and proxies with faults
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ Invariants:
 Rooms, from the top down; a room imports only rooms below it:
 
     lance/       the store, the root and the datasets of views in Lance
-    memory/      the same store and root in memory, for the simulator and tests
     ownership/   owner.json, and commands to the owner of a root
     capabilities/  the abilities that a store must have, probed when a root is created
     upkeep/      folds, retention, tags, branches, pins, quarantine, vacuum

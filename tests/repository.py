@@ -10,6 +10,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+SIMULATOR = "tests/simulation"
 
 ONE_PROCESS = pytest.mark.xdist_group("source code")
 """For modules whose tests read `trees`: one process parses the files, once."""

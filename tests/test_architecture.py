@@ -10,7 +10,7 @@ from typing import TypeGuard
 
 import pytest
 
-from tests.repository import ONE_PROCESS, PACKAGES, REPOSITORY, trees
+from tests.repository import ONE_PROCESS, PACKAGES, REPOSITORY, SIMULATOR, trees
 
 pytestmark = ONE_PROCESS
 
@@ -82,6 +82,12 @@ def _packages_at_run_time() -> dict[Path, set[str]]:
     return {module: {name.partition(".")[0] for name in _imported(_nodes(tree))} for module, tree in trees().items()}
 
 
+def _modules_in_rooms() -> dict[Path, ast.Module]:
+    """The modules of the packages and of the simulator, without the tests of the simulator."""
+    modules = trees(*PACKAGES, SIMULATOR)
+    return {module: tree for module, tree in modules.items() if not module.stem.startswith(("test_", "conftest"))}
+
+
 def test_only_hosting_rooms_import_ray() -> None:
     assert [
         str(module)
@@ -99,11 +105,11 @@ def test_only_the_bridge_imports_spark() -> None:
 
 
 def test_a_module_is_named_for_what_it_holds() -> None:
-    assert [str(module) for module in trees() if module.stem in _BANNED_NAMES] == []
+    assert [str(module) for module in _modules_in_rooms() if module.stem in _BANNED_NAMES] == []
 
 
 def test_a_room_is_a_page_without_logic_and_fits_a_look() -> None:
-    modules = trees()
+    modules = _modules_in_rooms()
     rooms = {module.parent for module in modules}
     pages = {room: modules.get(room / "__init__.py") for room in sorted(rooms - {Path("slackwater")})}
     assert [str(room) for room, page in pages.items() if page is None or not ast.get_docstring(page)] == []

@@ -1,6 +1,7 @@
 """The contracts of a store and of its root, and the commit protocol that every store shares.
 
-`StateStore` and `Root` are protocols; `state.lance` and `state.memory` implement them.  A commit:
+`StateStore` and `Root` are protocols; `state.lance` implements them, and for tests `tests/simulation/memory` does.
+A commit:
 
     stage rows and head (durable, not visible) ──► swap the head (compare-and-swap) ──► done | refused | unknown
     unknown ──► reopen, and compare the name of the transaction ──► done | refused

@@ -11,7 +11,7 @@ import pytest
 import slackwater
 from state import errors
 from tests.docs.page import DOCS
-from tests.repository import PACKAGES, REPOSITORY
+from tests.repository import PACKAGES, REPOSITORY, SIMULATOR
 from website.command_page import MARKER, command_names, command_reference
 from website.navigation import expanded
 
@@ -52,8 +52,8 @@ def test_every_command_has_its_section_with_its_options() -> None:
 
 
 def _design_packages() -> list[str]:
-    """Our packages and their rooms."""
-    pages = (file for package in PACKAGES for file in (REPOSITORY / package).rglob("__init__.py"))
+    """Our packages with their rooms, and the simulator with its rooms."""
+    pages = (file for package in (*PACKAGES, SIMULATOR) for file in (REPOSITORY / package).rglob("__init__.py"))
     return sorted(".".join(file.parent.relative_to(REPOSITORY).parts) for file in pages)
 
 

@@ -6,18 +6,21 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.mutants.mutant import Mutant
-from tests.repository import REPOSITORY
+from tests.repository import PACKAGES, REPOSITORY
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
+_SIMULATOR = ("tests/__init__.py", "tests/simulation")
+# Some tests follow the views of a benchmark; `pyproject.toml` has the settings of pytest.
+_TESTS = ("tests", "benchmarks", "pyproject.toml")
 _SEARCH_S = 240
 _COMPILED = shutil.ignore_patterns("__pycache__")
 _FIRST_FAILING_SEED = """
-from slackwater.testing.simulation.campaign import first_failing_seed
+from tests.simulation.campaign import first_failing_seed
 print(first_failing_seed({start}, {seeds}, lambda scenario: {among}))
 """
 
@@ -32,7 +35,7 @@ def seeds_to_find(mutant: Mutant, directory: Path, seeds: int) -> int | None:
         directory: an empty one.
         seeds: the most that are tried.
     """
-    _copy(mutant, directory)
+    _copy(mutant, directory, _SIMULATOR)
     try:
         ended = subprocess.run(
             [sys.executable, "-c", _FIRST_FAILING_SEED.format(start=mutant.start, seeds=seeds, among=mutant.among)],
@@ -56,19 +59,22 @@ def fails_with(mutant: Mutant, directory: Path) -> bool:
         mutant: the fault.
         directory: an empty one.
     """
-    _copy(mutant, directory)
-    for each in ("tests", "benchmarks"):  # some tests follow the views of a benchmark
-        shutil.copytree(REPOSITORY / each, directory / each, ignore=_COMPILED)
-    shutil.copy(REPOSITORY / "pyproject.toml", directory)
+    _copy(mutant, directory, _TESTS)
     options = ["--exitfirst", "-p", "no:cacheprovider", "-m", "not ray and not long"]
     tests = [sys.executable, "-m", "pytest", *options, mutant.shown_by]
     ended = subprocess.run(tests, cwd=directory, env=_environment(directory), capture_output=True, check=False)
     return ended.returncode == pytest.ExitCode.TESTS_FAILED
 
 
-def _copy(mutant: Mutant, directory: Path) -> None:
-    for package in _PACKAGES:
-        shutil.copytree(REPOSITORY / package, directory / package, ignore=_COMPILED)
+def _copy(mutant: Mutant, directory: Path, paths: Iterable[str]) -> None:
+    """Copies the packages and these paths of the repository, and puts the fault into the copy."""
+    for path in (*PACKAGES, *paths):
+        source, target = REPOSITORY / path, directory / path
+        target.parent.mkdir(exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=_COMPILED)
+        else:
+            shutil.copy(source, target)
     file = directory / mutant.file
     file.write_text(mutant.applied(file.read_text()))
 

@@ -173,7 +173,11 @@ MUTANTS = (
         ),
         start=27,
     ),
-    Mutant("the head is not compared", "state/memory/memory_disk.py", (("if self.latest != expected:", "if False:"),)),
+    Mutant(
+        "the head is not compared",
+        "tests/simulation/memory/memory_disk.py",
+        (("if self.latest != expected:", "if False:"),),
+    ),
     Mutant(
         "a take-over does not begin a term",
         "state/store/head_swap.py",
@@ -181,7 +185,7 @@ MUTANTS = (
     ),
     Mutant(
         "a late attempt's handle on a view still writes",
-        "state/memory/memory_root.py",
+        "tests/simulation/memory/memory_root.py",
         (
             ("if dataset.latest != expected_version:", "if False:"),
             (

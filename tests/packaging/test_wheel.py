@@ -14,9 +14,8 @@ from zipfile import ZipFile
 import pytest
 
 import slackwater
-from tests.repository import REPOSITORY
+from tests.repository import PACKAGES, REPOSITORY
 
-_PACKAGES = ("state", "actors", "spark_bridge", "slackwater")
 _CACHES = shutil.ignore_patterns("__pycache__")
 
 
@@ -26,7 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source = tmp_path_factory.mktemp("source")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / name, source)
-    for name in (*_PACKAGES, "tests", "benchmarks", "examples"):
+    for name in (*PACKAGES, "tests", "benchmarks", "examples"):
         shutil.copytree(REPOSITORY / name, source / name, ignore=_CACHES)
     built = source / "dist"
     command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(built), str(source)]
@@ -37,11 +36,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.more
 def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path) -> None:
     files = {
         str(each.relative_to(REPOSITORY))
-        for package in _PACKAGES
+        for package in PACKAGES
         for each in (REPOSITORY / package).rglob("*")
         if each.is_file() and "__pycache__" not in each.parts
     }
@@ -53,7 +51,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(wheel: Path
 def test_the_wheel_is_typed_and_has_its_license(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         names = archive.namelist()
-    assert {f"{package}/py.typed" for package in _PACKAGES} <= set(names)
+    assert {f"{package}/py.typed" for package in PACKAGES} <= set(names)
     assert any(name.endswith("/LICENSE") for name in names)
 
 

@@ -7,10 +7,10 @@ from typing import Protocol
 
 import pytest
 
-from slackwater.testing.simulation.simulation import Outcome, simulate
-from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.stories.steps import Step
 from tests.cases import few
+from tests.simulation.simulation import Outcome, simulate
+from tests.simulation.stories.scenario import Scenario
+from tests.simulation.stories.steps import Step
 
 _SOME = 1 / 20
 

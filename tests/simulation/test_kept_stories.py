@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from slackwater.after_commit.actions import Delete, Move
-from slackwater.testing.simulation.stories.steps import (
+from tests.simulation.conftest import Told
+from tests.simulation.stories.steps import (
     ADD_VIEW,
     AT,
     BARRIER,
@@ -44,7 +45,6 @@ from slackwater.testing.simulation.stories.steps import (
     unlink,
     unmount,
 )
-from tests.simulation.conftest import Told
 
 _DELETE, _MOVE = Delete(keep_s=0), Move("s3://simulated/archive")
 _SOON = Delete(keep_s=30)

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from slackwater.commands.operations import ReingestCommand
-from slackwater.testing.simulation.stories.steps import (
+from tests.cases import few
+from tests.simulation.conftest import Told
+from tests.simulation.stories.steps import (
     ANSWERED,
     ASK,
     CAUGHT_UP,
@@ -22,8 +24,6 @@ from slackwater.testing.simulation.stories.steps import (
     hide,
     vanish,
 )
-from tests.cases import few
-from tests.simulation.conftest import Told
 
 _BEGUN = file("a"), file("b"), START, CAUGHT_UP
 _LISTED = file("a", rows=5), EVENTS(12)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from random import Random
 
 from actors.shells.runtime import ActorDiedError
-from slackwater.testing.simulation.hosting.simulated_runtime import SimulatedActor
-from slackwater.testing.simulation.simulated_world import World
-from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.world.schedule import Life
-from slackwater.testing.simulation.world.surroundings import Surroundings
+from tests.simulation.hosting.simulated_runtime import SimulatedActor
+from tests.simulation.simulated_world import World
+from tests.simulation.stories.scenario import Scenario
+from tests.simulation.world.schedule import Life
+from tests.simulation.world.surroundings import Surroundings
 
 
 class Echo:

@@ -17,19 +17,19 @@ from actors.protocol import barrier
 from actors.protocol.messages import Envelope, Message
 from slackwater.after_commit import actions
 from slackwater.commands import operations
-from slackwater.testing.simulation import simulation
-from slackwater.testing.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
-from slackwater.testing.simulation.promise_broken import PromiseBroken
-from slackwater.testing.simulation.shrink import failure_of, shrink
-from slackwater.testing.simulation.simulation import Simulation, simulate
-from slackwater.testing.simulation.stories import steps
-from slackwater.testing.simulation.stories.scenario import Scenario
-from slackwater.testing.simulation.stories.steps import CAUGHT_UP, CRASH, EVENTS, START, file
+from tests.simulation import simulation
+from tests.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
+from tests.simulation.promise_broken import PromiseBroken
+from tests.simulation.shrink import failure_of, shrink
+from tests.simulation.simulation import Simulation, simulate
+from tests.simulation.stories import steps
+from tests.simulation.stories.scenario import Scenario
+from tests.simulation.stories.steps import CAUGHT_UP, CRASH, EVENTS, START, file
 
 _DIGEST = """
 from hashlib import sha256
-from slackwater.testing.simulation.campaign import scenario_of
-from slackwater.testing.simulation.simulation import Simulation
+from tests.simulation.campaign import scenario_of
+from tests.simulation.simulation import Simulation
 digest = sha256()
 for seed in range(20):
     Simulation(scenario_of(seed), seed, lambda line: digest.update(line.partition("(")[0].encode())).run()

@@ -15,8 +15,11 @@ from slackwater.commands.operations import (
     StopCommand,
     VacuumCommand,
 )
-from slackwater.testing.simulation.model_views.model_view import TimeFilter
-from slackwater.testing.simulation.stories.steps import (
+from spark_bridge.analysis.computed_leaves import JoinKind
+from tests.cases import few
+from tests.simulation.conftest import Told
+from tests.simulation.model_views.model_view import TimeFilter
+from tests.simulation.stories.steps import (
     ADD_VIEW,
     ANSWERED,
     ASK,
@@ -67,10 +70,7 @@ from slackwater.testing.simulation.stories.steps import (
     refuse,
     vanish,
 )
-from slackwater.testing.simulation.world.simulated_root import CommitFate, ViewFate
-from spark_bridge.analysis.computed_leaves import JoinKind
-from tests.cases import few
-from tests.simulation.conftest import Told
+from tests.simulation.world.simulated_root import CommitFate, ViewFate
 
 
 def test_a_fetcher_that_dies_between_sealing_and_commit_repeats_no_row(told: Told) -> None:
@@ -763,3 +763,9 @@ def test_a_view_that_is_merged_is_judged_at_the_root(told: Told) -> None:
     for outcome in told(*_BEGUN, *more, *released, *merged, seeds=16, gate=True, **_WITH_BRANCHES):
         assert outcome.refusals == ()
         assert outcome.gates[-1] == "closed"
+
+
+def test_starts_beside_a_living_a_frozen_and_a_dead_process_keep_the_promises(told: Told) -> None:
+    starts = (START_IF_FREE, START_IF_FREE)
+    frozen = (FREEZE, START_IF_FREE, SECONDS(30), THAW)
+    told(file("a"), START, *starts, SECONDS(5), *frozen, KILL, *starts, SECONDS(30), seeds=100, is_contended=True)

@@ -8,8 +8,6 @@ from actors.files import GoneFile
 from actors.listing.instructions import FindGone, ListInstruction
 from actors.listing.missing_files import GoneFound, MissingNames, find_gone
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
 from state.store.store import StateStore
 from state.tables.delta import DeltaBuilder
 from state.tables.fingerprint import path_fingerprint
@@ -17,6 +15,8 @@ from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import vnode_of
 from tests.actors.flow import of
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 V1, V2 = b"version1", b"version2"
 A, B = b"a" * 16, b"b" * 16

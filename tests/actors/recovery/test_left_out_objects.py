@@ -12,14 +12,14 @@ from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.discovery import Listing
 from actors.sources.pipeline_definition import PipelineDefinition
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
 from state.tables.catalog import Catalog
 from state.tables.delta import Delta
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import EpochCounts, EpochSeconds
 from tests.actors.flow import file
 from tests.actors.recovery.root_with_files import commit, definition, recover
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 BEGAN = datetime(2026, 5, 1, 12, 0, 0, 700_000, tzinfo=UTC)
 DECLARED = BEGAN.replace(microsecond=0)

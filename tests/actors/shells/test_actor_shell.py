@@ -17,10 +17,10 @@ from actors.protocol.reports import CollectReport
 from actors.shells.actor_shell import ActorShell, Coordinating, times_slower
 from actors.shells.runtime import Actor
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
 from state.tables.delta import DeltaBuilder
 from tests.actors.flow import barrier, files
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 
 class Failing(ActorShell[FlowInstruction]):

@@ -11,14 +11,14 @@ import pytest
 from actors.files import FileVersion
 from slackwater.running.delivered_versions import delivered_versions
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_store import MemoryStateStore
 from state.tables.delta import DeltaBuilder
 from state.tables.fingerprint import delivery_fingerprint
 from state.tables.keys import encode_key
 from state.tables.records import EpochCounts, EpochSeconds
 from state.vnode import vnode_of
 from tests.actors.flow import AT, file
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_store import MemoryStateStore
 
 DAY = timedelta(days=1)
 V = file("a").version

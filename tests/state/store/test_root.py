@@ -15,10 +15,10 @@ from state.lance import view_dataset
 from state.lance.lance_access import open_dataset
 from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
 from state.store.root import Root
 from state.tables.records import ViewVersion
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 PATH, STATE_PATH = "views/totals-1.lance", "view_state/totals-1.lance"
 

@@ -25,9 +25,6 @@ from state.errors import (
 from state.lance.lance_root import LanceRoot
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
-from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import HeadSwapStore
 from state.store.root import Root
 from state.tables.delta import Delta, DeltaBuilder
@@ -37,6 +34,9 @@ from state.tables.row_selection import Clue
 from state.upkeep.housekeeping import Housekeeping
 from state.upkeep.retention import RetentionSettings
 from tests.cases import few
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
+from tests.simulation.memory.memory_store import MemoryStateStore
 
 VIEW = ViewVersion("totals", "views/totals-1.lance", 3, "view_state/totals-1.lance", 2)
 COUNTS = EpochCounts(files=1, rows=20, bytes=300, requests=4)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from state.clock import ManualClock
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_store import MemoryStateStore
 from state.tables.catalog import Catalog, CatalogPipeline, put_pipeline, put_source, put_unmatched, put_view
 from state.tables.delta import DeltaBuilder
 from state.tables.records import CatalogSource, CatalogView, EpochCounts, EpochSeconds, UnmatchedColumn
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_store import MemoryStateStore
 
 PIPELINE = CatalogPipeline("flights", ansi=True)
 SOURCE = CatalogSource("raw", '{"url": "s3://raw"}', pa.schema([("a", pa.int64())]).serialize().to_pybytes())

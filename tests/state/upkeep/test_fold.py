@@ -18,14 +18,14 @@ from state.clock import ManualClock
 from state.errors import CommitRefusedError, FencedError, ProtocolError
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_store import MemoryStateStore
 from state.store.head_swap import HeadSwapStore
 from state.tables.delta import Delta, DeltaBuilder
 from state.tables.records import EpochCounts, EpochSeconds
 from state.tables.row_selection import Clue
 from state.upkeep.fold import FoldSizes
 from tests.cases import few
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_store import MemoryStateStore
 
 CLOCK = ManualClock()
 TINY = {

@@ -4,11 +4,11 @@ import pytest
 
 from state.clock import ManualClock
 from state.errors import EpochNotFoundError, NotFoundError, UsageError
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_store import MemoryStateStore
 from state.tables.delta import Delta
 from state.tables.records import EpochCounts, EpochSeconds
 from state.upkeep.tags import check_tag_name, delete_tag, put_tag
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_store import MemoryStateStore
 
 
 @pytest.fixture

@@ -22,8 +22,6 @@ from state.lance.fragment_stager import FragmentStager
 from state.lance.lance_access import lance_options, open_dataset
 from state.lance.lance_root import LanceRoot
 from state.location import Location
-from state.memory.memory_disk import MemoryDisk
-from state.memory.memory_root import MemoryRoot
 from state.store.head_swap import HeadSwapStore
 from state.tables.delta import DeltaBuilder
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds, ViewVersion
@@ -32,6 +30,8 @@ from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import delete_tag, put_tag
 from state.upkeep.vacuum import STORE_PATH, Vacuum
 from tests.cases import few
+from tests.simulation.memory.memory_disk import MemoryDisk
+from tests.simulation.memory.memory_root import MemoryRoot
 
 LAST_TWO = RetentionSettings(keep_s=0, keep_epochs=2)
 

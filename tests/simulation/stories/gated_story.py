@@ -1,0 +1,37 @@
+"""Random stories in which views hold results back."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from slackwater.commands.operations import ReleaseCommand
+from tests.simulation.stories.scenario import Scenario
+from tests.simulation.stories.steps import ASK, BARRIER, EVENTS, SECONDS, START, Step
+
+if TYPE_CHECKING:
+    from random import Random  # noqa: TID251 - as an argument
+
+_GATED = 0.15
+
+
+def with_gate(scenario: Scenario, random: Random) -> Scenario:
+    """Lets views hold results back in a share of the stories, with releases; the others stay as they are.
+
+    Args:
+        scenario: a story.
+        random: makes every choice; not the one that made the story.
+    """
+    if random.random() >= _GATED:
+        return scenario
+    steps = list(scenario.story)
+    if START in steps:
+        for _ in range(random.choice((0, 1, 1, 2, 3))):
+            at = random.randint(steps.index(START) + 1, len(steps))
+            steps[at:at] = _release(random)
+    return replace(scenario, story=tuple(steps), gate=True)
+
+
+def _release(random: Random) -> list[Step]:
+    wait = random.choice((EVENTS(random.choice((5, 40))), SECONDS(random.choice((1, 5))), BARRIER))
+    return [wait, ASK(ReleaseCommand()), *random.choice(([], [BARRIER], [SECONDS(2)]))]
