@@ -6,8 +6,6 @@ import atexit
 import os
 import threading
 
-import pyarrow as pa
-
 from slackwater.confinement import frames
 from slackwater.confinement.errors import WorkerEndedError, decoded_error
 from slackwater.confinement.worker_process import EXCESS, Program, WorkerProcess
@@ -190,17 +188,3 @@ def confined_answer(
     finally:
         if worker is not None and worker.is_open:
             _warm.put_back(program, scheme, worker)
-
-
-def received_table(answer: bytes) -> pa.Table:
-    """The table in an answer.  Its bytes are checked, since the worker ran the SQL of others.
-
-    Raises:
-        WorkerEndedError: the answer is not a stream of Arrow.
-    """
-    try:
-        table = pa.ipc.open_stream(pa.py_buffer(answer)).read_all()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
-        raise WorkerEndedError(f"the worker process sent no valid rows: {error}") from None
-    return table

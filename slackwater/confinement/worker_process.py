@@ -101,6 +101,11 @@ class WorkerProcess:
         """Waits for the end of the process, which was killed or has closed its socket."""
         self._process.wait()
 
+    @property
+    def exit_code(self) -> int | None:
+        """Its exit code, or the negative number of the signal that ended it; None while it runs."""
+        return self._process.poll()
+
     def was_out_of_memory(self) -> bool:
         """True if it ended as a process does that cannot get memory: by the system's SIGKILL, or by abort()."""
         return self._process.poll() in (-signal.SIGKILL, -signal.SIGABRT)

@@ -9,12 +9,8 @@ from importlib.util import find_spec
 import psutil
 import pyarrow as pa
 
-from slackwater.confinement.worker_client import (
-    MemoryExceededError,
-    TimeExceededError,
-    confined_answer,
-    received_table,
-)
+from slackwater.confinement.received_rows import received_table
+from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, confined_answer
 from slackwater.terminal.quantities import human_bytes
 from state.errors import UsageError
 from state.location import Location

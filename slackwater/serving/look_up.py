@@ -62,7 +62,10 @@ class LookUp:
 
 def look_up_of(query: ParsedQuery) -> LookUp | None:
     """The look-up that a query is; None for any other query."""
-    return _found(query) if len(query.text) <= _LONGEST else None
+    try:
+        return _found(query) if len(query.text) <= _LONGEST else None
+    except RecursionError:
+        return None  # a look-up is not nested
 
 
 @lru_cache(1_000)

@@ -29,6 +29,7 @@ _OF_DUCKDB = {
     "OutOfRangeException": "22003",
     "PermissionException": "42501",
     "NotImplementedException": NOT_SERVED,
+    "InvalidInputException": "22023",
 }
 _OF_SLACKWATER: tuple[tuple[type[SlackwaterError], str], ...] = (
     (EpochNotFoundError, "55000"),

@@ -19,7 +19,8 @@ import pyarrow.types as kinds
 from actors.objects.object_file import ObjectFile
 from actors.telemetry.text import first_line
 from slackwater.confinement.errors import WorkerEndedError
-from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, WorkerClient, received_table
+from slackwater.confinement.received_rows import received_table
+from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, WorkerClient
 from slackwater.terminal.quantities import human_bytes
 from slackwater.verification.duckdb_tables import Answer, Begin, CountedRows, End, Insert, Open, Request
 from slackwater.verification.engine import CannotComputeError, TimeLimitError, query_of, require_parents

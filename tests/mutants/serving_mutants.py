@@ -107,4 +107,28 @@ SERVING_MUTANTS = (
         (("                if isinstance(error, TimeLimitError):\n                    break\n", ""),),
         shown_by="tests/slackwater/verification/test_stored_sql.py::test_text_that_computes_for_too_long_is_ended",
     ),
+    Mutant(
+        "a text in a value is planned",
+        _PARSER,
+        (('"json_serialize_plan", ', ""),),
+        shown_by=_WAYS_OUT,
+    ),
+    Mutant(
+        "parts of DuckDB's own plans are served",
+        _PARSER,
+        ((" or name.startswith(_INTERNAL)}", "}"),),
+        shown_by=_WAYS_OUT,
+    ),
+    Mutant(
+        "compressed rows of a worker are read",
+        "slackwater/confinement/received_rows.py",
+        (("        _require_uncompressed(buffer)\n", ""),),
+        shown_by="tests/slackwater/confinement/test_received_rows.py",
+    ),
+    Mutant(
+        "any number of rows of a worker is read",
+        "slackwater/confinement/received_rows.py",
+        (("if table.num_rows > _BITS * len(answer):", "if table.num_rows > 2**62:"),),
+        shown_by="tests/slackwater/confinement/test_received_rows.py",
+    ),
 )

@@ -153,7 +153,10 @@ class Worker:
             return
         self.ended = True
         self._process.kill()
+        was_killed = self._is_killed or self._verdict is not None
         self._process.wait()
+        if not was_killed:
+            _log.warning("a worker process ended by itself", pid=self.pid, exit_code=self._process.exit_code)
         if self._writer is not None:
             self._writer.transport.abort()
         sessions, self._sessions = list(self._sessions.values()), {}

@@ -122,6 +122,22 @@ WAYS_OUT = [
     "SELECT $$; $$; FROM read_text('FILE')",
     "SELECT 1; DROP SCHEMA public CASCADE",
     "SELECT 1 INTO t",
+    "SELECT json_serialize_plan('SELECT * FROM query(''SELECT 1'')')",
+    "SELECT JSON_Serialize_Plan ('SELECT levenshtein(repeat(''a'', 300000), repeat(''b'', 300000))', optimize := true)",
+    "SELECT __internal_decompress_string(200::UTINYINT)",
+    'SELECT "__INTERNAL_barrier"(1)',
+    "SELECT slackwater_story(NULL, NULL)",
+    "UPDATE EXTENSIONS",
+    "EXPLAIN (ANALYZE) UPDATE EXTENSIONS",
+    "EXPLAIN (ANALYZE) EXPLAIN SELECT 1",
+    "EXPLAIN (ANALYZE)\r--\rCREATE TABLE t (n INT)",
+    "EXPLAIN/**/(ANALYZE)COPY (SELECT 1) TO 'FILE'",
+    "FROM (SUMMARIZE FROM read_text('FILE'))",
+    "PIVOT (FROM read_text('FILE')) ON filename IN ('x') USING count(*)",
+    'FROM memory.main."FILE"',
+    "SELECT (5000).sleep_ms()",
+    'SELECT U&"sleep_ms"(5000)',
+    "FROM histogram('FILE', 'x')",
     "SELECT * FROM totals FOR UPDATE",
 ]
 
@@ -162,3 +178,13 @@ def test_the_same_is_refused_as_a_cursor_and_as_a_prepared_statement(values: Ser
 def test_words_in_texts_and_names_are_not_taken_for_statements(values: ServedSql) -> None:
     query = """SELECT 'DELETE; pg_sleep(1)' AS "insert", n AS "update" FROM totals ORDER BY n LIMIT 1 -- ; DROP"""
     assert values.rows(query) == [("DELETE; pg_sleep(1)", 10)]
+
+
+def test_a_deeply_nested_query_is_answered(values: ServedSql) -> None:
+    assert values.rows("SELECT " + "- " * 900 + "1") == [(1,)]
+
+
+def test_an_error_in_the_values_of_a_statement_is_no_internal_error(values: ServedSql) -> None:
+    with pytest.raises(psycopg.Error) as failed:
+        values.rows("SELECT error('x')")
+    assert failed.value.sqlstate == "22023"

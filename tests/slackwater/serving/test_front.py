@@ -19,7 +19,7 @@ from state.errors import EpochExpiredError, OwnedError, SlackwaterError, UsageEr
 class _NoProcess:
     """Replaces the process of a worker whose socket the test holds."""
 
-    pid = 0
+    pid, exit_code = 0, None
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket, self.is_killed = connection, False

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from slackwater.confinement.worker_process import WorkerProcess, confined_environment
 from slackwater.serving.front.serving_limits import ServingLimits
@@ -104,7 +105,7 @@ def test_a_statement_beyond_its_memory_ends_with_its_worker(limited: ServedSql) 
 def test_a_worker_that_dies_is_replaced_by_the_spare_one_and_its_sessions_end(limited: ServedSql) -> None:
     warm(limited)
     worker, spare = limited.pool.workers
-    with limited.connect() as client:
+    with limited.connect() as client, capture_logs() as logs:
         assert client.execute("SELECT 1").fetchone() == (1,)
         began = time.monotonic()
         os.kill(worker.pid, signal.SIGKILL)
@@ -112,8 +113,9 @@ def test_a_worker_that_dies_is_replaced_by_the_spare_one_and_its_sessions_end(li
         eventually(lambda: limited.pool.workers[:1] == (spare,), 60)
         assert limited.rows("SELECT 1") == [(1,)]
         assert time.monotonic() - began < 10  # within 1 s on a machine that is not busy
-        assert (worker.session_count, limited.server.sessions) == (0, 0)
+        eventually(lambda: (worker.session_count, limited.server.sessions) == (0, 0), 60)
         assert sqlstate(client, "SELECT 1") == "57P01"
+    assert [(each["event"], each["exit_code"]) for each in logs] == [("a worker process ended by itself", -9)]
     warm(limited)
     assert limited.pool.workers[0] is spare
 
