@@ -127,9 +127,7 @@ def run(
     configure(log_level or ("warning" if has_display(output) else "info"), log_json)
     prices = parsed_prices(list_price, get_price, is_dry=dry_run)
     if dry_run:
-        if print_dry_run(load_pipeline(target), prices, output).is_refused:
-            sys.exit(1)
-        return
+        sys.exit(print_dry_run(load_pipeline(target), prices, output).exit_code)
     report = show_run(load_pipeline(target), until, takeover, output)
     if not json:
         print_report(report, output)

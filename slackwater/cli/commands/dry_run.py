@@ -73,13 +73,15 @@ def _source_lines(found: DryRun) -> Iterator[str]:
         yield f"owner: process {owner.pid} on {owner.host} ({owner.phase}); while it lives, a run is refused"
     for source in found.sources:
         yield f"source {source.name}: {source.url}, {source.pattern}"
-        if source.listed.files or not source.refused:
+        if source.listed.files or not (source.refused or source.paused):
             for name, text in _of_source(source).items():
                 yield f"    {name:<10} {text}"
         for note in source.notes:
             yield f"    {'note':<10} {note}"
         if source.refused:
             yield f"    {'refused':<10} {source.refused}"
+        if source.paused:
+            yield f"    {'paused':<10} {source.paused}"
         for after in found.after:
             if after.source == source.name:
                 yield from _after_lines(after)
@@ -143,7 +145,11 @@ def _view_lines(found: DryRun) -> Iterator[str]:
     refused = [f"source {each.name}" for each in found.sources if each.refused]
     refused += [f"view {each.name}" for each in found.views if each.is_refused]
     refused += [f"table {each.table}" for each in found.publications if each.refused is not None]
-    yield f"a run would be refused: {', '.join(refused)}" if refused else "a run would start; nothing was written"
+    if refused:
+        yield f"a run would be refused: {', '.join(refused)}"
+    else:
+        pauses = f", and pause {', '.join(f'source {name}' for name in found.paused)}" if found.paused else ""
+        yield f"a run would start{pauses}; nothing was written"
 
 
 def _document(found: DryRun) -> Mapping[str, Any]:
@@ -178,6 +184,7 @@ def _source_document(source: SourcePlan) -> Mapping[str, Any]:
         "schema": schema,
         "notes": list(source.notes),
         "refused": source.refused,
+        "paused": source.paused,
     }
 
 

@@ -12,12 +12,14 @@ from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.after_commit.declaration import DeclaredAfter
+from slackwater.places.source_access import committed_sources
 from slackwater.planning.dry_run.after_plan import AfterPlan, plan_after
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
 from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
 from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.status.run_status import INCOMPLETE
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.session.settings import SparkSettings
 from state.clock import Clock
@@ -59,6 +61,16 @@ class DryRun:
         """True if a run would not start, or would fail on existing files.  A living owner does not count."""
         refused = [*(each.refused for each in self.sources), *(each.refused for each in self.publications)]
         return any(refused) or any(view.is_refused for view in self.views)
+
+    @property
+    def paused(self) -> tuple[str, ...]:
+        """The names of the sources that a run would pause."""
+        return tuple(each.name for each in self.sources if each.paused is not None)
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of the command: 1 if a run would be refused, 3 if a run would pause a source, else 0."""
+        return 1 if self.is_refused else INCOMPLETE if self.paused else 0
 
     @property
     def first_pass_dollars(self) -> float:
@@ -106,11 +118,11 @@ def dry_run(
     """
     owner = read_owner(definition.root)
     catalog, files, store = _committed(definition, LanceRoot(definition.root, clock), clock)
-    seen = files.seen.indexes()
+    seen, committed = files.seen.indexes(), committed_sources(LanceRoot(definition.root, clock))
 
     def survey(source: SourceDefinition) -> SourcePlan:
         schema, not_before = catalog.schemas.get(source.name), catalog.not_before[source.name]
-        known = KnownSource(files, seen[source.name], schema, not_before)
+        known = KnownSource(files, seen[source.name], schema, not_before, source.name in committed)
         return SourceSurvey(source, known, definition.fetch, prices).plan()
 
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="survey") as threads:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import REFUSALS, ObjectChanged, ObjectVanished, UnreadableFile
 from actors.files import FileVersion, microseconds_of, time_of
 from actors.formats.options import Parquet
 from actors.formats.parquet.parquet_reader import ParquetReader
@@ -112,6 +112,7 @@ class SourcePlan:
         schema: the stored schema, else the declared one, else the schema by the first files; None without any.
         notes: remarks, one line each.
         refused: the reason why a run would not start, or would fail, because of this source; None without one.
+        paused: the reason why a run would start, and pause the source; None without one.
     """
 
     name: str
@@ -132,6 +133,7 @@ class SourcePlan:
     schema: pa.Schema | None = None
     notes: tuple[str, ...] = ()
     refused: str | None = None
+    paused: str | None = None
 
     @property
     def to_read(self) -> Files:
@@ -154,12 +156,14 @@ class KnownSource:
         seen: the versions that were handed on.
         schema: the stored or declared schema; None without one.
         not_before: the time before which files are left out; None for no limit.
+        is_committed: an earlier run has read the source: a run starts without it if its access is refused.
     """
 
     files: CommittedFiles
     seen: SeenIndex
     schema: pa.Schema | None
     not_before: datetime | None
+    is_committed: bool = False
 
 
 class SourceSurvey:
@@ -187,7 +191,7 @@ class SourceSurvey:
         self._foreign = ForeignTables(source.location.url)
 
     def plan(self) -> SourcePlan:
-        """The plan of the source; an error of the source is in `refused`."""
+        """The plan of the source; an error of the source is in `refused` or `paused`."""
         plan = SourcePlan(
             name=self._source.name,
             url=self._source.location.url,
@@ -211,6 +215,9 @@ class SourceSurvey:
             schema, gets = self._schema()
             gets += self._measure()
             return self._costed(replace(plan, schema=schema, asked=asked + Requests(gets=gets)))
+        except REFUSALS as error:
+            found = replace(plan, paused=str(error)) if self._known.is_committed else replace(plan, refused=str(error))
+            return self._costed(found)
         except (StorageError, UsageError) as error:
             return self._costed(replace(plan, refused=str(error)))
 
@@ -303,6 +310,7 @@ class SourceSurvey:
             idle_day_dollars=idle.dollars(self._prices) if is_priced else 0.0,
             notes=tuple(self._notes(period_s)),
             refused=plan.refused or self._failure(),
+            paused=plan.paused or self._foreign.paused,
         )
 
     def _failure(self) -> str | None:
@@ -314,7 +322,7 @@ class SourceSurvey:
         )
 
     def _notes(self, period_s: float) -> list[str]:
-        notes = [] if self._foreign.paused is None else [f"a run would pause the source: {self._foreign.paused}"]
+        notes = list[str]()
         discovery = self._source.discovery
         if period_s > discovery.relist_s:
             notes.append(

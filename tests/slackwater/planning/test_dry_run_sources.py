@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from actors.objects.object_store import ObjectStore
 from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
+from slackwater.cli.commands.dry_run import _source_lines, _view_lines
 from slackwater.planning.dry_run.dry_run import DryRun
 from slackwater.planning.dry_run.prices import Prices, Requests
 from slackwater.planning.dry_run.source_survey import Files, KnownSource, SourceSurvey
@@ -123,13 +125,25 @@ def test_what_is_too_old_is_left_out(tmp_path: Path) -> None:
     assert (source.left_out.files, source.to_read.files) == (1, 1)
 
 
+def test_a_source_that_was_read_before_and_is_gone_would_be_paused(tmp_path: Path) -> None:
+    raw = _raw(tmp_path / "raw", *_NAMES)
+    pipeline = _pipeline(tmp_path / "root", raw)
+    _known_root(tmp_path / "root", raw, pipeline)
+    assert _sources(pipeline).exit_code == 0
+    shutil.rmtree(raw)
+    found = _sources(pipeline)
+    assert (found.sources[0].refused, found.paused, found.exit_code) == (None, ("flights",), 3)
+    assert any("paused" in line and "there is no such directory" in line for line in _source_lines(found))
+    assert [*_view_lines(found)][-1] == "a run would start, and pause source flights; nothing was written"
+
+
 def test_a_source_that_cannot_be_listed_is_refused_and_the_others_are_not(tmp_path: Path) -> None:
     pipeline = _pipeline(tmp_path / "root", _raw(tmp_path / "raw", "a.csv"))
     pipeline.source("gone", tmp_path / "gone", format="csv")
     found = _sources(pipeline)
     assert found.sources[0].refused is None
     assert "there is no such directory" in str(found.sources[1].refused)
-    assert found.is_refused
+    assert (found.is_refused, found.exit_code) == (True, 1)
     assert not (tmp_path / "root").exists()
 
 
@@ -211,10 +225,10 @@ def test_an_impossible_price_is_refused(price: object) -> None:
         Prices(lists=price)  # type: ignore[arg-type]
 
 
-def test_a_source_that_a_run_would_pause_has_a_note(tmp_path: Path) -> None:
+def test_a_source_that_a_run_would_pause_has_the_reason(tmp_path: Path) -> None:
     raw = _raw(tmp_path / "lake" / "raw", "a.csv", "t/part.csv", "t/_delta_log/00000000000000000000.json")
     plan = _sources(_pipeline(tmp_path / "root", raw)).sources[0]
-    assert any(note.startswith(f"a run would pause the source: file://{raw}/t is a Delta table") for note in plan.notes)
+    assert plan.paused is not None and plan.paused.startswith(f"file://{raw}/t is a Delta table")
     _raw(tmp_path / "lake", "_delta_log/00000000000000000000.json")
     plan = _sources(_pipeline(tmp_path / "root", raw)).sources[0]
-    assert any("the source is in a Delta table" in note for note in plan.notes)
+    assert plan.paused is not None and "the source is in a Delta table" in plan.paused
