@@ -18,6 +18,7 @@ from actors.objects.object_store import ObjectStore
 from actors.sources.discovery import Notifications
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
+from state.capabilities.store_record import root_identity
 from state.location import Location
 
 _MOST_MESSAGES = 10_000
@@ -64,7 +65,10 @@ class EventSource:
 
     async def claim(self) -> str | None:
         """Writes the pipeline's root onto the queue.  Answer and errors as `MessageQueue.claim`."""
-        return await _in(self._changes, partial(self._queue.claim, self._root.url))
+        return await _in(self._changes, self._claimed)
+
+    def _claimed(self) -> str | None:
+        return self._queue.claim(self._root.url, root_identity(self._root))
 
     async def receive(self, receive: Receive) -> tuple[list[QueueMessage], QueueDepth | None]:
         """The messages, and with an extra request the depth of the queue behind them."""

@@ -6,6 +6,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,6 +19,7 @@ from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
 
 OWNER_TAG = "slackwater-root"
+IDENTITY_TAG = "slackwater-root-identity"
 BATCH = 10
 LONGEST_POLL_S = 20
 _ATTEMPTS = 3
@@ -29,6 +31,33 @@ _REGION_IN_HOST = re.compile(r"(?:^|\.)sqs(?:-fips)?\.([a-z]{2}(?:-[a-z]+)+-\d+)
 _AWS_DOMAINS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 _AWS = "AWS"
 _TAG_TEXT = re.compile(r"[A-Za-z0-9 _.:/=+@-]{1,256}")
+
+
+@dataclass(frozen=True)
+class _Owner:
+    """The root that reads a queue, as its tags name it.
+
+    Args:
+        url: the URL of the root, as a tag can hold it.
+        identity: the identity of the root; empty if its first start has not ended yet.
+    """
+
+    url: str
+    identity: str
+
+    @property
+    def tags(self) -> dict[str, str]:
+        """The tags of its queue."""
+        return {OWNER_TAG: self.url, **({IDENTITY_TAG: self.identity} if self.identity else {})}
+
+    def is_same(self, other: _Owner) -> bool:
+        """True for one root: two machines can have roots with one URL."""
+        is_identical = not self.identity or not other.identity or self.identity == other.identity
+        return self.url == other.url and is_identical
+
+    def words(self, shows_identity: bool) -> str:
+        """The root in a message."""
+        return f"{self.url} (identity {self.identity})" if shows_identity else self.url
 
 
 class MessageQueue:
@@ -108,14 +137,15 @@ class MessageQueue:
         """Makes messages visible again, so that they can be received at once; otherwise as `extend`."""
         return self._hide(messages, 0)
 
-    def claim(self, root_url: str) -> str | None:
-        """Writes the root that reads the queue into a tag of the queue, so that no second root reads it.
+    def claim(self, root_url: str, identity: str = "") -> str | None:
+        """Writes the root that reads the queue into tags of the queue, so that no second root reads it.
 
         Two roots that claim it at the same moment may both succeed; the one that was overwritten is refused when it
         claims the queue again.
 
         Args:
             root_url: the URL of the pipeline's root, without credentials.
+            identity: the identity of the root; empty before its first start.
 
         Returns:
             A warning if the tags of the queue may not be read or written; None otherwise.
@@ -124,24 +154,26 @@ class MessageQueue:
             SettingsError: another root reads the queue.
             QueueNotFoundError, AccessDeniedError, StorageUnavailableError: see `ask_queue`.
         """
-        ours = _tag_value(root_url)
+        ours = _Owner(_tag_value(root_url), identity)
         try:
-            if self._owner() is None:
-                self._ask("sqs:TagQueue", lambda client: client.tag_queue(QueueUrl=self._url, Tags={OWNER_TAG: ours}))
-            # Of two roots that both found no tag, the overwritten one mostly sees that here.
             owner = self._owner()
+            if owner is None or (identity and owner == replace(ours, identity="")):
+                self._ask("sqs:TagQueue", lambda client: client.tag_queue(QueueUrl=self._url, Tags=ours.tags))
+                # Of two roots that both found no tag, the overwritten one mostly sees that here.
+                owner = self._owner()
         except (AccessDeniedError, NotOfferedError) as error:
             return (
                 f"{error}; without the tag {OWNER_TAG} a second pipeline on this queue stays unnoticed, and each of "
                 "the two misses the events that the other receives"
             )
-        if owner in (None, ours):
+        if owner is None or owner.is_same(ours):
             return None
+        shows_identity = owner.url == ours.url
         raise SettingsError(
-            f"{self._url} is read by the pipeline at {owner}, and this one is at {ours}: each would get only a part "
-            "of the events. Give each pipeline a queue of its own, and let SNS send the events to both; or, if the "
-            "other one is gone for good: "
-            f"aws sqs untag-queue --queue-url {self._url} --tag-keys {OWNER_TAG}"
+            f"{self._url} is read by the pipeline at {owner.words(shows_identity)}, and this one is at "
+            f"{ours.words(shows_identity)}: each would get only a part of the events. Give each pipeline a queue of "
+            "its own, and let SNS send the events to both; or, if the other one is gone for good: "
+            f"aws sqs untag-queue --queue-url {self._url} --tag-keys {OWNER_TAG} {IDENTITY_TAG}"
         )
 
     def depth(self) -> QueueDepth:
@@ -162,10 +194,10 @@ class MessageQueue:
     def _visibility_s(self) -> int:
         return math.ceil(self._discovery.visibility_s)
 
-    def _owner(self) -> str | None:
+    def _owner(self) -> _Owner | None:
         answer = self._ask("sqs:ListQueueTags", lambda client: client.list_queue_tags(QueueUrl=self._url))
-        owner: str | None = answer.get("Tags", {}).get(OWNER_TAG)
-        return owner
+        tags: Mapping[str, str] = answer.get("Tags", {})
+        return _Owner(tags[OWNER_TAG], tags.get(IDENTITY_TAG, "")) if OWNER_TAG in tags else None
 
     def _hide(self, messages: Sequence[QueueMessage], seconds: int) -> int:
         hidden = 0

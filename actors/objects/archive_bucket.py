@@ -183,7 +183,7 @@ class ArchiveBucket:
             return None
 
     def _hash_of(self, path: str) -> bytes:
-        copied = self._ask_store(partial(obstore.get, self._client, path), path)
+        copied = self._ask_store(partial(obstore.get, self._client, path), path)  # noqa: TID251 - of a bucket
         return _hash(map(bytes, copied.stream(_PART_BYTES)))
 
     def _ask(self, call: Callable[[], Any], path: str) -> Any:

@@ -13,6 +13,7 @@ from actors.notifications.message_queue import MessageQueue
 from actors.objects.object_store import ObjectStore
 from actors.sources.discovery import Notifications
 from actors.sources.source import SourceDefinition
+from state.capabilities.store_record import root_identity
 from state.errors import StoreNotFoundError
 from state.location import Location
 from state.store.root import Root
@@ -52,7 +53,7 @@ def claim_queues(sources: Sequence[SourceDefinition], root: Location, committed:
     for source in sources:
         if isinstance(source.discovery, Notifications):
             try:
-                MessageQueue(source.discovery, source.location).claim(root.url)
+                MessageQueue(source.discovery, source.location).claim(root.url, root_identity(root))
             except REFUSALS as error:
                 _start_without(source, error, committed)
 

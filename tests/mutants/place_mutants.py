@@ -18,6 +18,13 @@ _FETCHES = "tests/actors/fetching/test_fetch_executor.py"
 
 PLACE_MUTANTS = (
     Mutant(
+        "a queue belongs to every root of one URL",
+        "actors/notifications/message_queue.py",
+        (("return self.url == other.url and is_identical", "return self.url == other.url"),),
+        shown_by="tests/actors/notifications/test_message_queue.py::"
+        "test_a_root_of_the_same_url_with_another_identity_is_refused",
+    ),
+    Mutant(
         "a newline of a text from data begins a line of its own",
         "slackwater/terminal/output.py",
         (("Text(visible(line))", 'Text(visible(line, keep="\\n"))'),),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from botocore.stub import Stubber
 
-from actors.notifications.message_queue import OWNER_TAG, MessageQueue
+from actors.notifications.message_queue import IDENTITY_TAG, OWNER_TAG, MessageQueue
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.sources.discovery import Notifications
 from slackwater.testing.servers import s3_events
@@ -276,6 +276,19 @@ def test_a_second_root_on_one_queue_is_refused_with_both_named(sqs: SqsServer, q
     assert queue(sqs, queue_url).claim("s3://lake/b") is None
     with pytest.raises(SettingsError, match="at s3://lake/b, and this one is at s3://lake/a"):
         made.claim("s3://lake/a")
+
+
+def test_a_root_of_the_same_url_with_another_identity_is_refused(sqs: SqsServer, queue_url: str) -> None:
+    made = queue(sqs, queue_url)
+    assert made.claim("file:///data/root") is None, "before its first start a root has no identity"
+    assert made.claim("file:///data/root", "11-aa") is None and made.claim("file:///data/root", "11-aa") is None
+    tags = {OWNER_TAG: "file:///data/root", IDENTITY_TAG: "11-aa"}
+    assert sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"] == tags
+    with pytest.raises(SettingsError, match=r"at file:///data/root \(identity 11-aa\), .* \(identity 22-bb\)"):
+        queue(sqs, queue_url).claim("file:///data/root", "22-bb")
+    assert sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"] == tags
+    sqs.client().untag_queue(QueueUrl=queue_url, TagKeys=[OWNER_TAG])
+    assert queue(sqs, queue_url).claim("file:///data/root", "22-bb") is None
 
 
 @pytest.mark.more_after(1)
