@@ -34,7 +34,7 @@ from state.location import Location
 QUERY = f'SELECT n, mean FROM {VIEW} WHERE "user" = %s AND day = %s'
 LATENCY, SPEED, GROWTH = Target(3, "ms"), Target(600, "look-ups/s", at_least=True), Target(1.1, "×")
 IDLE, FIRST = Target(120, "MiB"), Target(50, "ms")
-EVERY_S = 1.0
+EVERY_S, STEADY_S = 1.0, 2.0
 
 
 @contextmanager
@@ -88,10 +88,20 @@ def speed_row(name: str, taken: Sequence[float], seconds: float, server_s: float
     return Row(name, numbers, target=target)
 
 
-def idle_row(process: psutil.Process) -> Row:
-    """The memory of a worker before its first client, with its share of pages that others have, too."""
-    held = max(each.memory_full_info().pss for each in process.children()) / MIB
-    return Row("an idle worker", (Number(held, "MiB"),), target=IDLE)
+def idle_rows(process: psutil.Process) -> tuple[Row, Row]:
+    """The memory of the largest worker before its first client: resident, with shared pages in full, and private."""
+    while True:
+        before_s = cpu_of_all_s(process)
+        time.sleep(STEADY_S)
+        # The spare worker still starts when the first one is ready.
+        if cpu_of_all_s(process) - before_s < STEADY_S / 100:
+            break
+    held = [each.memory_full_info() for each in process.children()]
+    resident, private = max(each.rss for each in held) / MIB, max(each.uss for each in held) / MIB
+    return (
+        Row("an idle worker, resident", (Number(resident, "MiB"),), target=IDLE),
+        Row("an idle worker, private", (Number(private, "MiB"),)),
+    )
 
 
 def first_row(port: int, connections: int = 50) -> Row:
@@ -151,7 +161,7 @@ def measure(options: argparse.Namespace) -> Result:
         view = ChangingView(Location(str(Path(directory) / "root")), options.groups)
         rows = []
         with served(view.root.url) as (process, port):
-            starts = (idle_row(process), first_row(port))
+            starts = (*idle_rows(process), first_row(port))
             together(pool, 1, port, options.groups, 2)
             for clients, target in ((1, LATENCY), (4, SPEED)):
                 before_s = cpu_of_all_s(process)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from slackwater.serving.sql_error import SqlError
+from slackwater.serving.sql_error import TOO_MUCH, SqlError
 from state.tables.expectations import PUBLISHED
 
 EPOCH = "slackwater.epoch"
 SERVER_VERSION = "16.0"
+_MOST, _LONGEST = 100, 10_000
 _REPORTED = {
     "server_version": "server_version",
     "server_encoding": "server_encoding",
@@ -103,6 +104,10 @@ class SessionSettings:
             raise SqlError("22023", f"client_encoding {value!r} is not served: set it to UTF8")
         if name.startswith("slackwater.") and name != EPOCH:
             raise SqlError("42704", f"there is no setting {name!r}; the one of Slackwater is {EPOCH}")
+        if name not in self._values and len(self._values) >= _MOST:
+            raise SqlError(TOO_MUCH, f"there are {_MOST} settings in this session: RESET ALL removes those of your own")
+        if max(len(name), len(value or "")) > _LONGEST:
+            raise SqlError(TOO_MUCH, f"a setting has at most {_LONGEST:,} characters")
         if name not in _FIXED:
             self._values[name] = self._first.get(name, "") if value is None else value
         if name in _REPORTED:

@@ -225,9 +225,10 @@ class SqlServer:
         client = _Client(self._last_id, os.urandom(4), session)
         self._clients[client.number] = client
         try:
-            for name, value in SessionSettings(startup.parameters).reported():
-                writer.write(wire.parameter_status(name, value))
-            writer.write(wire.backend_key(client.number, client.secret) + wire.ready(b"I"))
+            reported = SessionSettings(startup.parameters).reported()
+            settings = b"".join(wire.parameter_status(name, value) for name, value in reported)
+            # One write: asyncio logs a warning for each further one to a client that is gone.
+            writer.write(settings + wire.backend_key(client.number, client.secret) + wire.ready(b"I"))
             await writer.drain()
             await Conversation(reader, writer, worker, session, self._limits, self._messages).run()
         finally:

@@ -131,4 +131,10 @@ SERVING_MUTANTS = (
         (("if table.num_rows > _BITS * len(answer):", "if table.num_rows > 2**62:"),),
         shown_by="tests/slackwater/confinement/test_received_rows.py",
     ),
+    Mutant(
+        "a session has any number of settings",
+        "slackwater/serving/session_settings.py",
+        (("and len(self._values) >= _MOST:", "and len(self._values) >= 10**9:"),),
+        shown_by=_LIMITS,
+    ),
 )

@@ -383,6 +383,13 @@ def test_a_reset_at_any_step_leaves_nothing_behind(few: ServedSql, encrypted: Se
     assert [line["event"] for line in logged if line["log_level"] in ("error", "critical")] == []
 
 
+def test_clients_that_reset_their_connections_fill_no_log(flights: ServedSql, caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(20):
+        _reset(RawClient(flights.port).send(startup()))
+    eventually(lambda: not flights.server.connections, 60)
+    assert [each.getMessage() for each in caplog.records if each.name == "asyncio"] == []
+
+
 REFUSED = {
     "channel binding": {"header": b"p=tls-server-end-point,,", "mechanism": b"SCRAM-SHA-256-PLUS"},
     "another mechanism": {"mechanism": b"PLAIN"},

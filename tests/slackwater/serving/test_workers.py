@@ -135,6 +135,13 @@ def test_texts_answers_cursors_and_parameters_have_limits(limited: ServedSql) ->
         assert sqlstate(client, "DECLARE more CURSOR FOR SELECT 1") == "54000"
         client.execute("ROLLBACK")
         assert client.execute("SELECT 1").fetchone() == (1,)
+        assert sqlstate(client, "SET mine.x = '" + "x" * 20_000 + "'") == "54000"
+        with pytest.raises(psycopg.Error) as refused:
+            for number in range(200):
+                client.execute(f"SET mine.x{number} = 1")
+        assert refused.value.sqlstate == "54000"
+        client.execute("RESET ALL")
+        client.execute("SET mine.x = 1")
 
 
 @pytest.mark.more_after(1)
