@@ -51,7 +51,7 @@ def find_gone(store: StateStore, source: str, missing: Mapping[bytes, bytes]) ->
         for row in ledger
         if row["changed_epoch"] is not None or missing[keys[row["path"]]] == row["version"]
     } - unfinished
-    found: dict[bytes, list[GoneFile]] = {keys[path]: [] for path in known}
+    found: dict[bytes, list[GoneFile]] = {key: [] for path, key in keys.items() if path in known}
     for row in ledger:
         if row["gone_epoch"] is None and row["path"] in known:
             found[keys[row["path"]]].append(GoneFile(source, row["path"], row["version"]))
