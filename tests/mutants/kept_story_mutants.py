@@ -145,7 +145,7 @@ KEPT_STORY_MUTANTS = (
         "a clock that is set forward is not noticed",
         _CLOCK,
         (("if abs(shift_s) <= _JUMP_S:", "if shift_s >= -_JUMP_S:"),),
-        shown_by=f"{_STORIES}::test_a_clock_that_jumps_takes_no_file_early[some orders-in the run-3600]",
+        shown_by=f"{_STORIES}::test_a_clock_that_jumps_takes_no_file_early[the others-in the run-3600]",
     ),
     Mutant(
         "files go that a branch has not read",

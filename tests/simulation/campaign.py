@@ -9,37 +9,47 @@ from contextlib import contextmanager
 from random import Random  # noqa: TID251 - a seed becomes a story here
 
 from tests.simulation.shrink import failure_of
-from tests.simulation.stories.branched_story import with_branches
-from tests.simulation.stories.changed_story import with_changed_views
-from tests.simulation.stories.commanded_story import with_commands
-from tests.simulation.stories.contended_story import ContendedStory
-from tests.simulation.stories.gated_story import with_gate
-from tests.simulation.stories.idle_story import with_idle_sources
-from tests.simulation.stories.kept_story import with_file_work
-from tests.simulation.stories.merged_story import with_merges
-from tests.simulation.stories.overlapping_story import with_overlaps
-from tests.simulation.stories.published_story import with_publications
+from tests.simulation.stories.addition import Addition
+from tests.simulation.stories.branched_story import BRANCHED_STORIES
+from tests.simulation.stories.changed_story import CHANGED_STORIES
+from tests.simulation.stories.commanded_story import COMMANDED_STORIES
+from tests.simulation.stories.contended_story import CONTENDED_STORIES
+from tests.simulation.stories.gated_story import GATED_STORIES
+from tests.simulation.stories.idle_story import IDLE_STORIES
+from tests.simulation.stories.kept_story import KEPT_STORIES
+from tests.simulation.stories.merged_story import MERGED_STORIES
+from tests.simulation.stories.overlapping_story import OVERLAPPING_STORIES
+from tests.simulation.stories.published_story import PUBLISHED_STORIES
 from tests.simulation.stories.random_story import RandomStory
 from tests.simulation.stories.scenario import Scenario
-from tests.simulation.stories.violating_story import with_violations
+from tests.simulation.stories.violating_story import VIOLATING_STORIES
 
 _SEEDS_AT_ONCE = 50
+# The additions of a name share random numbers, which only the seed and the name decide.  The order counts: an addition
+# depends on the features that the story already has.
+_ADDITIONS: dict[str, tuple[Addition, ...]] = {
+    "contended": (CONTENDED_STORIES,),
+    "commanded": COMMANDED_STORIES,
+    "changed": (CHANGED_STORIES,),
+    "idle": (IDLE_STORIES,),
+    "branched": (BRANCHED_STORIES,),
+    "merged": (MERGED_STORIES,),
+    "gated": (GATED_STORIES,),
+    "kept": (KEPT_STORIES,),
+    "published": (PUBLISHED_STORIES,),
+    "overlapping": (OVERLAPPING_STORIES,),
+    "violating": (VIOLATING_STORIES,),
+}
 
 
 def scenario_of(seed: int) -> Scenario:
     """The story of a seed: the same on every machine."""
     scenario = RandomStory(Random(seed)).scenario()
-    scenario = ContendedStory(Random(f"{seed} contended")).of(scenario)
-    scenario = with_commands(scenario, Random(f"{seed} commanded"))
-    scenario = with_changed_views(scenario, Random(f"{seed} changed"))
-    scenario = with_idle_sources(scenario, Random(f"{seed} idle"))
-    scenario = with_branches(scenario, Random(f"{seed} branched"))
-    scenario = with_merges(scenario, Random(f"{seed} merged"))
-    scenario = with_gate(scenario, Random(f"{seed} gated"))
-    scenario = with_file_work(scenario, Random(f"{seed} kept"))
-    scenario = with_publications(scenario, Random(f"{seed} published"))
-    scenario = with_overlaps(scenario, Random(f"{seed} overlapping"))
-    return with_violations(scenario, Random(f"{seed} violating"))
+    for name, additions in _ADDITIONS.items():
+        random = Random(f"{seed} {name}")
+        for addition in additions:
+            scenario = addition.of(scenario, random)
+    return scenario
 
 
 def first_failing_seed(start: int, seeds: int, among: Callable[[Scenario], bool] = lambda _: True) -> int | None:

@@ -1,11 +1,11 @@
 """Stories: scenarios in steps, written by hand or drawn from a seed.
 
     Scenario (settings and story) ◄── steps (file, BARRIER, CRASH, ...) ◄── random_story(seed)
-                                         ◄── contended_story, commanded_story, branched_story,
-                                              changed_story, merged_story, idle_story
+        ▲ checks                         ◄── an Addition for each other module, in a share of the stories
+    features.py: Feature(requires, excludes)
 
 Invariants: a story is a value that a failing seed prints as a literal; its end waits until the faults are over.  A
-scenario refuses settings and steps that exclude each other.
+feature names the features that it requires and excludes once: a scenario refuses them, and an addition avoids them.
 
-Face: `Scenario`, the steps, `random_story`.
+Face: `Scenario`, the steps, `Feature`, `Addition`, `random_story`.
 """

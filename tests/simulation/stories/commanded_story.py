@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.protocol.barrier import Pause, Resume
 from slackwater.commands.operations import ForgetCommand, RetryViewCommand
+from tests.simulation.stories.addition import Addition, after_start
+from tests.simulation.stories.features import BAD_RECORDS, CLOSING, CONTENDED, READERS_DIE, STARTED
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (
     ASK,
@@ -14,7 +18,6 @@ from tests.simulation.stories.steps import (
     CRASH,
     RECOVERED,
     SECONDS,
-    START,
     Step,
     file,
 )
@@ -22,35 +25,20 @@ from tests.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_CLEARED, _PAUSED, _FAILED, _ANEW = 0.3, 0.03, 0.08, 0.2
-_BAD = ("bad=", "bad_row=")
 _WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
 
 
-def with_commands(scenario: Scenario, random: Random) -> Scenario:
-    """Adds commands to a share of the stories; the others stay as they are.
+def _with_clearings(scenario: Scenario, random: Random) -> Scenario:
+    steps = list(scenario.story)
+    for _ in range(random.choice((1, 2, 3))):
+        steps.insert(random.randint(1, len(steps)), CLEAR_QUARANTINE)
+    return replace(scenario, story=tuple(steps))
 
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
 
-    Returns:
-        The same, or with clearings of the quarantine, a pause over a recovery, a view that fails, or one with closed
-        windows that is built anew.
-    """
-    steps, text = list(scenario.story), repr(scenario.story)
-    if any(each in text for each in _BAD) and random.random() < _CLEARED:
-        for _ in range(random.choice((1, 2, 3))):
-            steps.insert(random.randint(1, len(steps)), CLEAR_QUARANTINE)
-    if START in steps and not scenario.is_contended and "DEATH(" not in text and random.random() < _PAUSED:
-        at = random.randint(steps.index(START) + 1, len(steps))
-        steps[at:at] = _pause(scenario, random)
-    if START in steps and not scenario.is_contended and random.random() < _FAILED:
-        at = random.randint(steps.index(START) + 1, len(steps))
-        steps[at:at] = _failing_view(scenario, random)
-    if START in steps and scenario.closing and random.random() < _ANEW:
-        at = random.randint(steps.index(START) + 1, len(steps))
-        steps[at:at] = [SECONDS(random.choice((1, 20))), ASK(RetryViewCommand(view="closed"))]
+def _with_steps(added: Callable[[Scenario, Random], list[Step]], scenario: Scenario, random: Random) -> Scenario:
+    steps = list(scenario.story)
+    at = after_start(steps, random)
+    steps[at:at] = added(scenario, random)
     return replace(scenario, story=tuple(steps))
 
 
@@ -68,7 +56,7 @@ def _failing_view(scenario: Scenario, random: Random) -> list[Step]:
     for _ in range(random.choice((0, 1, 1, 2))):
         steps += [SECONDS(random.choice((1, 5, 20))), *random.choice(cures), SECONDS(random.choice((1, 20)))]
         steps.append(ASK(RetryViewCommand(view=view)))
-        steps += [CRASH(random.choice(_WHO))] if random.random() < 0.3 and "DEATH(" not in repr(scenario.story) else []
+        steps += [CRASH(random.choice(_WHO))] if random.random() < 0.3 and not READERS_DIE.is_in(scenario) else []
     return steps
 
 
@@ -76,3 +64,15 @@ def _pause(scenario: Scenario, random: Random) -> list[Step]:
     path = "paused" if len(scenario.sources) == 1 else f"{random.choice(scenario.sources)}/paused"
     death = [file(path, rows=3), CRASH(random.choice(_WHO)), RECOVERED]
     return [ASK(Pause()), SECONDS(3), *death, SECONDS(random.choice((2, 20))), ASK(Resume())]
+
+
+def _rebuilt_windows(scenario: Scenario, random: Random) -> list[Step]:
+    return [SECONDS(random.choice((1, 20))), ASK(RetryViewCommand(view="closed"))]
+
+
+COMMANDED_STORIES = (
+    Addition(_with_clearings, share=0.3, requires=(BAD_RECORDS,)),
+    Addition(partial(_with_steps, _pause), share=0.03, requires=(STARTED,), excludes=(CONTENDED, READERS_DIE)),
+    Addition(partial(_with_steps, _failing_view), share=0.08, requires=(STARTED,), excludes=(CONTENDED,)),
+    Addition(partial(_with_steps, _rebuilt_windows), share=0.2, requires=(STARTED, CLOSING)),
+)

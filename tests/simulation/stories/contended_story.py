@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.simulation.stories.addition import Addition
+from tests.simulation.stories.features import ON_LANCE, PINS
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (
     AT,
@@ -27,14 +29,20 @@ from tests.simulation.world.ownerships import OwnerFate
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_CONTENDED = 0.1
 _FATES: tuple[OwnerFate, ...] = ("lost", "unanswered", "repeated", "late")
 _MOMENTS = ("before look", "after look", "before owner", "after owner")
 _STARTS = (START, START_IF_FREE, START_IF_FREE)
 
 
-class ContendedStory:
-    """Adds misfortunes of owners to a share of stories; the others stay as they are.
+def _with_contenders(scenario: Scenario, random: Random) -> Scenario:
+    return _ContendedStory(random).of(scenario)
+
+
+CONTENDED_STORIES = Addition(_with_contenders, share=0.1, excludes=(ON_LANCE,))
+
+
+class _ContendedStory:
+    """Adds misfortunes of owners to a story.
 
     Args:
         random: makes every choice; not the one that made the story.
@@ -44,12 +52,9 @@ class ContendedStory:
         self._random = random
 
     def of(self, scenario: Scenario) -> Scenario:
-        """The same, or with up to four misfortunes of the ownership of its root."""
+        """The same with up to four misfortunes of the ownership of its root."""
         random, steps = self._random, list(scenario.story)
-        if scenario.on_lance or random.random() >= _CONTENDED:
-            return scenario
-        # Readers and owners measure the lives of pins by clocks that nearly agree.
-        self._may_set_clock = "PIN(" not in repr(scenario.story)
+        self._may_set_clock = not PINS.is_in(scenario)
         for _ in range(random.choice((1, 2, 2, 4))):
             at = random.randint(0, len(steps))
             steps[at:at] = self._misfortune()

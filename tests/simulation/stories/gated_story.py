@@ -6,30 +6,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.commands.operations import ReleaseCommand
+from tests.simulation.stories.addition import Addition, after_start
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import ASK, BARRIER, EVENTS, SECONDS, START, Step
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_GATED = 0.15
 
-
-def with_gate(scenario: Scenario, random: Random) -> Scenario:
-    """Lets views hold results back in a share of the stories, with releases; the others stay as they are.
-
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
-    """
-    if random.random() >= _GATED:
-        return scenario
+def _with_gate(scenario: Scenario, random: Random) -> Scenario:
     steps = list(scenario.story)
     if START in steps:
         for _ in range(random.choice((0, 1, 1, 2, 3))):
-            at = random.randint(steps.index(START) + 1, len(steps))
+            at = after_start(steps, random)
             steps[at:at] = _release(random)
     return replace(scenario, story=tuple(steps), gate=True)
+
+
+GATED_STORIES = Addition(_with_gate, share=0.15)
 
 
 def _release(random: Random) -> list[Step]:

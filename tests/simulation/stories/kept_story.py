@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.after_commit.actions import Delete, Move
+from tests.simulation.stories.addition import Addition, after_start, may_die
+from tests.simulation.stories.features import BRANCHES, FILE_WORK, IDLE, ON_LANCE, PINS, READERS_DIE, STARTED
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (
     ADD_VIEW,
@@ -39,49 +41,46 @@ from tests.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_KEPT, _KEPT_WITH_BRANCHES = 0.15, 0.5
 _KEEP_S = (0.0, 0.0, 5.0, 60.0, 600.0)
 _ARCHIVE = "s3://simulated/archive"
 _MOMENTS = ("before delete", "after delete", "before copy", "after copy", "before note", "after note", "before read")
 _JUMPS_S = (-86_400, -3_600, 3_600, 86_400)
 
 
-def with_file_work(scenario: Scenario, random: Random) -> Scenario:
-    """Lets a share of the stories delete or move files after the commit; the others stay as they are.
-
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
-    """
-    text = repr(scenario.story)
-    may_be = START in scenario.story and scenario.on_change != "replace" and not scenario.on_lance
-    if not may_be or "DEATH(" in text:
-        return scenario
-    if random.random() >= (_KEPT_WITH_BRANCHES if "BRANCH(" in text else _KEPT):
-        return scenario
+def _with_file_work(scenario: Scenario, random: Random) -> Scenario:
     keep_s = random.choice(_KEEP_S)
     after = Delete(keep_s=keep_s) if random.random() < 0.6 else Move(_ARCHIVE, keep_s=keep_s)
     steps = list(scenario.story)
-    may_set_clock = scenario.idle_s is None and "PIN(" not in text
+    may_set_clock = not (IDLE.is_in(scenario) or PINS.is_in(scenario))
     for _ in range(random.choice((1, 2, 2, 3))):
-        at = random.randint(steps.index(START) + 1, len(steps))
-        steps[at:at] = _news(scenario, random, keep_s, may_die="kills=" not in text, may_set_clock=may_set_clock)
+        at = after_start(steps, random)
+        steps[at:at] = _news(scenario, random, keep_s, may_set_clock=may_set_clock)
     bucket_clock = random.random() < 0.5
     return replace(scenario, story=tuple(steps), after=after, bucket_clock=bucket_clock)
 
 
-def _news(scenario: Scenario, random: Random, keep_s: float, *, may_die: bool, may_set_clock: bool) -> list[Step]:
+KEPT_STORIES = Addition(
+    _with_file_work,
+    share=0.15,
+    shares_with=((BRANCHES, 0.5),),
+    feature=FILE_WORK,
+    requires=(STARTED,),
+    excludes=(ON_LANCE, READERS_DIE),
+)
+
+
+def _news(scenario: Scenario, random: Random, keep_s: float, *, may_set_clock: bool) -> list[Step]:
     """A file comes, something happens while it waits, and time passes."""
     path = f"{scenario.sources[0]}/kept{random.randrange(3)}"
     steps: list[Step] = [file(path, rows=random.choice((1, 3))), *_wait(random)]
     kind = random.random()
     if kind < 0.25 and may_set_clock and keep_s:
         change = CLOCK(random.choice(_JUMPS_S))
-        restart = [KILL, change, START] if may_die and random.random() < 0.3 else [change]
+        restart = [KILL, change, START] if may_die(scenario) and random.random() < 0.3 else [change]
         return [*steps, SECONDS(12), *restart, SECONDS(keep_s * random.choice((0.4, 1.1)) + 15)]
     if kind < 0.5:
         return [*steps, *_changed_views(path, random, keep_s)]
-    kinds = [_changed_file, _refused, *([_death] * 2 if may_die else [])]
+    kinds = [_changed_file, _refused, *([_death] * 2 if may_die(scenario) else [])]
     steps += random.choice(kinds)(path, random)
     if may_set_clock and random.random() < 0.4:
         jump = random.choice((CLOCK, CLOCK, SUSPEND, STAND))

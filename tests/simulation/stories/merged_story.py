@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.simulation.stories.addition import Addition, after_start, may_die
+from tests.simulation.stories.features import CONTENDED, PINS, READERS_DIE, RUNNING_BRANCH, STARTED
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (
     ADD_VIEW,
@@ -37,28 +39,21 @@ from tests.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_MERGED = 0.06
 _NAME = "m"
 _WHO = ("coordinator", "dispatcher", "merger", "materializer", "fetch-0")
 _MOMENTS = ("before view", "after view", "before commit", "after commit", "before tag", "after tag")
 
 
-def with_merges(scenario: Scenario, random: Random) -> Scenario:
-    """Adds a branch that runs and is merged to a share of the stories; the others stay as they are.
-
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
-    """
-    text = repr(scenario.story)
-    follows = scenario.closing or scenario.expiring is not None or scenario.idle_s is not None
-    is_apart = scenario.notifications or scenario.is_contended or follows
-    if START not in scenario.story or is_apart or "DEATH(" in text or random.random() >= _MERGED:
-        return scenario
+def _with_merge(scenario: Scenario, random: Random) -> Scenario:
     steps = [*scenario.story]
-    at = random.randint(steps.index(START) + 1, len(steps))
-    steps[at:at] = _MergedStory(scenario, random, may_die="kills=" not in text).steps()
+    at = after_start(steps, random)
+    steps[at:at] = _MergedStory(scenario, random).steps()
     return replace(scenario, story=tuple(steps))
+
+
+MERGED_STORIES = Addition(
+    _with_merge, share=0.06, feature=RUNNING_BRANCH, requires=(STARTED,), excludes=(CONTENDED, READERS_DIE)
+)
 
 
 class _MergedStory:
@@ -67,11 +62,10 @@ class _MergedStory:
     Args:
         scenario: the story around them.
         random: makes every choice.
-        may_die: whether actors may die that no file kills.
     """
 
-    def __init__(self, scenario: Scenario, random: Random, *, may_die: bool) -> None:
-        self._scenario, self._random, self._may_die = scenario, random, may_die
+    def __init__(self, scenario: Scenario, random: Random) -> None:
+        self._scenario, self._random = scenario, random
 
     def steps(self) -> list[Step]:
         random = self._random
@@ -94,7 +88,7 @@ class _MergedStory:
         random = self._random
         if random.random() < 0.6:
             return []
-        may_set_clock = "PIN(" not in repr(self._scenario.story) and random.random() < 0.5
+        may_set_clock = not PINS.is_in(self._scenario) and random.random() < 0.5
         clock = [CLOCK(-3600)] if may_set_clock else []
         return [*clock, *random.choice(([ADD_VIEW("extra")], [FILTER_VIEW("groups"), STOP, STOPPED, START]))]
 
@@ -131,7 +125,7 @@ class _MergedStory:
     def _misfortune(self) -> Step:
         random = self._random
         fates = [COMMIT("lost"), COMMIT("unanswered"), VIEW_COMMIT("lost"), VIEW_COMMIT("unanswered"), KILL, START]
-        fates += map(CRASH, _WHO) if self._may_die else ()
+        fates += map(CRASH, _WHO) if may_die(self._scenario) else ()
         return random.choice(fates)
 
     def _merge(self) -> list[Step]:

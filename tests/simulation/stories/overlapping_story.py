@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.after_commit.actions import Move
+from tests.simulation.stories.addition import Addition, after_start, may_die
+from tests.simulation.stories.features import PLACES
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (
     AT,
@@ -27,37 +29,30 @@ from tests.simulation.stories.steps import (
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_OVERLAPPING = 0.25
 _MOMENTS = ("before copy", "after copy", "after delete", "before publish", "after publish")
 
 
-def with_overlaps(scenario: Scenario, random: Random) -> Scenario:
-    """Lets places overlap in a share of the stories with published tables or files after the commit.
-
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
-    """
-    if not (scenario.after or scenario.publishes) or random.random() >= _OVERLAPPING:
-        return scenario
+def _with_overlaps(scenario: Scenario, random: Random) -> Scenario:
     steps = list(scenario.story)
-    may_die = "kills=" not in repr(scenario.story)
     for _ in range(random.choice((1, 1, 2))):
-        at = random.randint(steps.index(START) + 1, len(steps))
-        steps[at:at] = _news(scenario, random, may_die=may_die)
+        at = after_start(steps, random)
+        steps[at:at] = _news(scenario, random)
     return replace(scenario, story=tuple(steps))
 
 
-def _news(scenario: Scenario, random: Random, *, may_die: bool) -> list[Step]:
+OVERLAPPING_STORIES = Addition(_with_overlaps, share=0.25, requires=(PLACES,))
+
+
+def _news(scenario: Scenario, random: Random) -> list[Step]:
     path = f"{scenario.sources[0]}/overlapping"
     wait = [random.choice((BARRIER, EVENTS(random.choice((5, 40))), SECONDS(random.choice((12, 60)))))]
-    if scenario.publishes and may_die and random.random() < 0.3:
+    if scenario.publishes and may_die(scenario) and random.random() < 0.3:
         return [TABLES_DOWN(random.choice((20, 200))), file(path, rows=2), *wait, STOP, STOPPED, START]
     overlap = _link(scenario, random)
     moment = random.choice(_MOMENTS)
     begins = random.choice(([overlap], [AT(moment, overlap)], [AT(moment, overlap), AT(moment, SUSPEND(10))]))
     ends = random.choice(([unlink], [unlink], []))
-    refused = [KILL, START, *wait, unlink, START] if may_die and random.random() < 0.2 else []
+    refused = [KILL, START, *wait, unlink, START] if may_die(scenario) and random.random() < 0.2 else []
     return [*begins, file(path, rows=2), *wait, *refused, SECONDS(random.choice((1, 12, 60))), *ends]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -12,11 +11,10 @@ from slackwater.after_commit.actions import Delete, Move
 from spark_bridge.analysis.computed_leaves import JoinKind
 from state.errors import SettingsError
 from tests.simulation.model_views.model_view import TimeFilter
+from tests.simulation.stories.features import VALID_WITH_OTHERS
 
 if TYPE_CHECKING:
     from tests.simulation.stories.steps import Step
-
-_READ_AGAIN = ("RetryCommand(", "ReingestCommand(", "ForgetCommand(")
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,7 +68,7 @@ class Scenario:
         slow: the name of an actor that is slower than everybody else; empty for none.
 
     Raises:
-        SettingsError: the story is not valid: some of its settings or steps exclude each other.
+        SettingsError: features of the story conflict (`features.py`).
     """
 
     story: tuple[Step, ...]
@@ -117,9 +115,9 @@ class Scenario:
     slow: str = ""
 
     def __post_init__(self) -> None:
-        conflict = next(self._conflicts(), None)
-        if conflict is not None:
-            raise SettingsError(f"the story is not valid: {conflict}")
+        for feature in VALID_WITH_OTHERS:
+            for conflict in feature.conflicts(self):
+                raise SettingsError(f"the story is not valid: {conflict}")
 
     @property
     def stores_rows(self) -> bool:
@@ -137,36 +135,3 @@ class Scenario:
             if each.name != "story" and getattr(self, each.name) != each.default
         ]
         return f"Scenario(({''.join(f'{step!r}, ' for step in self.story).rstrip()}){''.join(others)})"
-
-    def _conflicts(self) -> Iterator[str]:
-        """The settings and steps that exclude each other: with them, promises break that no page gives."""
-        words = [repr(step) for step in self.story]
-        if self.full_view and not self.stores_rows:
-            yield "a full view is computed from stored rows, and no rows are stored"
-        if self.closing and (self.lateness_us is None or self.stores_rows):
-            yield "windows close over a source with an event time, whose rows are not stored"
-        if self.expiring is not None and (self.lateness_us is None or self.stores_rows or len(self.sources) < 2):
-            yield "rows expire over two sources with an event time, whose rows are not stored"
-        if self.idle_s is not None and (self.lateness_us is None or self.clock_stands or _have(words, "CLOCK(")):
-            yield "a source with an event time is idle by a clock that goes on"
-        if self.after is not None and self.on_change == "replace":
-            yield "with on_change='replace' the rows of a file leave with it"
-        if self.must_settle and self.notifications:
-            yield "a directory has no queue of events"
-        if self.on_change != "fail" and _have(words, "ACCEPT"):
-            yield "ACCEPT is for on_change='fail'"
-        if self.order is not None and _have(words, *_READ_AGAIN):
-            yield "a file that is read again, or not any more, is read out of its order"
-        if _have(words, "PIN(") and _have(words, "CLOCK("):
-            yield "readers and owners measure the lives of pins by clocks that nearly agree"
-        follows = self.closing or self.expiring is not None or self.idle_s is not None
-        if _have(words, "ON(") and (self.notifications or follows):
-            yield "a root and a branch that runs cannot both read a queue, and they close windows in other epochs"
-        hidden_long = [word for word in words if "hide(" in word and "listings=" in word]
-        keeps_all = self.on_change == "replace" and not self.notifications and not _have(hidden_long, "hide('")
-        if hidden_long and not self.pauses_removals and not keeps_all:
-            yield "rows of files that several listings lack stay only if all are lacking, or every removal pauses"
-
-
-def _have(words: list[str], *some: str) -> bool:
-    return any(each in word for word in words for each in some)

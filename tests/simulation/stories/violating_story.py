@@ -5,32 +5,32 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tests.simulation.stories.addition import Addition
+from tests.simulation.stories.features import FAILS, FILE_WORK, ON_LANCE, STARTED
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import START, Step, file, phantom, repeat, stale
 
 if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
-_VIOLATING, _VIOLATING_WITH_FILES = 0.02, 0.15
 
-
-def with_violations(scenario: Scenario, random: Random) -> Scenario:
-    """Lets the store answer wrongly in a share of the stories: it repeats, it is stale, it deletes nothing.
-
-    Args:
-        scenario: a story.
-        random: makes every choice; not the one that made the story.
-    """
-    share = _VIOLATING if scenario.after is None else _VIOLATING_WITH_FILES
-    # Changed files end a run with on_change="fail", and readings of an old version look like that.
-    may_be = START in scenario.story and not scenario.on_lance and scenario.on_change != "fail"
-    if not may_be or random.random() >= share:
-        return scenario
+def _with_violations(scenario: Scenario, random: Random) -> Scenario:
+    """The store repeats objects, returns old versions, or acknowledges deletions that it does not execute."""
     steps = list(scenario.story)
     for _ in range(random.choice((1, 2, 3))):
         at = random.randint(steps.index(START), len(steps))
         steps[at:at] = _violation(scenario, random)
     return replace(scenario, story=tuple(steps))
+
+
+VIOLATING_STORIES = Addition(
+    _with_violations,
+    share=0.02,
+    shares_with=((FILE_WORK, 0.15),),
+    requires=(STARTED,),
+    # Changed files end a run with on_change="fail", and readings of an old version look like that.
+    excludes=(ON_LANCE, FAILS),
+)
 
 
 def _violation(scenario: Scenario, random: Random) -> list[Step]:
