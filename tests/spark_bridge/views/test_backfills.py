@@ -93,8 +93,7 @@ class Pipeline:
         self.ingested[self.epoch] = pa.concat_tables([self.ingested[self.epoch - 1], rows])
         kept = {name: view for name, view in self.views.items() if name not in done.dropped}
         self.views = {**kept, **done.views}
-        self.known = {name: view for name, view in self.known.items() if name not in done.dropped}
-        self.known |= {view.name: view for view in done.created}
+        self.known = done.catalog(self.known)
 
     def finish(self, chance: random.Random) -> None:
         for _ in range(100):
@@ -164,6 +163,36 @@ def test_a_replacement_is_shown_when_it_is_complete_and_not_before(pipeline: Pip
     pipeline.check(other)
     pipeline.crash()
     assert pipeline.materializer.backfilling == {}, "with replace=True the stored view is the declared one"
+
+
+@pytest.mark.parametrize("is_replaced", [True, pytest.param(False, marks=pytest.mark.more)])
+def test_a_row_of_the_history_that_the_view_cannot_compute_stops_the_backfill_alone(
+    pipeline: Pipeline, is_replaced: bool
+) -> None:
+    chance, old = random.Random(5), ViewDefinition("v", QUERIES["appended"])
+    pipeline.declare(EARLY, *([old] if is_replaced else []))
+    pipeline.run(random_rows(chance, 12))
+    before = pipeline.views.get("v")
+    bad = ViewDefinition(
+        "v", "SELECT k, sum(if(i < 0, raise_error('too low'), i)) AS s FROM t GROUP BY k", replace=True
+    )
+    pipeline.declare(EARLY, bad)
+    pipeline.run(random_rows(chance, 0))
+    assert pipeline.views["v.next"].pinned_epoch == 1
+    while pipeline.materializer.backfill():
+        pass
+    for rows in (0, 3):
+        pipeline.run(random_rows(chance, rows))
+    failed = pipeline.known["v"]
+    assert failed.error is not None and "too low" in failed.error
+    assert failed.frozen_epoch == (1 if is_replaced else 0) and "v.next" not in {*pipeline.views, *pipeline.known}
+    assert before is None or pipeline.views["v"] == before, "readers keep the old rows"
+    pipeline.check(EARLY)
+    good = ViewDefinition("v", QUERIES["grouped"], replace=True)
+    pipeline.declare(EARLY, good)
+    pipeline.finish(chance)
+    assert pipeline.known["v"].error is None
+    pipeline.check(good)
 
 
 @pytest.mark.more
