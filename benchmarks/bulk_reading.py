@@ -107,7 +107,7 @@ def in_object_store(files: Iterable[bytes]) -> list[ray.ObjectRef[bytes]]:
 
 
 def spark_alone(references: list[ray.ObjectRef[bytes]]) -> int:
-    """The query by Spark, with the hand-over of RayDP."""
+    """The query by Spark, with the ingest of RayDP."""
     spark = SparkSession.builder.getOrCreate()  # that of the run
     ray_dataset_to_spark_dataframe(spark, SCHEMA, references).createOrReplaceTempView("events")
     return int(spark.sql(QUERY).collect()[0]["n"])

@@ -53,7 +53,7 @@ TRACE = EpochTrace.of(
         },
         complete_s=0.17654,
         work_s=0.14321,
-        work=[Span("spark", name, 0.01234, 0.09876) for name in ("hand-over to Spark", "by_carrier", "late")],
+        work=[Span("spark", name, 0.01234, 0.09876) for name in ("ingest into Spark", "by_carrier", "late")],
     ).spans(),
     commit_before=(116_000_000_000_000_001, 0.01234),
 )

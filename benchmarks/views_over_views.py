@@ -25,7 +25,7 @@ from benchmarks.result import Number, Result, Row, Table, Target
 from benchmarks.view_life import measure_life
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
-from spark_bridge.hand_over.dataset_frame import frame_of_dataset
+from spark_bridge.ingest.dataset_frame import frame_of_dataset
 from spark_bridge.materializer import Materializer
 from spark_bridge.session.local_session import start_local_session
 from spark_bridge.session.settings import SparkSettings

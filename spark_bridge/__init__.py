@@ -2,7 +2,7 @@
 
 Data flow of one epoch::
 
-    blocks (references to Arrow IPC bytes)          hand_over: one DataFrame per source
+    blocks (references to Arrow IPC bytes)          ingest: one DataFrame per source
         │
         ↓  per view, views side by side
     append     row-by-row plan ── one job ──→ rows ────────────────────────────────→ append
@@ -51,7 +51,7 @@ Rooms, each on those below it; `work_times` measures all of them:
 | `computed` | the rows of joins, windows, limits and subqueries that an epoch changes |
 | `changes` | the rows that an epoch changes: of corrected files, and of other views |
 | `aggregation` | partial aggregation, merge of buffers, distinct values |
-| `hand_over` | blocks and datasets as DataFrames, the history of a backfill |
+| `ingest` | blocks and datasets as DataFrames, the history of a backfill |
 | `analysis` | a declared view -> its class and plan, or its refusal |
 | `conditions` | conditions over the rows of a view, and the halves of a view by them |
 | `identity` | a plan and the code of a function -> the text that recognises the view |

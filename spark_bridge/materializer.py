@@ -32,14 +32,14 @@ from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.computed.parent_rows import ParentRows
-from spark_bridge.computed.timed_rows import TimedRows
+from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows
 from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
-from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.history import OpenHistory, PutBlock, block_of_table, no_history
-from spark_bridge.hand_over.row_hand_over import RowHandOver
+from spark_bridge.ingest.epoch_rows import EpochViews
+from spark_bridge.ingest.history import OpenHistory, PutBlock, block_of_table, no_history
+from spark_bridge.ingest.row_ingest import RowIngest
 from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
@@ -73,7 +73,7 @@ _GROUPS = "over the groups of the view that it replaces"
 _ALL_ROWS = "over all rows"
 _OVER_VIEWS = "over the changed rows of other views"
 _HISTORY = "over rows that were ingested before"
-_HAND_OVER = "hand-over to Spark"
+_INGEST = "ingest into Spark"
 _LAST_COMMITS = "last commits of views"
 _WRITTEN = "while its rows were written"
 _PREPARED = "while it was prepared"
@@ -126,10 +126,10 @@ class Materializer:
         self._audit = IndexAudit(random or SystemRandom(), self._clock)
         self._jobs, self._suspended = SparkJobs(spark, alone_s), dict(suspended)
         self._planner = ViewPlanner(spark, self._jobs, materialized, keys, event_times)
-        self._rows = RowHandOver(spark, self._jobs, materialized, put_block)
+        self._rows = RowIngest(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
-        self._queries, self._first, self._timed = LeafQueries(self._catalyst), FirstRows(), TimedRows()
+        self._queries, self._first, self._temporal = LeafQueries(self._catalyst), FirstRows(), TemporalFilterRows()
         self._tidying_s = 0.0
         self._tier, self._commits = MemoryTier(join_memory_bytes), LaterCommits()
         self._before = RowsBefore(self._opened, self._log, self._tier)
@@ -402,7 +402,7 @@ class Materializer:
         )
         plans = [*self._incremental.plans.values(), *self._backfills.plans]
         read = {source for plan in plans for source in plan.sources}
-        with times.timed(_HAND_OVER):
+        with times.timed(_INGEST):
             rows = self._rows.epoch(epoch, blocks, read, _ROWS)
         versions = self._recorded.versions
         # A backfill closes no window: its watermarks come when it is shown.
@@ -485,7 +485,7 @@ class Materializer:
         time_us = epoch_time_us(epoch)
         of_epoch = Parents(self._catalyst, self._root, parents, self._opened, self._before, self._queries, self._first)
         watermarks = dict(self._watermarks)
-        return ParentRows(of_epoch, self._timed, self._rows.parallelism, time_us, watermarks=watermarks)
+        return ParentRows(of_epoch, self._temporal, self._rows.parallelism, time_us, watermarks=watermarks)
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)

@@ -50,7 +50,7 @@ _MAY_REMOVE = {
 }
 
 # These rooms host plain classes on Ray and Spark.
-_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("spark_bridge/hand_over"))
+_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("spark_bridge/ingest"))
 # `to_ray` and `to_spark` import Ray and Spark when a program that has them calls.
 _EXITS = {Path("slackwater/reading/view.py")}
 

@@ -1,4 +1,4 @@
-"""Schemas: Arrow types that survive the hand-over to Spark, and rows in them.
+"""Schemas: Arrow types that survive the ingest into Spark, and rows in them.
 
     DDL text ──ddl──► pa.Schema            schemas of files ──merged_schema──► pa.Schema
     rows of a file ──conform──► rows with the columns, order and types of the source

@@ -1,6 +1,6 @@
 """Safe types: Arrow types that arrive in Spark unchanged, and a replacement for each other type.
 
-Some types are corrupted by the hand-over without an error (`large_string`, `timestamp[ns]`), others crash a Spark task
+Some types are corrupted by the ingest without an error (`large_string`, `timestamp[ns]`), others crash a Spark task
 (dictionary, unsigned 64-bit): every column is brought to a safe type before it leaves its reader.
 
     null, string_view, large_string            string

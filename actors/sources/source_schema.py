@@ -57,7 +57,7 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
 
 
 def addable_columns(kept: pa.Schema, others: Iterable[pa.Field], *, stored: bool = False) -> pa.Schema:
-    """The columns that can be added to a source: of a known type that survives the hand-over to Spark.
+    """The columns that can be added to a source: of a known type that survives the ingest into Spark.
 
     Args:
         kept: the schema of the source; names are compared without case, as in Spark.

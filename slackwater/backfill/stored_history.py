@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
 from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.hand_over.dataset_frame import columns_there
-from spark_bridge.hand_over.history import FragmentRows, HistoryPiece, StoredSpan
+from spark_bridge.ingest.dataset_frame import columns_there
+from spark_bridge.ingest.history import FragmentRows, HistoryPiece, StoredSpan
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

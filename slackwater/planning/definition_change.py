@@ -336,8 +336,8 @@ class Comparison:
             return ViewStep(name, "taken over", (self._groups(name),))
         if name not in (*declaration.new, *declaration.backfills, *declaration.regrouped):
             return ViewStep(name, "kept")
-        if (keeper := shared.keeper(name)) != name:
-            return ViewStep(name, "shared", shared_with=keeper)
+        if (representative := shared.representative(name)) != name:
+            return ViewStep(name, "shared", shared_with=representative)
         if name in declaration.new:
             return ViewStep(name, "begun")
         fresh = (*declaration.new, *declaration.backfills, *declaration.regrouped)
@@ -355,12 +355,12 @@ class Comparison:
 
     def _reads(self, plan: ViewPlan, shared: SharedViews, fresh: Collection[str]) -> Iterator[Input]:
         for parent in plan.parents:
-            keeper = shared.keeper(parent)
-            if keeper in fresh or keeper not in self._stored.versions:
+            representative = shared.representative(parent)
+            if representative in fresh or representative not in self._stored.versions:
                 yield Input("view", parent)
             else:
-                version = self._stored.versions[keeper]
-                rows, size = self._stored.size(keeper, {version.path: version.version})
+                version = self._stored.versions[representative]
+                rows, size = self._stored.size(representative, {version.path: version.version})
                 yield Input("view", parent, rows=rows, bytes=size)
         sources = [each for each in plan.columns if each not in plan.parents and each not in plan.computed]
         # As `view_history`: stored rows if all its sources have them, else files.

@@ -26,7 +26,7 @@ from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatu
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.conditions.row_conditions import RowConditions
-from spark_bridge.hand_over.history import History
+from spark_bridge.ingest.history import History
 from spark_bridge.materializer import Materializer
 from state.clock import Clock
 

@@ -26,7 +26,7 @@ from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.analysis.view_definition import ViewDefinition, parts_of
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.late_rows import late_delta
+from spark_bridge.ingest.late_rows import late_delta
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
@@ -37,7 +37,7 @@ from state.tables.stored_rows import declared_name, hidden, is_view
 if TYPE_CHECKING:
     from spark_bridge.analysis.declaration import Declaration
     from spark_bridge.changes.memory_tier import KeptSize
-    from spark_bridge.hand_over.epoch_rows import EpochViews
+    from spark_bridge.ingest.epoch_rows import EpochViews
     from spark_bridge.views.view import ShownView
 
 POLL_S = 0.05

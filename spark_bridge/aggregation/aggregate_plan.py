@@ -33,7 +33,7 @@ from spark_bridge.analysis.aggregate_calls import (
     aggregate_calls,
     call_texts,
     can_be_subtracted,
-    with_companions,
+    with_helper_aggregates,
 )
 from spark_bridge.analysis.columns import aggregate_of, look_up_columns, used_columns
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -130,7 +130,7 @@ class AggregatePlan:
         calls = aggregate_calls(catalyst, view.name, aggregate)
         own = len(calls)
         subtracts = subtracts and can_be_subtracted(calls, counts=counts)
-        calls = with_companions(catalyst, view.name, calls) if subtracts else calls
+        calls = with_helper_aggregates(catalyst, view.name, calls) if subtracts else calls
         self._counts = counts and subtracts
         names = [_column_names(index, call) for index, call in enumerate(calls)]
         self._sets = distinct_sets(catalyst, view.name, calls, names)
@@ -335,7 +335,7 @@ class AggregatePlan:
         _, texts = call_texts(self._catalyst, self._view, self._calls)
         return texts
 
-    def lacking_in(self, before: AggregatePlan) -> list[int]:
+    def missing_in(self, before: AggregatePlan) -> list[int]:
         """The numbers of the calls of which the groups of another view have no buffers."""
         return [number for number, text in enumerate(self._call_texts) if text not in before._call_texts]
 
@@ -426,7 +426,7 @@ class AggregatePlan:
             (self._catalyst.normalised(grouping), attribute)
             for grouping, attribute in zip(self._grouping, attributes, strict=True)
         ]
-        return self._catalyst.analyse(self._catalyst.those_with(rows, leaf, pairs))
+        return self._catalyst.analyse(self._catalyst.semi_join(rows, leaf, pairs))
 
     def _plain_partials(self) -> PartialAggregation | None:
         """The aggregation over all rows; None if all calls are DISTINCT, and their values have every group."""

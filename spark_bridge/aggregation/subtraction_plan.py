@@ -23,7 +23,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DecimalType
 
 from spark_bridge.aggregation.merge_plan import CallBuffer, EpochPartials
-from spark_bridge.analysis.aggregate_calls import companions_of
+from spark_bridge.analysis.aggregate_calls import helper_aggregates_of
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
 from spark_bridge.catalyst.planned_once import planned_once
 from state.tables.group_key import KEY_COLUMN
@@ -49,7 +49,7 @@ class SubtractionPlan:
 
     Args:
         catalyst: of the session.
-        buffers: those of the calls of the query, and of their companions.
+        buffers: those of the calls of the query, and of their helpers.
         has_groups: whether the query has a grouping, so that a group ends with its last row.
     """
 
@@ -131,10 +131,10 @@ class SubtractionPlan:
                 (gone[0] > stored[0], new <= stored[0]) if kind == "Min" else (gone[0] < stored[0], new >= stored[0])
             )
             return stored, ~F.coalesce(stays | is_passed, gone[0].isNull())
-        companions = companions_of(catalyst, call)
-        count = self._left(self._position(companions[-1]))[0]
-        if len(companions) > 1:
-            left = self._left(self._position(companions[0]))[0].cast("double")
+        helpers = helper_aggregates_of(catalyst, call)
+        count = self._left(self._position(helpers[-1]))[0]
+        if len(helpers) > 1:
+            left = self._left(self._position(helpers[0]))[0].cast("double")
         elif kind == "BitXorAgg":
             left = stored[0].bitwiseXOR(F.coalesce(gone[0], F.lit(0)))
         else:

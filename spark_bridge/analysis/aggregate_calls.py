@@ -149,7 +149,7 @@ def can_be_subtracted(calls: Sequence[AggregateCall], *, counts: bool) -> bool:
     return counts or not any(call.is_distinct for call in calls)
 
 
-def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
+def with_helper_aggregates(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall]) -> list[AggregateCall]:
     """The calls of a query, then the hidden ones that their subtraction needs.
 
     Args:
@@ -165,12 +165,12 @@ def with_companions(catalyst: Catalyst, view: str, calls: Sequence[AggregateCall
 
     add(catalyst.count_of_rows())
     for call in together:  # it grows: the hidden sum of an average needs a count, too
-        for each in companions_of(catalyst, call):
+        for each in helper_aggregates_of(catalyst, call):
             add(each)
     return together
 
 
-def companions_of(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
+def helper_aggregates_of(catalyst: Catalyst, call: AggregateCall) -> list[Expression]:
     """The calls that a subtraction of this one needs: the count of its values last; none if it needs none."""
     kind = simple_name(call.function)
     if call.removal != "subtracted" or kind == "Count":
@@ -193,7 +193,7 @@ def call_texts(catalyst: Catalyst, view: ViewPlan, calls: Sequence[AggregateCall
 
 
 @dataclass(frozen=True)
-class Lacking:
+class Missing:
     """The calls of a view that the stored groups of another one lack.
 
     Args:
@@ -205,7 +205,7 @@ class Lacking:
     anywhere: tuple[str, ...]
 
 
-def lacking_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Lacking | None:
+def missing_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Missing | None:
     """Compares the stored groups of an aggregate view with those that another view needs.
 
     Args:
@@ -221,7 +221,7 @@ def lacking_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Lack
             return None
     own, wanted = (aggregate_calls(catalyst, each.name, aggregate_of(each.plan)) for each in (before, after))
     has_counts = before.is_changing and can_be_subtracted(own, counts=bool(before.parents))
-    all_stored = with_companions(catalyst, before.name, own) if has_counts else own
+    all_stored = with_helper_aggregates(catalyst, before.name, own) if has_counts else own
     groups, stored_texts = call_texts(catalyst, before, all_stored)
     wanted_groups, wanted_texts = call_texts(catalyst, after, wanted)
     known = stored_texts[: len(own)]
@@ -236,7 +236,7 @@ def lacking_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Lack
     shown, anywhere = (
         tuple(name for text, name in of_call.items() if text not in there) for there in (known, stored_texts)
     )
-    return None if of_call and len(anywhere) == len(of_call) else Lacking(shown, anywhere)
+    return None if of_call and len(anywhere) == len(of_call) else Missing(shown, anywhere)
 
 
 def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:

@@ -17,13 +17,13 @@ from spark_bridge.analysis.aggregate_calls import aggregate_calls, can_name_grou
 from spark_bridge.analysis.aggregate_functions import with_plain_pivot
 from spark_bridge.analysis.columns import aggregate_of, grouping_columns, used_columns
 from spark_bridge.analysis.computed_leaves import (
-    BesidePlan,
     ComputedLeaf,
     EventTime,
     Expiry,
+    GlobalWindowPlan,
     JoinPlan,
-    TimedPlan,
-    WholePlan,
+    ScalarSubqueryPlan,
+    TemporalFilterPlan,
 )
 from spark_bridge.analysis.full_analysis import (
     full_refusal,
@@ -69,9 +69,9 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
+from spark_bridge.catalyst.temporal_conditions import has_temporal_filter
 from spark_bridge.catalyst.time_bounds import with_ages, with_bounds
 from spark_bridge.catalyst.time_windows import has_grouping_sets, session_positions, window_positions, window_time
-from spark_bridge.catalyst.timed_conditions import has_timed_filter
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
 from spark_bridge.session.spark_errors import one_line
@@ -169,7 +169,7 @@ class _Analysis:
             if (
                 has_join(self._catalyst, plan)
                 or has_single_values(self._catalyst, plan)
-                or has_timed_filter(self._catalyst, plan)
+                or has_temporal_filter(self._catalyst, plan)
             ):
                 plan = self._with_narrow_sides(plan, single)
             self._require_own_leaves(plan)
@@ -326,7 +326,7 @@ class _Analysis:
         ttl_us, expiries = self._definition.ttl_us, dict[str, Expiry]()
         assert ttl_us is not None
         for name, leaf in self._computed.items():
-            if isinstance(leaf, TimedPlan):
+            if isinstance(leaf, TemporalFilterPlan):
                 text = f"the rows with {aging.column} at most {self._definition.ttl_text} before the watermark"
                 identity = f"{leaf.bounds[0].column} by {BY_TTL}{ttl_us} us of {aging.source}"
                 self._computed[name] = replace(leaf, clock=aging.source, text=text, identity=identity)
@@ -467,7 +467,7 @@ class _Analysis:
         if definition.on_full != "allow" or not definition.refresh_interval_s:
             return
         for each in self._computed.values():
-            if isinstance(each, WholePlan | BesidePlan):
+            if isinstance(each, GlobalWindowPlan | ScalarSubqueryPlan):
                 raise refuse(self._name, each.text, "refresh_interval_s recomputes it at intervals, beside the epochs")
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
@@ -574,7 +574,7 @@ class _Analysis:
             timestamps=timestamps,
             leaves={number: each for number, each in self._leaves.items() if each in used},
             computed=computed,
-            clock=next((leaf.clock for leaf in computed.values() if isinstance(leaf, TimedPlan)), None),
+            clock=next((leaf.clock for leaf in computed.values() if isinstance(leaf, TemporalFilterPlan)), None),
         )
 
     def _used(self, plan: Plan) -> tuple[str, ...]:
@@ -703,7 +703,7 @@ class _Analysis:
             require_recomputable(self._catalyst, self._name, plan, self._schemas, self._views, is_query=is_query)
         except NotIncrementalError as other:
             # A filter by the time is maintained, but for the reason that is known.
-            raise (refusal if has_timed_filter(self._catalyst, plan) else other) from None
+            raise (refusal if has_temporal_filter(self._catalyst, plan) else other) from None
         apart = sorted({*sources} - {*self._materialized})
         if self._definition.on_full != "allow":
             raise full_refusal(refusal, apart) from None

@@ -293,7 +293,7 @@ class LimitPlan(_OverRows):
 
 
 @dataclass(frozen=True, eq=False)
-class WholePlan(_OverRows):
+class GlobalWindowPlan(_OverRows):
     """A query over all rows at once: a window without `PARTITION BY`, a long limit, an `OFFSET`.
 
     Args:
@@ -341,7 +341,7 @@ class SingleValue:
 
 
 @dataclass(frozen=True, eq=False)
-class BesidePlan:
+class ScalarSubqueryPlan:
     """Projections and filters over rows with single values beside each, as those of subqueries without correlation.
 
     Args:
@@ -393,7 +393,7 @@ class BesidePlan:
 
 
 class Boundary(Protocol):
-    """An expression of the time alone, see `spark_bridge.catalyst.timed_conditions.Boundary`."""
+    """An expression of the time alone, see `spark_bridge.catalyst.temporal_conditions.Boundary`."""
 
     def at(self, time_us: int) -> int: ...
 
@@ -405,7 +405,7 @@ class TimeBound:
     Args:
         column: with the values of the rows.
         kind: its type.
-        leaves: see `spark_bridge.catalyst.timed_conditions.TimedCondition`.
+        leaves: see `spark_bridge.catalyst.temporal_conditions.TemporalCondition`.
         at_equal: as `leaves`.
         boundary: the boundary in time.
     """
@@ -477,7 +477,7 @@ _LOGIC: Mapping[str, Callable[..., pc.Expression]] = {
     "not": invert,
     "has a value": pc.Expression.is_valid,
 }
-"""See `spark_bridge.catalyst.timed_conditions.Logic`; Arrow's and Lance's conditions have SQL's three values."""
+"""See `spark_bridge.catalyst.temporal_conditions.Logic`; Arrow's and Lance's conditions have SQL's three values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,7 +485,7 @@ class CombinedBounds:
     """A condition made of others, over stored rows.
 
     Args:
-        logic: how, see `spark_bridge.catalyst.timed_conditions.CombinedCondition`.
+        logic: how, see `spark_bridge.catalyst.temporal_conditions.CombinedCondition`.
         parts: the others.
     """
 
@@ -498,7 +498,7 @@ class CombinedBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class TimedPlan(_OverRows):
+class TemporalFilterPlan(_OverRows):
     """A filter by the time of the epoch: rows come and leave as time passes.
 
     Args:
@@ -551,7 +551,7 @@ class TimedPlan(_OverRows):
         return f"{self.name} of {self.rows} is {self.identity}"
 
 
-QueriedLeaf = JoinPlan | WindowPlan | LimitPlan | WholePlan | BesidePlan
+QueriedLeaf = JoinPlan | WindowPlan | LimitPlan | GlobalWindowPlan | ScalarSubqueryPlan
 """Those of which Spark computes a query in an epoch."""
 
-ComputedLeaf = QueriedLeaf | TimedPlan
+ComputedLeaf = QueriedLeaf | TemporalFilterPlan

@@ -19,11 +19,11 @@
                        and         Project            the columns of the rows, and the hash of their PARTITION BY
                                      rows
 
-    Window, without a key          a leaf             the same over all rows, see `WholePlan`; and so a long limit
+    Window, without a key          a leaf             the same over all rows, see `GlobalWindowPlan`; also a long limit
       rows             and         Project            the columns of the rows
                                    rows
 
-    Filter                         a leaf             rows and values as one operator, see `BesidePlan`
+    Filter                         a leaf             rows and values as one operator, see `ScalarSubqueryPlan`
       Join             ──→
         rows           and         Project            the columns of the rows
         one row                    rows
@@ -35,7 +35,7 @@
                                    rows
 
     Filter                         Project            the columns under the names that the query uses
-      rows             ──→           a leaf           the rows that the time keeps, which nobody stores: see `TimedPlan`
+      rows             ──→           a leaf           the rows that the time keeps, not stored: see `TemporalFilterPlan`
                        and         Project            the columns of the rows, and the values that the time reaches
                                    rows
 
@@ -65,39 +65,39 @@ from spark_bridge.analysis.computed_leaves import (
     POSITION_FIELD,
     RIGHT,
     ROWS,
-    BesidePlan,
     Between,
     CombinedBounds,
     ComputedLeaf,
     EventTime,
+    GlobalWindowPlan,
     JoinKind,
     JoinPlan,
     LimitPlan,
     RowFlag,
+    ScalarSubqueryPlan,
     SingleValue,
+    TemporalFilterPlan,
     TimeBound,
-    TimedPlan,
-    WholePlan,
     WindowPlan,
 )
 from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
 from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
-from spark_bridge.catalyst.beside_form import BesideForm
 from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 from spark_bridge.catalyst.epoch_timestamps import filter_text, has_epoch_timestamp
 from spark_bridge.catalyst.joined_form import join_type
+from spark_bridge.catalyst.scalar_subquery_form import ScalarSubqueryForm
 from spark_bridge.catalyst.single_values import SingleRows
-from spark_bridge.catalyst.time_bounds import time_bounds
-from spark_bridge.catalyst.time_windows import column_origin
-from spark_bridge.catalyst.timed_conditions import (
+from spark_bridge.catalyst.temporal_conditions import (
     Boundary,
     CombinedCondition,
     ConditionPart,
     RowCondition,
-    TimedCondition,
+    TemporalCondition,
     comparisons_of,
-    timed_condition,
+    temporal_condition,
 )
+from spark_bridge.catalyst.time_bounds import time_bounds
+from spark_bridge.catalyst.time_windows import column_origin
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 
@@ -121,7 +121,7 @@ InnerRows = Literal["groups", "sides", "keys", "order", "parts", "whole", "besid
 """The rows of a hidden view: groups, those of a side of a join, below a window, a limit or a filter by the time, of a
 part of a union, or beside single values; or such a value."""
 
-_Compared = TimedCondition | RowCondition
+_Compared = TemporalCondition | RowCondition
 _Stored = Mapping[_Compared, TimeBound | RowFlag]
 
 _Over = Callable[[Plan, Sequence[Expression], Sequence[str]], Plan]
@@ -187,10 +187,10 @@ class InnerCut:
         Raises:
             NotIncrementalError: a join, a window or a limit cannot be maintained.
         """
-        if self._stands_beside(plan):
-            return self._beside(plan)
+        if self._has_scalar_subquery(plan):
+            return self._scalar_subquery(plan)
         if (split := self._split(plan)) is not None:
-            return self._timed(plan, *split)
+            return self._temporal(plan, *split)
         match simple_name(plan):
             case "Project" | "Filter":
                 return self._catalyst.with_children(plan, [self.of(plan.child())])
@@ -203,10 +203,10 @@ class InnerCut:
         children = self._catalyst.items(plan.children())
         if not children:
             return plan
-        if self._stands_beside(plan):
-            return self._beside(plan)
+        if self._has_scalar_subquery(plan):
+            return self._scalar_subquery(plan)
         if (split := self._split(plan)) is not None:
-            return self._timed(plan, *split)
+            return self._temporal(plan, *split)
         if simple_name(plan) == "Window":
             return self._window(plan)
         if is_limit(plan):
@@ -313,18 +313,18 @@ class InnerCut:
         rows = self._as(plan, leaf)
         return catalyst.filter(plan.condition().get(), rows) if join.kind == "inner" else rows
 
-    def _stands_beside(self, plan: Plan) -> bool:
+    def _has_scalar_subquery(self, plan: Plan) -> bool:
         # A projection without columns, below a count of rows, stays above the leaf.
         has_columns = bool(plan.output().size())
-        return has_columns and BesideForm.stands_at(self._catalyst, self._single, plan, self._has_python)
+        return has_columns and ScalarSubqueryForm.stands_at(self._catalyst, self._single, plan, self._has_python)
 
     def _has_python(self, plan: Plan) -> bool:
         return has_python(self._catalyst, self._catalyst.items(plan.expressions()))
 
-    def _beside(self, plan: Plan) -> Plan:
+    def _scalar_subquery(self, plan: Plan) -> Plan:
         """Projections and filters over rows with values beside them as one leaf."""
         catalyst, items = self._catalyst, self._catalyst.items
-        form = BesideForm(catalyst, self._single, plan, self._has_python)
+        form = ScalarSubqueryForm(catalyst, self._single, plan, self._has_python)
         for each in form.operators:
             self._check.check(each)
         columns = items(plan.output())
@@ -349,7 +349,7 @@ class InnerCut:
         stored = {number: str(each.name()) for number, each in zip(ids, kept, strict=False)}
         leaves = {attribute_id(each.output().apply(0)): ROWS for each in (leaf, of_both)}
         name = f"values {1 + len(self.computed)}"
-        self.computed[name] = BesidePlan(
+        self.computed[name] = ScalarSubqueryPlan(
             name=name,
             rows=inner.name,
             values=values,
@@ -369,7 +369,9 @@ class InnerCut:
         self.leaves[attribute_id(result.output().apply(0))] = name
         return self._as(plan, result)
 
-    def _single_values(self, form: BesideForm) -> tuple[tuple[SingleValue, ...], list[tuple[Expression, Expression]]]:
+    def _single_values(
+        self, form: ScalarSubqueryForm
+    ) -> tuple[tuple[SingleValue, ...], list[tuple[Expression, Expression]]]:
         """The hidden views with the single values, and each column of the query with its column beside the rows."""
         items, values, beside = self._catalyst.items, list[SingleValue](), list[tuple[Expression, Expression]]()
         for each in form.values:
@@ -403,7 +405,7 @@ class InnerCut:
         leaf = catalyst.local_relation(inner.plan.output()).newInstance()
         query = over(leaf, self._renamed(below, leaf), names)
         leaves = {attribute_id(leaf.output().apply(0)): ROWS}
-        whole = WholePlan(
+        window = GlobalWindowPlan(
             name=f"all {1 + len(self.computed)}",
             rows=inner.name,
             names=names,
@@ -413,9 +415,9 @@ class InnerCut:
             schema=catalyst.arrow_schema(query),
             leaves=leaves,
         )
-        self.computed[whole.name] = whole
+        self.computed[window.name] = window
         result = catalyst.local_relation(query.output()).newInstance()
-        self.leaves[attribute_id(result.output().apply(0))] = whole.name
+        self.leaves[attribute_id(result.output().apply(0))] = window.name
         return self._as(plan, result)
 
     def _window(self, plan: Plan) -> Plan:
@@ -504,19 +506,19 @@ class InnerCut:
         else:
             return None
         conditions = catalyst.conjuncts(condition) if has_epoch_timestamp(catalyst, condition) else []
-        timed = [each for each in conditions if has_epoch_timestamp(catalyst, each)]
-        if not timed:
+        temporal = [each for each in conditions if has_epoch_timestamp(catalyst, each)]
+        if not temporal:
             return None
         others = [each for each in conditions if not has_epoch_timestamp(catalyst, each)]
         if kind == "Join":
             rest = catalyst.all_of(others) if others else None
-            return timed, catalyst.join_of(plan.joinType(), plan.left(), plan.right(), rest)
-        return timed, catalyst.filter(catalyst.all_of(others), plan.child()) if others else plan.child()
+            return temporal, catalyst.join_of(plan.joinType(), plan.left(), plan.right(), rest)
+        return temporal, catalyst.filter(catalyst.all_of(others), plan.child()) if others else plan.child()
 
-    def _timed(self, plan: Plan, conditions: Sequence[Expression], rows: Plan) -> Plan:
+    def _temporal(self, plan: Plan, conditions: Sequence[Expression], rows: Plan) -> Plan:
         """A filter by the time of the epoch as a leaf."""
         catalyst, items = self._catalyst, self._catalyst.items
-        found = [timed_condition(catalyst, each) for each in conditions]
+        found = [temporal_condition(catalyst, each) for each in conditions]
         parts = [each for each in found if each is not None]
         if len(parts) < len(found):
             self._check.check(plan)
@@ -536,7 +538,7 @@ class InnerCut:
         fields = {part: schema.field(column) for part, column in compared.items()}
         stored = {part: _over_rows(catalyst, part, each) for part, each in fields.items()}
         leaf = catalyst.local_relation(catalyst.seq(kept[: len(columns)])).newInstance()
-        timed = TimedPlan(
+        temporal = TemporalFilterPlan(
             name=f"time {1 + len(self.computed)}",
             rows=inner.name,
             names=[str(each.name()) for each in kept[: len(columns)]],
@@ -544,8 +546,8 @@ class InnerCut:
             text=f"the rows with {' and '.join(each.sql() for each in conditions)}",
             identity=" and ".join(_condition_text(each, stored) for each in parts),
         )
-        self.computed[timed.name] = timed
-        self.leaves[attribute_id(leaf.output().apply(0))] = timed.name
+        self.computed[temporal.name] = temporal
+        self.leaves[attribute_id(leaf.output().apply(0))] = temporal.name
         return self._as(plan, leaf)
 
     def _require_values(self, columns: Iterable[Expression], what: str) -> None:
@@ -647,7 +649,7 @@ def _condition_text(part: ConditionPart, stored: _Stored) -> str:
             return f"{part.logic} of {', '.join(texts)}"
         case RowCondition():
             return stored[part].column
-        case TimedCondition():
+        case TemporalCondition():
             sign = {(True, True): ">", (True, False): ">=", (False, False): "<", (False, True): "<="}
             boundary = filter_text(str(part.boundary.sql()))
             return f"{stored[part].column} {sign[part.leaves, part.at_equal]} {boundary}"

@@ -108,7 +108,7 @@ class ViewPlan:
         return self.view_class == "aggregate" or (self.view_class == "append" and bool(self.parents))
 
     @property
-    def is_timed(self) -> bool:
+    def has_temporal_filter(self) -> bool:
         """Whether its rows come or leave as time passes, by a filter of its own."""
         return any(leaf.touched == "time" for leaf in self.computed.values())
 

@@ -12,7 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.aggregate_calls import lacking_calls
+from spark_bridge.analysis.aggregate_calls import missing_calls
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.planned_view import PlannedView, StoredGroups
@@ -169,14 +169,14 @@ class ViewPlanner:
             known = self._analysed(ViewDefinition(plan.name, stored.definition), schemas, views, {})
         except ViewError:
             return None  # its text is that of a function, or it reads what is not declared any more
-        lacking = lacking_calls(self._catalyst, known, plan) if known.identity == stored.identity else None
-        if lacking is None:
+        missing = missing_calls(self._catalyst, known, plan) if known.identity == stored.identity else None
+        if missing is None:
             return None
-        has_all = not lacking.shown
+        has_all = not missing.shown
         # Rows that only files have may be missing when they are read again, others have expired or are those of a time.
-        is_whole = plan.is_changing and not plan.is_timed
+        is_whole = plan.is_changing and not plan.has_temporal_filter
         can_be_completed = is_whole and all(each.expiry is None for each in plan.inner)
-        return StoredGroups(known, has_all, lacking.anywhere) if has_all or can_be_completed else None
+        return StoredGroups(known, has_all, missing.anywhere) if has_all or can_be_completed else None
 
     def _plan(
         self,

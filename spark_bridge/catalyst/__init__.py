@@ -7,9 +7,9 @@
     planned_once      runs any query over one leaf, without planning: as compiled rows, or by a plan made once
     joined_form       brings a plan with joins into one form
     single_values     makes joins with one row of subqueries without correlation
-    beside_form       makes one operator of projections and filters over rows with single values beside them
+    scalar_subquery_form       makes one operator of projections and filters over rows with single values beside them
     epoch_timestamps  puts the time of an epoch into a plan
-    timed_conditions  makes boundaries in time, which reach the values of rows, of conditions on it
+    temporal_conditions  makes boundaries in time, which reach the values of rows, of conditions on it
     time_windows      finds the windows of time in a grouping
     time_bounds       finds bounds of the difference of two times in conditions, and puts them there
     session_windows   makes windows by key of the sessions in a grouping

@@ -309,7 +309,7 @@ class Catalyst:
     def filter(self, condition: Expression, child: Plan) -> Plan:
         return self._plans.Filter(condition, child)
 
-    def those_with(self, rows: Plan, others: Plan, pairs: Iterable[tuple[Expression, Expression]]) -> Plan:
+    def semi_join(self, rows: Plan, others: Plan, pairs: Iterable[tuple[Expression, Expression]]) -> Plan:
         """The rows that have a partner in others: in each pair, both expressions are equal or null."""
         equal = [self.expressions.EqualNullSafe(one, other) for one, other in pairs]
         condition = reduce(self.expressions.And, equal)

@@ -19,8 +19,8 @@ from spark_bridge.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.changes.change_set import NO_VALUES, LeafValues
 from spark_bridge.changes.rows_before import OpenVersion
 from spark_bridge.datasets.stored_rows import in_condition
-from spark_bridge.hand_over.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.dataset_frame import FEW_ROWS, WantedRows, columns_there, rows_of_dataset
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.lance.deletion_vector import deleted_rows
 from state.location import Location

@@ -17,7 +17,7 @@ import lance
 from actors.formats.limits import row_bytes
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.datasets.kept_rows import KeptRows
+from spark_bridge.datasets.cached_rows import CachedRows
 from state.errors import StorageError
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD
 
@@ -69,7 +69,7 @@ class _Use:
         """Whether the look-ups in the dataset have taken as long as the reading of the rows."""
         return self.missed is None or self.missed * _BYTES_A_LOOK_UP >= self.size.nbytes
 
-    def measure(self, rows: KeptRows) -> None:
+    def measure(self, rows: CachedRows) -> None:
         self.size, self._row_bytes = KeptSize(rows.num_rows, rows.nbytes), rows.row_bytes
 
     def estimate(self, rows: int, least_row_bytes: int) -> None:
@@ -84,7 +84,7 @@ class _Kept:
         is_lost: whether they cannot be used any longer.
     """
 
-    def __init__(self, key_column: str | None, read: Future[KeptRows]) -> None:
+    def __init__(self, key_column: str | None, read: Future[CachedRows]) -> None:
         self._key_column, self._read = key_column, read
         self._later: list[ChangeSet] = []
         self._expired: tuple[str, int] | None = None
@@ -101,7 +101,7 @@ class _Kept:
         """Lets the rows go whose time is before a bound, when the rows are needed next."""
         self._expired = column, before_us
 
-    def rows(self) -> KeptRows | None:
+    def rows(self) -> CachedRows | None:
         """The rows before this epoch; None while they are read, and in the epoch that began to read them."""
         if not self._is_behind or not self._read.done():
             return None
@@ -158,7 +158,7 @@ class MemoryTier:
             for use in self._uses.values():
                 use.heat *= 0.5 ** (1 / _HALF_LIFE_EPOCHS)
 
-    def rows(self, log: ChangeLog, parent: Parent, snapshot: Callable[[], lance.LanceDataset]) -> KeptRows | None:
+    def rows(self, log: ChangeLog, parent: Parent, snapshot: Callable[[], lance.LanceDataset]) -> CachedRows | None:
         """The rows of a view as they were before this epoch; None if they are not kept.
 
         Args:
@@ -232,5 +232,5 @@ class MemoryTier:
         log.follower, self._uses[log].missed = None, 0
 
 
-def _read(dataset: lance.LanceDataset, columns: Sequence[str], key_column: str | None) -> KeptRows:
-    return KeptRows(dataset.to_table(columns=list(columns)), key_column)
+def _read(dataset: lance.LanceDataset, columns: Sequence[str], key_column: str | None) -> CachedRows:
+    return CachedRows(dataset.to_table(columns=list(columns)), key_column)

@@ -22,8 +22,8 @@ from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.hand_over.dataset_frame import WantedRows, rows_of_dataset
-from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
+from spark_bridge.ingest.dataset_frame import WantedRows, rows_of_dataset
+from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count
 from state.location import Location
 from state.tables.epoch_trace import WorkCost

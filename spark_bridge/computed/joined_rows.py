@@ -18,7 +18,7 @@ from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.computed.joined_changes import changed_rows
 from spark_bridge.computed.large_sides import LargeSide, few_hashes, terms
-from spark_bridge.hand_over.dataset_frame import WantedRows
+from spark_bridge.ingest.dataset_frame import WantedRows
 from state.tables.stored_rows import JOIN_FIELD
 
 

@@ -20,7 +20,7 @@ from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.equal_rows import different, without
 from spark_bridge.changes.first_rows import First
 from spark_bridge.changes.parents import Parents
-from spark_bridge.hand_over.dataset_frame import WantedRows
+from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.records import ViewVersion

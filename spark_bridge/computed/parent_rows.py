@@ -12,12 +12,12 @@ from pyspark.sql import functions as F
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.computed_leaves import (
-    BesidePlan,
     ComputedLeaf,
+    GlobalWindowPlan,
     JoinPlan,
     LimitPlan,
-    TimedPlan,
-    WholePlan,
+    ScalarSubqueryPlan,
+    TemporalFilterPlan,
     watermark_time,
 )
 from spark_bridge.analysis.view_plan import ViewPlan
@@ -25,15 +25,15 @@ from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.parents import Parents
-from spark_bridge.computed.beside_rows import BesideRows
+from spark_bridge.computed.global_window_rows import GlobalWindowRows
 from spark_bridge.computed.joined_rows import JoinedRows
 from spark_bridge.computed.limited_rows import LimitedRows
-from spark_bridge.computed.timed_rows import TimedRows
+from spark_bridge.computed.scalar_subquery_rows import ScalarSubqueryRows
+from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows
 from spark_bridge.computed.touched_rows import TouchedRows
-from spark_bridge.computed.whole_rows import WholeRows
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.hand_over.dataset_frame import WantedRows
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.dataset_frame import WantedRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import FILE_FIELD, ORIGIN_FIELD, WEIGHT_FIELD
@@ -44,7 +44,7 @@ class ParentRows:
 
     Args:
         parents: of all views that are read.
-        timed: makes the rows of filters by the time.
+        temporal: makes the rows of filters by the time.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
         begun_us: the time at which the rows of a view were right before the changes; that of the epoch by default.
@@ -54,21 +54,21 @@ class ParentRows:
     def __init__(
         self,
         parents: Parents,
-        timed: TimedRows,
+        temporal: TemporalFilterRows,
         parallelism: int,
         time_us: int,
         begun_us: int | None = None,
         watermarks: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self._parents, self._timed = parents, timed
+        self._parents, self._temporal = parents, temporal
         self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
-        self._whole, self._beside = WholeRows(parents), BesideRows(parents)
+        self._global_window, self._scalar_subquery = GlobalWindowRows(parents), ScalarSubqueryRows(parents)
         self._parallelism, self.time_us = parallelism, time_us
         self._begun_us, self._watermarks = begun_us, watermarks
 
     def since(self, begun_us: int | None) -> ParentRows:
         """The same, for a view whose rows were right at another time."""
-        return ParentRows(self._parents, self._timed, self._parallelism, self.time_us, begun_us, self._watermarks)
+        return ParentRows(self._parents, self._temporal, self._parallelism, self.time_us, begun_us, self._watermarks)
 
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
@@ -130,11 +130,11 @@ class ParentRows:
 
     def _is_due(self, leaf: ComputedLeaf) -> bool:
         """Whether the time reaches a row of a filter by it."""
-        if not isinstance(leaf, TimedPlan):
+        if not isinstance(leaf, TemporalFilterPlan):
             return False
-        return self._timed.are_due(self._parents, leaf, *self._times(leaf))
+        return self._temporal.are_due(self._parents, leaf, *self._times(leaf))
 
-    def _times(self, leaf: TimedPlan) -> tuple[int, int]:
+    def _times(self, leaf: TemporalFilterPlan) -> tuple[int, int]:
         """The time at which the rows of a filter were right before the changes, and its time in the epoch."""
         time_us = self.time_us if leaf.clock is None else watermark_time(leaf.clock, self._watermarks, self._begun_us)
         return time_us if self._begun_us is None else self._begun_us, time_us
@@ -142,16 +142,16 @@ class ParentRows:
     def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> tuple[LeafRows, int]:
         """The rows of a computed leaf that leave and those that come, with their weights at the end, and a size."""
         match leaf:
-            case WholePlan():
-                return self._whole.changed(leaf, columns)
-            case BesidePlan():
-                return self._beside.changed(leaf, columns)
+            case GlobalWindowPlan():
+                return self._global_window.changed(leaf, columns)
+            case ScalarSubqueryPlan():
+                return self._scalar_subquery.changed(leaf, columns)
             case JoinPlan():
                 return self._joined.changed(leaf, columns)
             case LimitPlan():
                 rows = self._limited.changed(leaf, columns)
-            case TimedPlan():
-                rows = self._timed.changed(self._parents, leaf, columns, *self._times(leaf))
+            case TemporalFilterPlan():
+                rows = self._temporal.changed(self._parents, leaf, columns, *self._times(leaf))
             case _:
                 rows = self._touched.changed(leaf, columns)
         return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
@@ -168,12 +168,12 @@ class ParentRows:
                 return self._joined.all(leaf, columns, values)
             case LimitPlan():
                 return self._limited.all(leaf, columns)
-            case WholePlan():
-                return self._whole.all(leaf, columns)
-            case BesidePlan():
-                return self._beside.all(leaf, columns, values)
-            case TimedPlan():
-                kept = self._timed.kept(leaf, self._times(leaf)[1])
+            case GlobalWindowPlan():
+                return self._global_window.all(leaf, columns)
+            case ScalarSubqueryPlan():
+                return self._scalar_subquery.all(leaf, columns, values)
+            case TemporalFilterPlan():
+                kept = self._temporal.kept(leaf, self._times(leaf)[1])
                 return self._parents.all(leaf.rows, columns, WantedRows(values=values, also=kept))
             case _:
                 return self._touched.all(leaf, columns, values)

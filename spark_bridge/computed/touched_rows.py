@@ -18,7 +18,7 @@ from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.computed.hot_keys import note_hottest
-from spark_bridge.hand_over.dataset_frame import WantedRows
+from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import WEIGHT_FIELD

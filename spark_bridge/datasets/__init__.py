@@ -4,7 +4,7 @@
     staged fragments ── stored_rows ──→ view_table
     deleted rows ────── row_deletions ─→ view_table
     commits of an epoch ── later_commits   beside the work on other views
-    all rows of one ─── kept_rows        in memory, changed as the dataset is
+    all rows of one ─── cached_rows        in memory, changed as the dataset is
     a small dataset ─── small_rows ───→ view_table: in memory, looked up there
 
 Invariants: one writer; each commit makes exactly the next version, without a retry; a path is never used twice; readers

@@ -19,7 +19,7 @@ from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.session.spark_errors import ends_run
 from spark_bridge.views.view import Computed
 from state.location import Location
@@ -98,7 +98,7 @@ class AggregateView:
             self._lose_counts()
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """Makes the view of the groups of another one, see `lacking_calls`.
+        """Makes the view of the groups of another one, see `missing_calls`.
 
         All is copied: the datasets of the other view may have later versions that no epoch records.  Of the measures
         that the other view lacks the groups have no rows yet, see `lacks`.
@@ -113,7 +113,7 @@ class AggregateView:
         assert other._table is not None, "it is open"
         if not other._plan.subtracts:
             self._lose_counts()
-        self.lacks = self._plan.lacking_in(other._plan)
+        self.lacks = self._plan.missing_in(other._plan)
         groups = (self._earlier if self.lacks else self._plan).groups_of(other._plan)
         self._path = view_path(self._name, epoch)
         for part in (other._state or other._table).parts(other._plan.stored_columns):

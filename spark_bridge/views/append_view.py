@@ -14,7 +14,7 @@ from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets.result_rows import new_rows
 from spark_bridge.datasets.view_table import NewRows
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from spark_bridge.views.view import Computed

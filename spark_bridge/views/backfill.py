@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.hand_over.history import History, HistoryPiece, OpenHistory
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.ingest.history import History, HistoryPiece, OpenHistory
 from spark_bridge.views.view import Computed, ComputesBeside
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import next_name
@@ -222,7 +222,7 @@ class ExtendedBackfill(Backfill):
         super().__init__(definition, plan, view, version)
         self._grouped, self._before = view, before
         if version is not None:
-            view.lacks = lacking_measures(version)
+            view.lacks = missing_measures(version)
 
     @property
     def is_beside(self) -> bool:
@@ -246,11 +246,11 @@ class ExtendedBackfill(Backfill):
 
 
 def noted_lacks(lacks: Sequence[int]) -> dict[str, list[int]]:
-    """The note of a recorded backfill, from which `lacking_measures` reads."""
+    """The note of a recorded backfill, from which `missing_measures` reads."""
     return {"lacks": [*lacks]}
 
 
-def lacking_measures(version: ViewVersion) -> list[int]:
+def missing_measures(version: ViewVersion) -> list[int]:
     """The measures of a recorded backfill that have no rows of its history yet; empty if all wait for them alike."""
     lacks: list[int] = version.noted.get("lacks", [])
     return lacks

@@ -14,9 +14,9 @@ from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
-from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, lacking_measures
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.ingest.history import HistoryPiece, OpenHistory
+from spark_bridge.views.backfill import Backfill, ExtendedBackfill, PieceSeconds, missing_measures
 from spark_bridge.views.view import Computed, GroupedView, Guard, View, no_guard
 from state.clock import Clock
 from state.tables.records import ViewVersion
@@ -159,7 +159,7 @@ class Backfills:
     ) -> Backfill:
         if recorded is None and before is not None:
             return ExtendedBackfill(definition, plan, self._make_grouped(plan), None, before)
-        if recorded is not None and lacking_measures(recorded):
+        if recorded is not None and missing_measures(recorded):
             grouped = self._make_grouped(plan)
             grouped.open(recorded)
             return ExtendedBackfill(definition, plan, grouped, recorded)

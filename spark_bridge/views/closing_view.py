@@ -35,8 +35,8 @@ from spark_bridge.catalyst.leaves import graft
 from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
-from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
-from spark_bridge.hand_over.followed_watermarks import closed_until
+from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
+from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN, keys_of_rows

@@ -19,8 +19,8 @@ from spark_bridge.analysis.computed_leaves import BEFORE_ALL_US, watermark_time
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.views.backfill import lacking_measures, noted_lacks
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.views.backfill import missing_measures, noted_lacks
 from spark_bridge.views.shared_views import SharedViews
 from spark_bridge.views.view import GroupedView, Guard, no_guard
 from state.errors import ViewFailedError
@@ -185,7 +185,7 @@ class DerivedViews:
                     unshown[name] = self._unshown[name]
                     continue
                 version = begun.get(next_name(name))
-                if version is not None and lacking_measures(version):
+                if version is not None and missing_measures(version):
                     # The changes of the epochs since its groups were taken over are lost.
                     version = None
                     self._ended.add(next_name(name))
@@ -195,7 +195,7 @@ class DerivedViews:
             else:
                 shown[name] = self._opened(plan, versions[name])
         self._plans, self._shown, self._unshown, self._shared = dict(plans), shown, unshown, shared
-        self._read = {shared.keeper(parent) for plan in plans.values() for parent in plan.parents}
+        self._read = {shared.representative(parent) for plan in plans.values() for parent in plan.parents}
         for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
             view.changes.is_kept = name in self._read
 
@@ -302,7 +302,7 @@ class DerivedViews:
                     created.append(name)
                 versions[name] = replace(version, name=name)
             for name in level:
-                if name in self._shown and self._plans[name].is_timed:
+                if name in self._shown and self._plans[name].has_temporal_filter:
                     versions[name] = self._right(self._plans[name], versions[name], times[name], rows.time_us)
                 if name in self._shown and (parent := self._parent(name, versions[name], run)) is not None:
                     parents.update(dict.fromkeys(self._shared.names(name), parent))
@@ -339,13 +339,13 @@ class DerivedViews:
             parents: name → parent, of all views that are maintained.
             versions: name → version of each view that readers see.
         """
-        timed = [
+        temporal = [
             name
             for name in self._shown
-            if name in versions and self._plans[name].is_timed and self._plans[name].clock is None
+            if name in versions and self._plans[name].has_temporal_filter and self._plans[name].clock is None
         ]
-        rows = self._rows(epoch, parents) if timed else None
-        return rows is not None and any(self._is_due(name, rows, versions[name]) for name in timed)
+        rows = self._rows(epoch, parents) if temporal else None
+        return rows is not None and any(self._is_due(name, rows, versions[name]) for name in temporal)
 
     def _is_due(self, name: str, rows: RowsOfParents, version: ViewVersion) -> bool:
         try:
@@ -481,7 +481,7 @@ def _levels(plans: Mapping[str, ViewPlan], shared: SharedViews) -> list[list[str
         plans: name → plan; a view comes after those that it reads.
         shared: the views that have the rows of others.
     """
-    parents = {name: {shared.keeper(each) for each in plan.parents} for name, plan in plans.items()}
+    parents = {name: {shared.representative(each) for each in plan.parents} for name, plan in plans.items()}
 
     @cache
     def depth(name: str) -> int:

@@ -10,7 +10,7 @@ an epoch are in time if they are not below them, and meet all rows that were the
     old rows   ──→ deleted, and not told: the join has made of them what it makes
 
 The rows below a time to live leave one epoch after they have left the view, which takes them out itself: see
-`spark_bridge.computed.timed_rows`.  None of them is late.
+`spark_bridge.computed.temporal_filter_rows`.  None of them is late.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from spark_bridge.catalyst.carried_column import PLACE, with_carried_column
 from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
-from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
-from spark_bridge.hand_over.followed_watermarks import FollowedWatermarks
+from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
+from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView

@@ -14,7 +14,7 @@ from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet, Parent
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
+from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.views.backfill import Backfill
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
@@ -158,7 +158,7 @@ class RecordedViews:
         fresh = {*declaration.new, *declaration.backfills}
         self._share_rows(definitions, plans, fresh, declaration.incomplete)
         self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
-        plans = {name: plan for name, plan in plans.items() if self.shared.keeper(name) == name}
+        plans = {name: plan for name, plan in plans.items() if self.shared.representative(name) == name}
         self._regrouped = {name: planned[name] for name in declaration.regrouped if name in plans}
         plans = {name: plan for name, plan in plans.items() if name not in self._regrouped}
         full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
@@ -208,7 +208,7 @@ class RecordedViews:
     @property
     def followed(self) -> Set[str]:
         """The views that are maintained and whose changes others follow."""
-        return {self.shared.keeper(parent) for each in self._planned.values() for parent in each.plan.parents}
+        return {self.shared.representative(parent) for each in self._planned.values() for parent in each.plan.parents}
 
     @property
     def ending(self) -> Set[str]:
@@ -372,7 +372,7 @@ class RecordedViews:
         Args:
             before: the versions before the epoch.
         """
-        timed = {name: each.plan for name, each in self._planned.items() if each.plan.is_timed}
+        timed = {name: each.plan for name, each in self._planned.items() if each.plan.has_temporal_filter}
         return {
             source
             for name, plan in timed.items()
@@ -479,18 +479,18 @@ class RecordedViews:
             for name in self._maintained
             if name in self.versions
         }
-        return parents | {name: parents[self.shared.keeper(name)] for name in self._shareable()}
+        return parents | {name: parents[self.shared.representative(name)] for name in self._shareable()}
 
     def _shareable(self) -> set[str]:
         """The views that have the rows of another one which is maintained."""
         shown = self._maintained & self.versions.keys()
-        return {name for name, keeper in self.shared.followers() if keeper in shown}
+        return {name for name, representative in self.shared.followers() if representative in shown}
 
     def _share(self, epoch: int) -> list[CatalogView]:
         """Gives these views the datasets of the other ones.  Returns those that the epoch creates."""
         shareable = sorted(self._shareable())
         for name in shareable:
-            self.versions[name] = replace(self.versions[self.shared.keeper(name)], name=name)
+            self.versions[name] = replace(self.versions[self.shared.representative(name)], name=name)
         created = [self._planned[name].catalog_view(name, epoch) for name in shareable if name in self._unshared]
         self._unshared.difference_update(shareable)
         return created

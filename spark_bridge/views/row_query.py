@@ -15,7 +15,7 @@ from spark_bridge.catalyst.compiled_rows import compiled_rows
 from spark_bridge.catalyst.leaves import RowsOver, graft, rows_over
 from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.datasets.result_rows import Result
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from state.tables.stored_rows import FILE_FIELD, FILE_HALVES
 
 

@@ -14,7 +14,7 @@ from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.result_rows import append_result, create_of_result
 from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -15,20 +15,20 @@ from spark_bridge.analysis.view_plan import ViewPlan
 
 
 class SharedViews:
-    """Chooses the one that is maintained: the keeper.
+    """Chooses the one that is maintained: the representative.
 
-    A keeper goes on when its own view has left, until the views are declared anew; then another one takes its place.
+    A representative goes on when its own view has been dropped, until the next declaration chooses another one.
     """
 
     def __init__(self) -> None:
-        self._keepers: dict[str, str] = {}
+        self._representatives: dict[str, str] = {}
         self._contents: dict[str, str] = {}
         self._before: dict[str, str] = {}
 
     def declare(
         self, plans: Mapping[str, ViewPlan], apart: Collection[str], fresh: Collection[str], begun: Collection[str]
     ) -> None:
-        """Chooses the keepers anew: those with all rows come first, then those that have begun to get them.
+        """Chooses the representatives anew: those with all rows come first, then those that have begun to get them.
 
         Args:
             plans: name → plan, of all views.
@@ -40,39 +40,39 @@ class SharedViews:
         for name, plan in plans.items():
             if plan.content is not None and name not in apart:
                 same.setdefault(plan.content, []).append(name)
-        before, self._contents, self._before, self._keepers = self._contents, {}, {}, {}
+        before, self._contents, self._before, self._representatives = self._contents, {}, {}, {}
         for content, names in same.items():
             kept = before.get(content, "")
-            keeper = min(names, key=lambda name: (name in fresh, name not in begun, name != kept))
-            self._contents[content] = keeper
-            if kept and keeper not in fresh:
-                self._before[keeper] = kept
+            representative = min(names, key=lambda name: (name in fresh, name not in begun, name != kept))
+            self._contents[content] = representative
+            if kept and representative not in fresh:
+                self._before[representative] = kept
             if len(names) > 1:
-                self._keepers.update(dict.fromkeys(names, keeper))
+                self._representatives.update(dict.fromkeys(names, representative))
 
-    def keeper(self, name: str) -> str:
+    def representative(self, name: str) -> str:
         """The view that is maintained for a view: itself, or the one with the same rows."""
-        return self._keepers.get(name, name)
+        return self._representatives.get(name, name)
 
-    def before(self, keeper: str) -> str:
+    def before(self, representative: str) -> str:
         """The name under which the rows of a view were maintained before the last declaration."""
-        return self._before.get(keeper, keeper)
+        return self._before.get(representative, representative)
 
-    def names(self, keeper: str) -> list[str]:
+    def names(self, representative: str) -> list[str]:
         """The views that have the datasets of a view which is maintained."""
-        if keeper not in self._keepers.values():
-            return [keeper]
-        return [name for name, each in self._keepers.items() if each == keeper]
+        if representative not in self._representatives.values():
+            return [representative]
+        return [name for name, each in self._representatives.items() if each == representative]
 
     def followers(self) -> Iterator[tuple[str, str]]:
-        """Yields each view that another one is maintained for, and its keeper."""
-        return ((name, keeper) for name, keeper in self._keepers.items() if name != keeper)
+        """Yields each view that another one is maintained for, and its representative."""
+        return ((name, other) for name, other in self._representatives.items() if name != other)
 
     def leave(self, name: str) -> str | None:
         """Lets a view go.  Returns the view that nobody needs any longer, if there is one."""
-        keeper = self._keepers.pop(name, name)
-        return None if keeper in self._keepers.values() else keeper
+        representative = self._representatives.pop(name, name)
+        return None if representative in self._representatives.values() else representative
 
     def without_own_name(self) -> set[str]:
-        """The keepers whose own views have left."""
-        return {*self._keepers.values()} - self._keepers.keys()
+        """The representatives whose own views have left."""
+        return {*self._representatives.values()} - self._representatives.keys()

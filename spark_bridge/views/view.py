@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 from spark_bridge.datasets.index_audit import IndexAudit
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from state.epoch import epoch_time
 from state.tables.records import ViewClass, ViewVersion
 

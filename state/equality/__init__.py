@@ -29,7 +29,7 @@ Where each form of the definition is:
 |---|---|---|
 | a text for each value or row, also stored | `value_texts(SQL)`, `state.tables.group_key` | `row_texts` |
 | Arrow columns in one process | `value_texts(SQL)` | `exact`, `kinds_of`, `differ` |
-| Spark expressions | `Catalyst.normalised`, `Catalyst.hash_of` | a value and its text: `whole_rows`, `total_order` |
+| Spark expressions | `Catalyst.normalised`, `Catalyst.hash_of` | value and text: `global_window_rows`, `total_order` |
 | Lance conditions | `WantedRows.condition`, a superset | none: rows are found by their hash |
 
 Rows that tie in all columns by SQL equality, but are not identical, are ordered by their text, see

@@ -83,15 +83,15 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "a NaN of other bits is left out of its group",
-        "spark_bridge/hand_over/dataset_frame.py",
+        "spark_bridge/ingest/dataset_frame.py",
         ((" if name in schema.names and not _has_nan(each)}", " if name in schema.names}"),),
-        shown_by="tests/spark_bridge/hand_over/test_wanted_rows.py",
+        shown_by="tests/spark_bridge/ingest/test_wanted_rows.py",
     ),
     Mutant(
         "a condition has all columns of a grouping",
-        "spark_bridge/hand_over/dataset_frame.py",
+        "spark_bridge/ingest/dataset_frame.py",
         (("[:_MOST_CONDITIONS]", ""),),
-        shown_by="tests/spark_bridge/hand_over/test_wanted_rows.py",
+        shown_by="tests/spark_bridge/ingest/test_wanted_rows.py",
     ),
     Mutant(
         "of rows that differ in the sign of a zero any is the first",
@@ -101,7 +101,7 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "tasks compare rows by SQL equality",
-        "spark_bridge/computed/whole_rows.py",
+        "spark_bridge/computed/global_window_rows.py",
         (("enumerate([*values, *texts])", "enumerate(values)"),),
         shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),

@@ -845,7 +845,7 @@ MUTANTS = (
         "a late row takes the place of one of an earlier version of its file",
         "state/upkeep/quarantine.py",
         (("row, view, epoch, content)", "row, view)"),),
-        shown_by="tests/spark_bridge/hand_over/test_late_rows.py::"
+        shown_by="tests/spark_bridge/ingest/test_late_rows.py::"
         "test_a_late_row_of_another_version_of_the_file_is_kept_beside_the_first",
     ),
     Mutant(

@@ -23,7 +23,7 @@ _LIMITS = "tests/spark_bridge/views/test_limits.py"
 _VALUES = "tests/spark_bridge/views/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
-_BESIDE, _FORM = "spark_bridge/computed/beside_rows.py", "spark_bridge/catalyst/beside_form.py"
+_BESIDE, _FORM = "spark_bridge/computed/scalar_subquery_rows.py", "spark_bridge/catalyst/scalar_subquery_form.py"
 _DRIVER_PLAN = "spark_bridge/catalyst/driver_plan.py"
 _ROW_CHAIN = "spark_bridge/catalyst/row_chain.java"
 _IN_DRIVER = "tests/spark_bridge/catalyst/test_driver_plan.py"
@@ -34,8 +34,8 @@ _JOINS = "tests/spark_bridge/views/test_joins.py"
 _CORRECTED = "tests/spark_bridge/views/test_corrections.py"
 _LATER = "spark_bridge/datasets/later_commits.py"
 _LATER_COMMITS = "tests/spark_bridge/datasets/test_later_commits.py"
-_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/computed/timed_rows.py"
-_TIMED_CONDITIONS = "spark_bridge/catalyst/timed_conditions.py"
+_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/computed/temporal_filter_rows.py"
+_TIMED_CONDITIONS = "spark_bridge/catalyst/temporal_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
@@ -240,7 +240,7 @@ VIEW_MUTANTS = (
     Mutant(
         "an average of integers is subtracted as doubles",
         _SUBTRACTION,
-        (('left = self._left(self._position(companions[0]))[0].cast("double")', "left = stored[0] - gone[0]"),),
+        (('left = self._left(self._position(helpers[0]))[0].cast("double")', "left = stored[0] - gone[0]"),),
         shown_by=f"{_SUBTRACTED}::test_an_average_of_great_integers_does_not_round_what_is_left",
     ),
     Mutant(
@@ -269,21 +269,21 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the rows of a group whose key is null are not read",
-        "spark_bridge/hand_over/dataset_frame.py",
+        "spark_bridge/ingest/dataset_frame.py",
         (("if values.null_count else condition", "if False else condition"),),
         shown_by=f"{_SUBTRACTED}::test_only_the_rows_of_the_groups_that_are_computed_again_are_read[g]",
     ),
     Mutant(
         "a piece of stored history begins with its first fragment",
-        "spark_bridge/hand_over/dataset_frame.py",
+        "spark_bridge/ingest/dataset_frame.py",
         (("parts[0].first, sum(", "0, sum("),),
-        shown_by="tests/spark_bridge/hand_over/test_stored_span.py",
+        shown_by="tests/spark_bridge/ingest/test_stored_span.py",
     ),
     Mutant(
         "the groups of many rows are not put together after the shuffle",
         "spark_bridge/aggregation/partial_aggregation.py",
         (("            plan = self._catalyst.with_children(self._together, [plan])\n", ""),),
-        shown_by="tests/spark_bridge/hand_over/test_stored_span.py",
+        shown_by="tests/spark_bridge/ingest/test_stored_span.py",
     ),
     Mutant(
         "the fragments that a correction took rows from are not read",
@@ -515,13 +515,13 @@ VIEW_MUTANTS = (
     Mutant(
         "a scan reads the rows that one boundary of several has passed",
         _TIMED_ROWS,
-        (("for bound in timed.bounds if (each", "for bound in timed.bounds[:1] if (each"),),
+        (("for bound in plan.bounds if (each", "for bound in plan.bounds[:1] if (each"),),
         shown_by=f"{_TIMED}[nested]",
     ),
     Mutant(
         "the next time of one boundary of several is looked for",
         _TIMED_ROWS,
-        (("        for bound in timed.bounds:\n", "        for bound in timed.bounds[:1]:\n"),),
+        (("        for bound in plan.bounds:\n", "        for bound in plan.bounds[:1]:\n"),),
         shown_by=f"{_TIMERS}::test_an_epoch_begins_when_any_boundary_of_a_condition_comes_to_a_row",
     ),
     Mutant(
@@ -665,7 +665,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a boundary that went back leaves the next value as it was",
         _TIMED_ROWS,
-        (("            self._forget(timed)  # rows that", "            timed.names  # rows that"),),
+        (("            self._forget(plan)  # rows that", "            plan.names  # rows that"),),
         among="scenario.time_filter",
     ),
     Mutant(
@@ -735,13 +735,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory without a key have the hash 0",
-        "spark_bridge/datasets/kept_rows.py",
+        "spark_bridge/datasets/cached_rows.py",
         ((" and 0 not in wanted", ""),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_are_found_and_leave_as_in_a_plain_table",
     ),
     Mutant(
         "rows in memory never leave",
-        "spark_bridge/datasets/kept_rows.py",
+        "spark_bridge/datasets/cached_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
@@ -873,13 +873,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "of a query over many rows the rows that leave stay",
-        "spark_bridge/computed/whole_rows.py",
+        "spark_bridge/computed/global_window_rows.py",
         (("where(F.col(_WEIGHT) != 0)", "where(F.col(_WEIGHT) > 0)"),),
         shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[True]",
     ),
     Mutant(
         "a query over all rows is computed over those of after alone",
-        "spark_bridge/computed/whole_rows.py",
+        "spark_bridge/computed/global_window_rows.py",
         (
             (
                 "for version in (parent.version_before, parent.version)",
@@ -951,7 +951,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view comes before the rows that it shares",
         "spark_bridge/views/derived_views.py",
-        (("{shared.keeper(each) for each in plan.parents}", "{*plan.parents}"),),
+        (("{shared.representative(each) for each in plan.parents}", "{*plan.parents}"),),
         shown_by=f"{_SHARED}::test_sides_over_a_view_are_shared",
     ),
     Mutant(
@@ -1082,7 +1082,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a row leaves by the higher one of the watermarks",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (
             (
                 "bound = self._expiry.bound(self._watermarks)",
@@ -1094,21 +1094,21 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a row at the watermark is late",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (("is_late = pc.less(", "is_late = pc.less_equal("),),
         among="scenario.expiring",
         start=3139,
     ),
     Mutant(
         "the late rows of a join are counted, and not kept",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (("            self._late.append(LateRows(", "            str(LateRows("),),
         among="scenario.expiring",
         start=321,
     ),
     Mutant(
         "a late row is joined",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (("return new.filter(pc.invert(is_late))", "return new"),),
         among="scenario.expiring",
         start=418,
@@ -1121,7 +1121,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an attempt begins without the watermarks that its sides follow",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (("self._watermarks = followed_watermarks(version)", "self._watermarks = {}"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
@@ -1139,7 +1139,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows expire before the view that joins them has them",
-        "spark_bridge/hand_over/followed_watermarks.py",
+        "spark_bridge/ingest/followed_watermarks.py",
         (("declared_name(plan.name) not in waiting)", "True)"),),
         among="scenario.expiring",
         start=2823,
@@ -1169,7 +1169,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory do not expire",
-        "spark_bridge/datasets/kept_rows.py",
+        "spark_bridge/datasets/cached_rows.py",
         (("            run.expire(column, before_us)\n", "            pass\n"),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
     ),
@@ -1193,7 +1193,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups without a new measure are taken over",
         "spark_bridge/analysis/view_planner.py",
-        (("has_all = not lacking.shown", "has_all = True"),),
+        (("has_all = not missing.shown", "has_all = True"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
@@ -1286,7 +1286,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups that lack measures are taken for a dataset without rows",
         "spark_bridge/views/derived_views.py",
-        (("if version is not None and lacking_measures(version):", "if False:"),),
+        (("if version is not None and missing_measures(version):", "if False:"),),
         shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[an attempt ends]",
     ),
     Mutant(

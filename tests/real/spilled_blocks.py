@@ -1,6 +1,6 @@
 """A program of its own, since Ray has room here for a few blocks only: blocks that are spilled, or cannot be.
 
-Prints one JSON object: what the hand-over says of blocks whose spill files are there, and of those whose files are
+Prints one JSON object: what the ingest says of blocks whose spill files are there, and of those whose files are
 gone; and what a fetch actor says when there is no room for any.
 """
 
@@ -26,7 +26,7 @@ from actors.hosting.fetch_actor import FetchActor
 from actors.hosting.ray_blocks import RayBlocks
 from actors.protocol.blocks import Block
 from actors.rows import Rows
-from spark_bridge.hand_over import blocks as hand_over
+from spark_bridge.ingest import blocks as ingest_blocks
 from state.errors import RunFailedError, StorageFullError
 from state.location import Location
 
@@ -82,7 +82,7 @@ def handed_over(references: list[Any]) -> str:
     """What becomes of the blocks; there is no Spark here, which only the check before it does not miss."""
     blocks = [Block("test", "t", each, rows=1, nbytes=8 * _MIB) for each in references]
     try:
-        hand_over.rows_of_blocks(None, pa.schema([("x", pa.int64())]), blocks)
+        ingest_blocks.rows_of_blocks(None, pa.schema([("x", pa.int64())]), blocks)
     except RunFailedError as error:
         return f"RunFailedError: {error}"
     except AttributeError as error:
@@ -98,14 +98,14 @@ def asked_often(readers: list[Any]) -> int:
         for each in ray.get(reader.put.remote(600, 1))
     ]
     for _ in range(1_000):
-        hand_over._check_spilled(blocks)
+        ingest_blocks._check_spilled(blocks)
     return 1_000
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         start_ray(directory)
-        hand_over._RESTORE_WITHIN_S = 5.0
+        ingest_blocks._RESTORE_WITHIN_S = 5.0
         reader = ray.remote(num_cpus=0)(Reader).remote()
         references = ray.get(reader.put.remote(20))
         present = handed_over(references)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import slackwater as sw
-from spark_bridge.hand_over import dataset_frame
+from spark_bridge.ingest import dataset_frame
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle

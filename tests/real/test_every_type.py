@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.hand_over.blocks import rows_of_blocks
+from spark_bridge.ingest.blocks import rows_of_blocks
 from tests.actors.formats.carried_types import has_form, read
 from tests.actors.formats.generated_types import columns, said
 

@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 import slackwater as sw
 from actors.protocol.blocks import Block
-from spark_bridge.hand_over import blocks as hand_over
-from spark_bridge.hand_over import row_hand_over
+from spark_bridge.ingest import blocks as ingest_blocks
+from spark_bridge.ingest import row_ingest
 from tests.real.event_pipeline import FAST, TOTALS, check_every_epoch
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually
@@ -67,10 +67,10 @@ def test_an_epoch_whose_rows_are_lost_is_done_again(tmp_path: Path, monkeypatch:
     def with_losses(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Block]) -> DataFrame:
         if due and len(blocks) > 1:
             blocks = [lost(blocks[0], nbytes=due.pop()), *blocks[1:]]
-        return hand_over.rows_of_blocks(spark, schema, blocks)
+        return ingest_blocks.rows_of_blocks(spark, schema, blocks)
 
     (tmp_path / "in").mkdir()
-    monkeypatch.setattr(row_hand_over, "rows_of_blocks", with_losses)
+    monkeypatch.setattr(row_ingest, "rows_of_blocks", with_losses)
     pipeline = sw.Pipeline("events", tmp_path / "root", settings=IN_BLOCKS)
     pipeline.source("events", tmp_path / "in", format="parquet", discovery=FAST)
     pipeline.view("totals", TOTALS)

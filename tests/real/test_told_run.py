@@ -46,7 +46,7 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
         assert (status.messages.received, status.messages.poison, status.messages.in_flight) == (2, 1, 0)
 
         store = sw.open(pipeline.root.url, s3.storage_options)
-        # The store knows the state of the last hand-over, `owner.json` the one of a few seconds ago.
+        # The store knows the state of the last ingest, `owner.json` the one of a few seconds ago.
         eventually(lambda: told(store)["received"] == 2 and told(store)["in_flight"] == 0)
         assert told(store) == {
             "url": queue_url,

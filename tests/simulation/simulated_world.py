@@ -32,7 +32,7 @@ from tests.simulation.model_views.model_view import (
     GroupedRows,
     JoinOfSources,
     ModelView,
-    TimedRows,
+    TemporalFilterRows,
     definitions_of,
     hidden_in,
     is_grouped,
@@ -149,7 +149,7 @@ class World:
         if scenario.expiring is not None:
             self.views = (*self.views, JoinOfSources("near", scenario.expiring, left, right, within=_NEAR_US))
         if scenario.time_filter is not None:
-            self.views = (*self.views, TimedRows("timed", frozenset({left}), scenario.time_filter))
+            self.views = (*self.views, TemporalFilterRows("timed", frozenset({left}), scenario.time_filter))
         if scenario.closing:
             self.views = (*self.views, ClosedWindows("closed", frozenset({left})))
         self.backfill = EveryRow("late", frozenset(scenario.sources)) if scenario.backfill else None
@@ -252,7 +252,7 @@ class World:
     @property
     def has_timers(self) -> bool:
         """Whether rows of a view come and leave as time passes."""
-        return any(isinstance(view, TimedRows) for view in self._added.values())
+        return any(isinstance(view, TemporalFilterRows) for view in self._added.values())
 
     def views_to_declare(self) -> tuple[ModelView, ...]:
         """The views that the user declares with the next process."""

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.followed_watermarks import closed_until
+from spark_bridge.ingest.epoch_rows import EpochViews
+from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
 from state.location import Location

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from state.lance.lance_access import open_dataset
 from state.location import Location

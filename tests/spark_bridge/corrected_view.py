@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction, StoredBlock
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
 from state.lance.fragment_stager import FragmentStager
 from state.tables.fingerprint import path_fingerprint

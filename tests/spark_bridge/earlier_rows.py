@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.ingest.history import HistoryPiece
 
 
 class EarlierRows:

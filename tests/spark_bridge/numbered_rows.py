@@ -6,7 +6,7 @@ import random
 
 import pyarrow as pa
 
-from spark_bridge.hand_over.epoch_rows import EpochViews
+from spark_bridge.ingest.epoch_rows import EpochViews
 from state.tables.epoch_trace import WorkCost
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 

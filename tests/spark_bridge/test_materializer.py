@@ -108,7 +108,7 @@ def test_older_version_is_not_built_upon_unless_it_is_restored(
 
 
 @pytest.mark.more
-def test_work_of_an_epoch_has_the_hand_over_each_view_and_the_last_commits(
+def test_work_of_an_epoch_has_the_ingest_each_view_and_the_last_commits(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     view = FollowedView(local_spark, tmp_path, GROUPED, {"t": SCHEMA})
@@ -116,7 +116,7 @@ def test_work_of_an_epoch_has_the_hand_over_each_view_and_the_last_commits(
     materializer.declare([GROUPED], {"t": SCHEMA}, {})
     done = materializer.run_epoch(1, {"t": blocks(random_rows(random.Random(15), 20))})
     materializer.close()
-    assert [span.name for span in done.work] == ["hand-over to Spark", "grouped", "last commits of views"]
+    assert [span.name for span in done.work] == ["ingest into Spark", "grouped", "last commits of views"]
 
 
 @pytest.mark.more_after(2)

@@ -13,13 +13,13 @@ def test_work_has_a_span_named_after_its_dataset() -> None:
     times = WorkTimes(clock)
     names = ["totals", next_name("hourly"), stored_rows_name("orders")]
     work = times.timing(", again", {name: lambda: clock.advance(2.0) for name in names})
-    with times.timed("hand-over to Spark"):
+    with times.timed("ingest into Spark"):
         clock.advance(1.0)
     for call in work.values():
         call()
     assert times.seconds == 7.0
     assert times.spans == (
-        Span("spark", "hand-over to Spark", 0.0, 1.0),
+        Span("spark", "ingest into Spark", 0.0, 1.0),
         Span("spark", "totals, again", 1.0, 2.0),
         Span("spark", "hourly, backfill, again", 3.0, 2.0),
         Span("spark", "stored rows of orders, again", 5.0, 2.0),

@@ -21,8 +21,8 @@ from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.ingest.epoch_rows import EpochViews
+from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.lance.view_dataset import restore
 from state.store.restored_views import restored_views

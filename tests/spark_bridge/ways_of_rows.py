@@ -12,8 +12,8 @@ from spark_bridge.catalyst import arrow_frames, leaves
 from spark_bridge.changes import memory_tier, parents
 from spark_bridge.computed import large_sides
 from spark_bridge.datasets import result_rows
-from spark_bridge.hand_over import dataset_frame
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest import dataset_frame
+from spark_bridge.ingest.epoch_rows import EpochRows
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
-from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
-from spark_bridge.hand_over.followed_watermarks import closed_until
+from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
+from spark_bridge.ingest.followed_watermarks import closed_until
 from state.tables.records import ViewVersion
 from tests.simulation.model_views.model_datasets import Fails, ModelDatasets
 from tests.simulation.model_views.model_view import ModelView, window_end_us

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from actors.files import PathKey
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog
-from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
+from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.views.view import Computed
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from state.tables.records import ViewVersion
 from tests.simulation.model_views.model_rows import ModelRows
 from tests.simulation.model_views.model_view import Groups, ModelView
@@ -73,7 +73,7 @@ class ModelParentRows:
 
     def are_changed(self, plan: ViewPlan) -> bool:
         is_changed = any(self._parents[name].changes is not None for name in plan.parents)
-        return is_changed or (plan.is_timed and self.computed.are_due(plan))
+        return is_changed or (plan.has_temporal_filter and self.computed.are_due(plan))
 
     def changes(self, plan: ViewPlan) -> ChangeSet | None:
         """The changes of the only parent."""

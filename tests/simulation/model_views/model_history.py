@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.ingest.history import HistoryPiece
 from tests.simulation.world.file_rows import Span
 
 
 class ModelHistory:
-    """See `spark_bridge.hand_over.history.History`.  The progress is the number of spans that are taken.
+    """See `spark_bridge.ingest.history.History`.  The progress is the number of spans that are taken.
 
     Args:
         spans: all rows, in a fixed order.

@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import PathKey
-from spark_bridge.analysis.computed_leaves import Between, JoinPlan, TimedPlan
+from spark_bridge.analysis.computed_leaves import Between, JoinPlan, TemporalFilterPlan
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
 from spark_bridge.computed.joined_changes import changed_rows
-from spark_bridge.computed.timed_rows import TimedRows as TimedLeaves
-from spark_bridge.hand_over.epoch_rows import EpochRows, LateRows
-from spark_bridge.hand_over.followed_watermarks import FollowedWatermarks
+from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows as TimedLeaves
+from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
+from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD, base_name
@@ -333,7 +333,7 @@ class ComputedParents:
 
     def all(self, plan: ViewPlan) -> EpochRows:
         [(name, leaf)] = plan.computed.items()
-        if isinstance(leaf, TimedPlan):
+        if isinstance(leaf, TemporalFilterPlan):
             rows = self.dataset(leaf.rows).to_table([AT], self._timed.kept(leaf, self._time_us))
             pairs = in_order(Pair(at, None) for at in rows.column(AT).to_pylist())
         else:
@@ -350,13 +350,13 @@ class ComputedParents:
     def are_due(self, plan: ViewPlan) -> bool:
         """Whether the time reaches a row of a filter by it."""
         [leaf] = plan.computed.values()
-        assert isinstance(leaf, TimedPlan), "it is one"
+        assert isinstance(leaf, TemporalFilterPlan), "it is one"
         return self._timed.are_due(self, leaf, self._begun_us, self._time_us)
 
     def changed(self, plan: ViewPlan) -> list[tuple[Pair, int]]:
         """The rows that leave and those that come, each with its weight, -1 or 1."""
         [leaf] = plan.computed.values()
-        if isinstance(leaf, TimedPlan):
+        if isinstance(leaf, TemporalFilterPlan):
             rows = self._timed.changed(self, leaf, [AT], self._begun_us, self._time_us)
             pairs = [Pair(at, None) for at in rows.column(AT).to_pylist()]
         else:

@@ -16,9 +16,9 @@ from spark_bridge.analysis.planned_view import PlannedView, StoredGroups, stored
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
-from spark_bridge.hand_over.followed_watermarks import follows_watermarks, is_behind
-from spark_bridge.hand_over.history import HistoryPiece, OpenHistory
+from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
+from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behind
+from spark_bridge.ingest.history import HistoryPiece, OpenHistory
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedView, DerivedViews
 from spark_bridge.views.full_views import FullViews
@@ -41,7 +41,7 @@ from tests.simulation.model_views.model_view import (
     ModelView,
     RowsBelow,
     SideOfJoin,
-    TimedRows,
+    TemporalFilterRows,
     hidden_in,
     identity_of,
     with_other_filter,
@@ -382,7 +382,7 @@ class ModelMaterializer:
 
     def _make_derived(self, plan: ViewPlan) -> DerivedView:
         model = self._models[plan.name]
-        if isinstance(model, JoinOfSources | TimedRows):
+        if isinstance(model, JoinOfSources | TemporalFilterRows):
             return self._leaves.view(model, plan)
         return ModelDerivedView(self._models[plan.name], plan, self._root)
 

@@ -15,8 +15,8 @@ from spark_bridge.analysis.computed_leaves import (
     ComputedLeaf,
     EventTime,
     JoinPlan,
+    TemporalFilterPlan,
     TimeBound,
-    TimedPlan,
 )
 from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
@@ -29,7 +29,7 @@ from tests.simulation.model_views.model_view import (
     ModelView,
     RowsBelow,
     SideOfJoin,
-    TimedRows,
+    TemporalFilterRows,
     TimeFilter,
     boundary_us,
     follows_watermarks,
@@ -123,12 +123,12 @@ def _schema(view: ModelView) -> pa.Schema:
 def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
     if isinstance(view, JoinOfSources):
         return {_LEAF: _join_plan(view)}
-    return {_LEAF: _timed_plan(view)} if isinstance(view, TimedRows) else {}
+    return {_LEAF: _timed_plan(view)} if isinstance(view, TemporalFilterRows) else {}
 
 
 @dataclass(frozen=True)
 class _Boundary:
-    """See `spark_bridge.catalyst.timed_conditions.Boundary`."""
+    """See `spark_bridge.catalyst.temporal_conditions.Boundary`."""
 
     filter: TimeFilter
 
@@ -136,10 +136,10 @@ class _Boundary:
         return boundary_us(self.filter, time_us)
 
 
-def _timed_plan(view: TimedRows) -> TimedPlan:
+def _timed_plan(view: TemporalFilterRows) -> TemporalFilterPlan:
     first = TimeBound(FIRST, pa.int64(), leaves=False, at_equal=True, boundary=_Boundary("while"))
     last = TimeBound(LAST, pa.int64(), leaves=True, at_equal=True, boundary=_Boundary(view.filter))
-    return TimedPlan(
+    return TemporalFilterPlan(
         _LEAF, view.parents[0], names=[AT], conditions=(first, last), text=view.filter, identity=view.filter
     )
 

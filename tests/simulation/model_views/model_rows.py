@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_bridge.hand_over.epoch_rows import LateRows
+from spark_bridge.ingest.epoch_rows import LateRows
 from state.tables.records import ViewVersion
 from tests.simulation.model_views.model_view import ModelView
 from tests.simulation.world.simulated_root import SimulatedRoot

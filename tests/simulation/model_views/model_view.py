@@ -279,7 +279,7 @@ class RowsBelow(EveryRow):
 
 
 @dataclass(frozen=True)
-class TimedRows:
+class TemporalFilterRows:
     """`SELECT * FROM source WHERE first <= now() AND last > now()`, or `... AND last > now() % 1 minute`.
 
     Args:
@@ -300,7 +300,7 @@ class TimedRows:
     def parents(self) -> tuple[str, ...]:
         return (inner_name(self.name, 1),)
 
-    def at(self, time_us: int | None) -> TimedRows:
+    def at(self, time_us: int | None) -> TemporalFilterRows:
         """The same view, at a time."""
         return replace(self, time_us=time_us)
 
@@ -408,7 +408,7 @@ def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[SideRow]]:
 
 def hidden_in(view: ModelView) -> list[ModelView]:
     """The models of the hidden views of a view: groupings, the sides of its join, or the rows below its filter."""
-    if isinstance(view, TimedRows):
+    if isinstance(view, TemporalFilterRows):
         return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):
         join = None if view.within is None else view

@@ -14,7 +14,7 @@ from tests.simulation.memory.file_tables import FileTables
 from tests.simulation.memory.memory_disk import MemoryDataset, Row
 from tests.simulation.model_views.model_view import (
     ModelView,
-    TimedRows,
+    TemporalFilterRows,
     follows_watermarks,
     hidden_in,
     identity_of,
@@ -105,7 +105,7 @@ class ViewChecker:
                 difference = f"its rows are {rows}, its partials {stored}"
             if difference is not None:
                 raise PromiseBroken("G1", f"{view.name} at version {version}: {difference}")
-            if isinstance(model, TimedRows) and view.pinned_epoch is None:
+            if isinstance(model, TemporalFilterRows) and view.pinned_epoch is None:
                 self._check_time(epoch, view, model, is_same=view.name in before and before[view.name] == stored)
             self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
 
@@ -122,7 +122,7 @@ class ViewChecker:
         """
         for view in views:
             model = self._model_of(view)
-            if isinstance(model, TimedRows) and view.pinned_epoch is None and (model.time_us or 0) < time_us:
+            if isinstance(model, TemporalFilterRows) and view.pinned_epoch is None and (model.time_us or 0) < time_us:
                 rows = self._ingested[max(self._ingested)]
                 if model.rows(rows) != model.at(time_us).rows(rows):
                     return False
@@ -165,9 +165,9 @@ class ViewChecker:
     def _model_of(self, view: ViewVersion) -> ModelView:
         name = base_name(view.name)
         model = self._by_identity.get((name, self._identities.get(view.name, "")), self._models[name])
-        return model.at(view.noted.get("time_us")) if isinstance(model, TimedRows) else model
+        return model.at(view.noted.get("time_us")) if isinstance(model, TemporalFilterRows) else model
 
-    def _check_time(self, epoch: int, view: ViewVersion, model: TimedRows, *, is_same: bool) -> None:
+    def _check_time(self, epoch: int, view: ViewVersion, model: TemporalFilterRows, *, is_same: bool) -> None:
         """Checks that the rows of a view are those of the time of an epoch, and change only with that."""
         last, now, time_us = self._times.get(view.path, 0), epoch_time_us(epoch), model.time_us
         if time_us is None or not last <= time_us <= now:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from slackwater.backfill.stored_history import StoredHistory
-from spark_bridge.hand_over.dataset_frame import rows_of_span
-from spark_bridge.hand_over.history import History, HistoryPiece, StoredSpan
+from spark_bridge.ingest.dataset_frame import rows_of_span
+from spark_bridge.ingest.history import History, HistoryPiece, StoredSpan
 from state.location import Location
 from state.tables.records import ViewVersion
 

@@ -50,7 +50,7 @@ def test_an_epoch_is_a_tree(spans: EpochSpans, exporter: InMemorySpanExporter) -
         "align merger": "align",
         "spark": "barrier",
         "spark waiting for its turn": "spark",
-        "spark hand-over to Spark": "spark",
+        "spark ingest into Spark": "spark",
         "spark by_carrier": "spark",
         "collect": "barrier",
         "collect waiting for its turn": "collect",

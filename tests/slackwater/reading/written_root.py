@@ -41,7 +41,7 @@ SPANS = EpochTimes(
     collected_s={"list-flights": 0.125, "fetch-0": 0.1875, "fetch-1": 0.25, "merger": 0.25},
     complete_s=1.5,
     work_s=0.875,
-    work=[Span("spark", "hand-over to Spark", 0.0, 0.125), Span("spark", "by_carrier", 0.125, 0.75)],
+    work=[Span("spark", "ingest into Spark", 0.0, 0.125), Span("spark", "by_carrier", 0.125, 0.75)],
 ).spans()
 RAW_SCHEMA = pa.schema([("carrier", pa.string()), ("day", pa.date32())])
 

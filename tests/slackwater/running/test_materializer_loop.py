@@ -26,7 +26,7 @@ from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatu
 from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
 from spark_bridge.changes.memory_tier import KeptSize
-from spark_bridge.hand_over.epoch_rows import EpochViews, Stopped
+from spark_bridge.ingest.epoch_rows import EpochViews, Stopped
 from spark_bridge.views.view import ShownView
 from state.clock import ManualClock
 from state.epoch import EpochPair

@@ -25,7 +25,7 @@ def test_a_cost_is_the_median_of_the_epochs_that_changed_the_view() -> None:
     records = [
         _record(_span("a", 0.1, 10), _span("a.1", 0.5, 7), _span("stored rows of t", 0.1)),
         _record(_span("a", 0.3, 30)),
-        _record(_span("hand-over to Spark", 9.0)),
+        _record(_span("ingest into Spark", 9.0)),
         _record(_span("a", 0.25, 12), _span("a, corrected files", 0.5, 8)),
     ]
     assert view_costs(records) == {

@@ -26,7 +26,7 @@ from actors.sources.event_time import EventTime
 from actors.sources.source import SourceDefinition
 from slackwater.verification.verification import Verification
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over.late_rows import late_delta
+from spark_bridge.ingest.late_rows import late_delta
 from spark_bridge.materializer import Materializer
 from state.clock import ManualClock
 from state.epoch import next_epoch

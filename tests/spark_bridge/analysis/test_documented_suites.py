@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks import nexmark_events, nexmark_queries, tpch, tpch_queries
 from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.computed_leaves import BesidePlan, ComputedLeaf, JoinPlan, LimitPlan, WindowPlan
+from spark_bridge.analysis.computed_leaves import ComputedLeaf, JoinPlan, LimitPlan, ScalarSubqueryPlan, WindowPlan
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from tests.cases import one_of_each
@@ -77,7 +77,7 @@ def operator(leaf: ComputedLeaf) -> str:
             return "window"
         case LimitPlan():
             return "limit"
-        case BesidePlan():
+        case ScalarSubqueryPlan():
             return "single values"
         case _:
             return leaf.text

@@ -15,7 +15,7 @@ import pytest
 from spark_bridge.changes import memory_tier
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
-from spark_bridge.datasets.kept_rows import KeptRows
+from spark_bridge.datasets.cached_rows import CachedRows
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, JOIN_FIELD
 
@@ -41,7 +41,7 @@ def in_order(table: pa.Table) -> list[Any]:
 def test_rows_are_found_and_leave_as_in_a_plain_table(key: str) -> None:
     random = np.random.default_rng(3)
     present = rows(random, 20_000).rename_columns(["n", "__sw_join", key])
-    kept = KeptRows(present, key)
+    kept = CachedRows(present, key)
     for _ in range(60):
         keys = pc.unique(present.column(key).slice(int(random.integers(0, present.num_rows - 50)), 3).combine_chunks())
         is_gone = pc.is_in(present.column(key), value_set=keys)
@@ -66,7 +66,7 @@ def test_rows_that_expire_take_no_memory() -> None:
     def at(times: range) -> pa.Table:
         return pa.table([pa.array(times, schema.field(0).type), [each % 5 for each in times]], schema=schema)
 
-    kept, nothing = KeptRows(at(range(10_000)), None), pa.nulls(0)
+    kept, nothing = CachedRows(at(range(10_000)), None), pa.nulls(0)
     for start in range(10_000, 60_000, 1_000):
         kept.follow(nothing, None, at(range(start, start + 1_000)))
         kept.expire("at", start - 4_000)
@@ -78,7 +78,7 @@ def test_rows_that_expire_take_no_memory() -> None:
 
 def test_no_rows_are_found_in_no_rows() -> None:
     nothing = rows(np.random.default_rng(1), 0)
-    kept = KeptRows(nothing, "__sw_file")
+    kept = CachedRows(nothing, "__sw_file")
     assert kept.with_keys("__sw_join", pa.array([1], JOIN_FIELD.type), NAMES).num_rows == 0
     kept.follow(pa.array(FILES[:1], FILE_FIELD.type), None, nothing)
     assert (kept.nbytes, kept.dead_share) == (0, 0.0)
@@ -160,7 +160,7 @@ class Followed:
     def is_kept(self) -> bool:
         return self.log.follower is not None
 
-    def epoch(self, new: int, keys: pa.Array | None = None, gone: pa.Table | None = None) -> KeptRows | None:
+    def epoch(self, new: int, keys: pa.Array | None = None, gone: pa.Table | None = None) -> CachedRows | None:
         """The rows before an epoch with new rows; then its changes show."""
         self.change(new, keys, gone)
         return self.rows()
@@ -173,7 +173,7 @@ class Followed:
         self.before, self.dataset.table = self.dataset.table, after
         assert self.log.take() is changes
 
-    def rows(self) -> KeptRows | None:
+    def rows(self) -> CachedRows | None:
         """A look-up: the rows before the epoch, if they are kept."""
         was_kept = self.is_kept()
         kept = self.tier.rows(self.log, cast(Parent, self.side), cast(Any, lambda: _Dataset(self.dataset.table)))
@@ -252,7 +252,7 @@ def test_rows_that_cannot_be_read_are_read_again() -> None:
     assert view.epoch(1) is not None
 
 
-def rows_before(view: Followed) -> KeptRows | None:
+def rows_before(view: Followed) -> CachedRows | None:
     return view.tier.rows(view.log, cast(Parent, view.side), cast(Any, lambda: _Dataset(view.dataset.table)))
 
 

@@ -1,4 +1,4 @@
-"""The hand-over through Ray's object store, on the real RayDP."""
+"""The ingest through Ray's object store, on the real RayDP."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.hand_over import blocks as hand_over
+from spark_bridge.ingest import blocks as ingest_blocks
 from spark_bridge.materializer import Materializer
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -55,7 +55,7 @@ def test_null_elements_arrive_in_blocks_that_tasks_fetch(
     session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The interpreted functions of Spark 3.5 fail on a null element of an array over Arrow's columns."""
-    monkeypatch.setattr(hand_over, "FEW_BYTES", -1)
+    monkeypatch.setattr(ingest_blocks, "FEW_BYTES", -1)
     elements = [[1, None], [None], [], None, [2]]
     table = pa.table({"a": pa.array(elements, pa.list_(pa.int64()))})
     root, query = Location(str(tmp_path)), "SELECT transform(a, x -> x + 1) AS a, exists(a, x -> x IS NULL) AS e FROM t"

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.materializer import Materializer
 from state.errors import RunFailedError
 from state.lance import view_dataset

@@ -17,8 +17,8 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets import view_table
 from spark_bridge.datasets.view_table import ViewTable
-from spark_bridge.hand_over import dataset_frame
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest import dataset_frame
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
 from state.tables import fingerprint

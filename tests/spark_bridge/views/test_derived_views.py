@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.computed.parent_rows import ParentRows
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews
+from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
 from spark_bridge.views import aggregate_view, derived_views
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows

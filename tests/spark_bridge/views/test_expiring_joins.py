@@ -20,8 +20,8 @@ from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import frame_of_table
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.hand_over.epoch_rows import EpochViews
-from spark_bridge.hand_over.followed_watermarks import followed_watermarks
+from spark_bridge.ingest.epoch_rows import EpochViews
+from spark_bridge.ingest.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from state.errors import ViewError

@@ -60,7 +60,7 @@ JOINS: Mapping[str, tuple[str, str]] = {
     "counted_union": ("aggregate", "SELECT count(*) AS n FROM (SELECT t.k FROM t JOIN u USING (g) UNION ALL "
                                    "SELECT k FROM w UNION ALL SELECT k FROM w GROUP BY k)"),
     "exploded": ("append", "SELECT t.k, e FROM t JOIN u USING (g) LATERAL VIEW explode(array(t.i, u.i)) x AS e"),
-    "beside_rows": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u USING (g) UNION ALL SELECT k, i FROM w"),
+    "scalar_subquery_rows": ("append", "SELECT t.k, u.i FROM t LEFT JOIN u USING (g) UNION ALL SELECT k, i FROM w"),
     "beside_groups": ("aggregate", "SELECT k, count(*) AS n, sum(i) AS s FROM (SELECT t.k, u.i FROM t JOIN u USING (g) "
                       "UNION ALL SELECT k, i FROM w UNION ALL SELECT k, max(i) FROM w GROUP BY k) GROUP BY k"),
     "values": ("append", "SELECT t.k, v.name FROM t LEFT JOIN VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'no') "
@@ -240,7 +240,7 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
 
 @pytest.mark.more
 @pytest.mark.parametrize(
-    "name", few({"inner": 0, "two_outer": 0, "anti": 0, "beside_rows": 0, "beside_groups": 0}, "two_outer")
+    "name", few({"inner": 0, "two_outer": 0, "anti": 0, "scalar_subquery_rows": 0, "beside_groups": 0}, "two_outer")
 )
 def test_join_of_sources_whose_rows_are_not_stored(local_spark: SparkSession, tmp_path: Path, name: str) -> None:
     chance = random.Random(f"apart {name}")

@@ -14,8 +14,8 @@ from spark_bridge.analysis.declaration import Declaration
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.hand_over.epoch_rows import EpochRows, EpochViews, Stopped
-from spark_bridge.hand_over.history import HistoryPiece
+from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
+from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_views import DerivedViews
 from spark_bridge.views.full_views import FullViews

@@ -343,11 +343,20 @@ def test_the_keeper_has_all_rows_if_one_has(local_spark: SparkSession, tmp_path:
     plans = {name: _plan(name, "same")(plan) for name in ("a.1", "b.1", "c.1")} | {"d.1": _plan("d.1", None)(plan)}
     shared = SharedViews()
     shared.declare(plans, apart=(), fresh={"a.1", "b.1"}, begun={"b.1"})
-    assert {name: shared.keeper(name) for name in plans} == {"a.1": "c.1", "b.1": "c.1", "c.1": "c.1", "d.1": "d.1"}
+    assert {name: shared.representative(name) for name in plans} == {
+        "a.1": "c.1",
+        "b.1": "c.1",
+        "c.1": "c.1",
+        "d.1": "d.1",
+    }
     shared.declare(plans, apart={"c.1"}, fresh={"a.1", "b.1"}, begun={"b.1"})
-    assert shared.keeper("a.1") == "b.1" and shared.names("b.1") == ["a.1", "b.1"] and shared.names("c.1") == ["c.1"]
+    assert (
+        shared.representative("a.1") == "b.1"
+        and shared.names("b.1") == ["a.1", "b.1"]
+        and shared.names("c.1") == ["c.1"]
+    )
     shared.declare(plans, apart=(), fresh=(), begun=())
-    assert shared.keeper("c.1") == "b.1", "a keeper stays one"
+    assert shared.representative("c.1") == "b.1", "a representative stays one"
     assert shared.leave("b.1") is None and shared.without_own_name() == {"b.1"}
     assert shared.leave("a.1") is None and shared.leave("d.1") == "d.1"
     assert shared.leave("c.1") == "b.1", "nobody needs its rows"

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
 from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.computed_leaves import BesidePlan
+from spark_bridge.analysis.computed_leaves import ScalarSubqueryPlan
 from spark_bridge.analysis.view_definition import ViewDefinition
 from state.errors import NotIncrementalError
 from tests.cases import few
@@ -206,7 +206,7 @@ def test_a_python_function_above_a_value_stays_above_it(local_spark: SparkSessio
 
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", function=v)], SOURCES)
     [leaf] = graph.plans["v"].computed.values()
-    assert isinstance(leaf, BesidePlan) and {"k", "m"} <= {*leaf.names}, "the function is above it"
+    assert isinstance(leaf, ScalarSubqueryPlan) and {"k", "m"} <= {*leaf.names}, "the function is above it"
     graph.correct({("t", "a"): with_numbers(1, 2, 3), ("u", "a"): with_numbers(1)})
     graph.check()
     graph.correct({("u", "b"): with_numbers(2)})

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.changes.corrections import CorrectedRows
-from spark_bridge.hand_over.epoch_rows import EpochRows
+from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.materializer import Materializer
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView

@@ -22,7 +22,7 @@ from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.hand_over.followed_watermarks import followed_watermarks
+from spark_bridge.ingest.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from spark_bridge.views.derived_views import aged_to

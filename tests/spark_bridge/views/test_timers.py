@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
-from spark_bridge.computed import timed_rows
+from spark_bridge.computed import temporal_filter_rows
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from state.clock import ManualClock
@@ -311,7 +311,7 @@ def test_rows_that_leave_are_found_by_their_values(local_spark: SparkSession, tm
     times = [BEGIN - timedelta(seconds=each) for each in range(5_000)]
     followed.epoch_of({"t": pa.table([pa.array(range(5_000), pa.int64()), times], schema=_TIMES)})
     read = list[int]()
-    with patch.object(timed_rows, "count", lambda cost: read.append(cost.given)):
+    with patch.object(temporal_filter_rows, "count", lambda cost: read.append(cost.given)):
         followed.clock.advance(602)
         followed.epoch_of({})
     assert followed.stored().num_rows == 2_998 and read == [1204 if condition else 602]

@@ -8,7 +8,7 @@ import lance
 import pyarrow as pa
 import pytest
 
-from spark_bridge.hand_over.dataset_frame import WantedRows
+from spark_bridge.ingest.dataset_frame import WantedRows
 from state.tables.group_key import group_keys
 from tests.special_values import SPECIAL
 

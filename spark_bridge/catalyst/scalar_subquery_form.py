@@ -26,7 +26,7 @@ _INNER = frozenset({"Inner", "Cross"})
 
 
 @dataclass(frozen=True)
-class BesideRow:
+class ScalarSubqueryValue:
     """One row beside others.
 
     Args:
@@ -38,7 +38,7 @@ class BesideRow:
     flag: Expression
 
 
-class BesideForm:
+class ScalarSubqueryForm:
     """Projections, filters and joins with one row, as one operator over rows with values beside them.
 
     Attributes:
@@ -57,7 +57,7 @@ class BesideForm:
 
     def __init__(self, catalyst: Catalyst, rows: SingleRows, top: Plan, ends: Callable[[Plan], bool]) -> None:
         self._catalyst, self._rows, self._ends = catalyst, rows, ends
-        self.operators, self.values, self.conditions = list[Plan](), list[BesideRow](), list[Expression]()
+        self.operators, self.values, self.conditions = list[Plan](), list[ScalarSubqueryValue](), list[Expression]()
         self.below: Plan = top
         within = self._within(top)
         self.columns: list[Expression] = [within[attribute_id(each)] for each in catalyst.items(top.output())]
@@ -137,7 +137,7 @@ class BesideForm:
         catalyst, within = self._catalyst, self._within(rows)
         is_inner = join_type(join) in _INNER
         [flag] = catalyst.attributes(pa.schema([pa.field(f"__sw_has_{1 + len(self.values)}", pa.bool_())]))
-        self.values.append(BesideRow(one, flag))
+        self.values.append(ScalarSubqueryValue(one, flag))
         columns = {attribute_id(each): each.withNullability(True) for each in catalyst.items(one.output())}
         if is_inner:
             self.conditions.append(flag)

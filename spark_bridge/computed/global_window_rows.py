@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, FractionalType, MapType, StructType
 
 from actors.schemas.ddl import quoted_name
-from spark_bridge.analysis.computed_leaves import ROWS, WholePlan
+from spark_bridge.analysis.computed_leaves import ROWS, GlobalWindowPlan
 from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.changes.change_set import with_weights
@@ -27,7 +27,7 @@ from state.tables.stored_rows import WEIGHT_FIELD
 _WEIGHT = WEIGHT_FIELD.name
 
 
-class WholeRows:
+class GlobalWindowRows:
     """Makes the rows of such queries.
 
     Args:
@@ -37,30 +37,30 @@ class WholeRows:
     def __init__(self, parents: Parents) -> None:
         self._parents = parents
 
-    def changed(self, whole: WholePlan, columns: list[str]) -> tuple[LeafRows, int]:
+    def changed(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
         """The rows that leave and those that come, with their weights at the end, and the size of what is read.
 
         Args:
-            whole: the query.
+            plan: the query.
             columns: of its result that are wanted, in its order.
         """
-        parent = self._parents.by_name[whole.rows]
+        parent = self._parents.by_name[plan.rows]
         (before, size_before), (after, size_after) = (
-            self._rows(whole, version) for version in (parent.version_before, parent.version)
+            self._rows(plan, version) for version in (parent.version_before, parent.version)
         )
         size = size_before + size_after
         if before.few is None or after.few is None:
-            was, is_now = (self._over(whole, each, size).select(*map(quoted_name, columns)) for each in (before, after))
+            was, is_now = (self._over(plan, each, size).select(*map(quoted_name, columns)) for each in (before, after))
             return self._difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
-        query = self._parents.queries.of(whole)
-        both = with_weights(*(query.table(each.few, whole.schema) for each in (before, after)))
+        query = self._parents.queries.of(plan)
+        both = with_weights(*(query.table(each.few, plan.schema) for each in (before, after)))
         changed = different(both.select([*columns, _WEIGHT]))
         return LeafRows.of_table(self._parents.catalyst.spark, changed), changed.nbytes
 
-    def all(self, whole: WholePlan, columns: list[str]) -> tuple[LeafRows, int]:
+    def all(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
         """All rows, and the size of the rows that they are made of, in bytes.  Arguments as for `changed`."""
-        rows, size = self._rows(whole, self._parents.by_name[whole.rows].version)
-        return LeafRows.of_frame(self._over(whole, rows, size).select(*columns)), size
+        rows, size = self._rows(plan, self._parents.by_name[plan.rows].version)
+        return LeafRows.of_frame(self._over(plan, rows, size).select(*columns)), size
 
     def _difference(self, both: DataFrame, columns: list[str]) -> LeafRows:
         """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
@@ -70,12 +70,12 @@ class WholeRows:
         rows = table_of_frame(both, arrow_schema(both.schema))
         return LeafRows.of_table(both.sparkSession, different(rows))
 
-    def _rows(self, whole: WholePlan, version: ViewVersion) -> tuple[LeafRows, int]:
-        return self._parents.every(version, self._parents.by_name[whole.rows].plan.schema.names)
+    def _rows(self, plan: GlobalWindowPlan, version: ViewVersion) -> tuple[LeafRows, int]:
+        return self._parents.every(version, self._parents.by_name[plan.rows].plan.schema.names)
 
-    def _over(self, whole: WholePlan, rows: LeafRows, nbytes: int) -> DataFrame:
+    def _over(self, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
         catalyst = self._parents.catalyst_for(nbytes)
-        return catalyst.frame(graft(catalyst, whole.plan, whole.leaves, {ROWS: rows}))
+        return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: rows}))
 
 
 def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:

@@ -19,9 +19,9 @@ from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.hand_over import dataset_frame, row_hand_over
-from spark_bridge.hand_over.dataset_frame import rows_of_span
-from spark_bridge.hand_over.history import FragmentRows, StoredSpan
+from spark_bridge.ingest import dataset_frame, row_ingest
+from spark_bridge.ingest.dataset_frame import rows_of_span
+from spark_bridge.ingest.history import FragmentRows, StoredSpan
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import backfill
 from state.lance.view_dataset import restore
@@ -156,7 +156,7 @@ def test_history_of_stored_rows_makes_no_block_and_repeats_no_row_after_a_crash(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
     version, root = stored(tmp_path), Location(str(tmp_path))
-    monkeypatch.setattr(row_hand_over, "rows_of_span", lambda spark, one, _: rows_of_span(spark, one, 3))
+    monkeypatch.setattr(row_ingest, "rows_of_span", lambda spark, one, _: rows_of_span(spark, one, 3))
     monkeypatch.setattr(backfill, "_LEAST_BESIDE_BYTES", 1)
     monkeypatch.setattr(backfill, "_MOST_BYTES", 60)
 

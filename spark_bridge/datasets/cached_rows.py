@@ -25,7 +25,7 @@ _Numbers = npt.NDArray[np.int64]
 """See `_numbers`."""
 
 
-class KeptRows:
+class CachedRows:
     """Holds them.
 
     Args:
@@ -121,7 +121,7 @@ class KeptRows:
 
 
 class _Run:
-    """Rows in the order of their hash.  Arguments as for `KeptRows`."""
+    """Rows in the order of their hash.  Arguments as for `CachedRows`."""
 
     def __init__(self, rows: pa.Table, key_column: str | None) -> None:
         hashes = _numbers(rows.column(JOIN_FIELD.name))

@@ -27,7 +27,7 @@ _OPERATORS = {
     "LessThan": (False, False),
     "LessThanOrEqual": (False, True),
 }
-"""A comparison of a row's value with a boundary -> `leaves` and `at_equal` of a `TimedCondition`."""
+"""A comparison of a row's value with a boundary -> `leaves` and `at_equal` of a `TemporalCondition`."""
 _FROM_RIGHT = {
     "GreaterThan": "LessThan",
     "GreaterThanOrEqual": "LessThanOrEqual",
@@ -58,7 +58,7 @@ Logic = Literal["and", "or", "not", "has a value"]
 
 
 @dataclass(frozen=True, eq=False)
-class TimedCondition:
+class TemporalCondition:
     """A condition that keeps rows until a time, or from a time on.
 
     Args:
@@ -98,7 +98,7 @@ class CombinedCondition:
     parts: tuple[ConditionPart, ...]
 
 
-ConditionPart = TimedCondition | RowCondition | CombinedCondition
+ConditionPart = TemporalCondition | RowCondition | CombinedCondition
 
 
 class Boundary:
@@ -111,8 +111,8 @@ class Boundary:
 
     def __init__(self, catalyst: Catalyst, expression: Expression) -> None:
         self._timestamps, self._lock = EpochTimestamps(catalyst), Lock()
-        timed = _evaluable(catalyst, self._timestamps.put_in(expression))
-        self._kind, of_time = timed.dataType(), catalyst.seq([timed])
+        temporal = _evaluable(catalyst, self._timestamps.put_in(expression))
+        self._kind, of_time = temporal.dataType(), catalyst.seq([temporal])
         self._row = catalyst.expressions.InterpretedMutableProjection(of_time, catalyst.seq([]))
 
     def at(self, time_us: int) -> int:
@@ -129,7 +129,7 @@ class Boundary:
             return value
 
 
-def has_timed_filter(catalyst: Catalyst, plan: Plan) -> bool:
+def has_temporal_filter(catalyst: Catalyst, plan: Plan) -> bool:
     """Whether a plan has a filter by the time of the epoch."""
     if not catalyst.may_have(plan, "CURRENT_LIKE"):
         return False
@@ -137,12 +137,12 @@ def has_timed_filter(catalyst: Catalyst, plan: Plan) -> bool:
     return any(has_epoch_timestamp(catalyst, part.condition()) for part in filters)
 
 
-def timed_condition(catalyst: Catalyst, condition: Expression) -> ConditionPart | None:
+def temporal_condition(catalyst: Catalyst, condition: Expression) -> ConditionPart | None:
     """A condition on the time by its parts; None if one of them is no comparison with a boundary."""
     return _Parts(catalyst).of(condition, None)
 
 
-def comparisons_of(part: ConditionPart) -> Iterator[TimedCondition | RowCondition]:
+def comparisons_of(part: ConditionPart) -> Iterator[TemporalCondition | RowCondition]:
     """Yields the parts that are not made of others, in the order of the query."""
     if isinstance(part, CombinedCondition):
         for each in part.parts:
@@ -234,7 +234,7 @@ class _Parts:
         if not is_of_time or not value.references().size():
             return None
         value = self._where(needed, value)
-        return _combined("and", *(TimedCondition(value, boundary, *_OPERATORS[each]) for each in names))
+        return _combined("and", *(TemporalCondition(value, boundary, *_OPERATORS[each]) for each in names))
 
     def _where(self, needed: Expression | None, value: Expression) -> Expression:
         """A value of the rows that need it, null for others; a column as it is."""

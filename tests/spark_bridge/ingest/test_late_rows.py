@@ -6,8 +6,8 @@ import json
 
 import pyarrow as pa
 
-from spark_bridge.hand_over.epoch_rows import LateRows
-from spark_bridge.hand_over.late_rows import late_delta
+from spark_bridge.ingest.epoch_rows import LateRows
+from spark_bridge.ingest.late_rows import late_delta
 from state.tables.delta import Delta
 
 _CLOSED = 1_704_067_200_000_000

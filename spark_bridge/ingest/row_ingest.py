@@ -12,21 +12,21 @@ from actors.protocol.blocks import Block
 from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.catalyst.leaves import LeafRows
-from spark_bridge.hand_over.blocks import rows_of_blocks
-from spark_bridge.hand_over.dataset_frame import rows_of_span
-from spark_bridge.hand_over.epoch_rows import EpochRows
-from spark_bridge.hand_over.history import HistoryPiece, PutBlock, StoredSpan
+from spark_bridge.ingest.blocks import rows_of_blocks
+from spark_bridge.ingest.dataset_frame import rows_of_span
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.ingest.history import HistoryPiece, PutBlock, StoredSpan
 from spark_bridge.session.spark_jobs import SparkJobs
 from state.epoch import epoch_time_us
 from state.tables.stored_rows import FILE_FIELD
 
 
-class RowHandOver:
+class RowIngest:
     """Makes DataFrames from blocks.
 
     Args:
         spark: the session.
-        jobs: runs the hand-over.
+        jobs: runs the ingest.
         materialized: the sources whose rows have `__sw_file`.
         put_block: makes a block of rows of this process.
     """

@@ -31,7 +31,7 @@ def rows_of_blocks(spark: SparkSession, schema: pa.Schema, blocks: Sequence[Bloc
 
     Args:
         spark: the session; for blocks in Ray's object store, a session of RayDP.
-        schema: of the source, with types that survive the hand-over.
+        schema: of the source, with types that survive the ingest.
         blocks: at least one block; without Ray a block holds a `pyarrow.Table` in place of a reference.
 
     Raises:

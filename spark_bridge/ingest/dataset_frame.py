@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.catalyst.arrow_frames import spark_schema
 from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
-from spark_bridge.hand_over.epoch_rows import TASKS_A_CORE
-from spark_bridge.hand_over.history import FragmentRows, StoredSpan
+from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
+from spark_bridge.ingest.history import FragmentRows, StoredSpan
 from state.lance import filtered_scan as filtered_scan_module
 from state.lance.filtered_scan import filtered_scan
 from state.lance.lance_access import lance_options

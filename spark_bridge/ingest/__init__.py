@@ -1,7 +1,7 @@
-"""The hand-over of rows to Spark: blocks in Ray's object store, Lance datasets, and the history of a backfill.
+"""The ingest of rows to Spark: blocks in Ray's object store, Lance datasets, and the history of a backfill.
 
-    blocks ───────── row_hand_over, blocks ──→ EpochRows: one DataFrame per source, for all views
-    HistoryPiece ─── row_hand_over ──────────→ EpochRows, with the time of its epoch; stored rows by dataset_frame
+    blocks ───────── row_ingest, blocks ──→ EpochRows: one DataFrame per source, for all views
+    HistoryPiece ─── row_ingest ──────────→ EpochRows, with the time of its epoch; stored rows by dataset_frame
     dataset ──────── dataset_frame ──────────→ a DataFrame
     late rows ────── followed_watermarks ────→ LateRows, by the watermarks that the rows of a view follow
     LateRows ─────── late_rows ──────────────→ rows of the quarantine

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from actors.formats.salvage import row_as_json
 from actors.schemas.metadata_columns import PATH, ROW
-from spark_bridge.hand_over.epoch_rows import LateRows
+from spark_bridge.ingest.epoch_rows import LateRows
 from state.tables.delta import Delta, DeltaBuilder
 from state.upkeep.quarantine import late_reason, late_row_key
 from state.vnode import vnode_of
