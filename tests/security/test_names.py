@@ -127,6 +127,7 @@ def test_a_link_that_is_swapped_for_a_file_all_the_time_shows_nothing_of_its_tar
     assert read == {b"g" * len(_SECRET)}
 
 
+@pytest.mark.timeout(120)  # without the promise the reader waits for good
 def test_a_pipe_in_the_place_of_a_file_keeps_no_reader_waiting(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "a")
     assert _listed(Location(str(tmp_path))) == []

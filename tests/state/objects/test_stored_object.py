@@ -62,6 +62,7 @@ READERS: dict[str, Callable[[Location], object]] = {
 }
 
 
+@pytest.mark.timeout(120)  # without the promise the reader waits for good
 @pytest.mark.parametrize("name", READERS)
 def test_a_pipe_with_the_name_of_a_small_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)

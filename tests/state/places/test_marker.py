@@ -63,6 +63,7 @@ def test_a_marker_has_words_for_messages() -> None:
     assert Marker.of_json(TABLE.to_json()) == TABLE
 
 
+@pytest.mark.timeout(120)  # without the promise the reader waits for good
 def test_a_marker_without_end_is_no_marker(tmp_path: Path) -> None:
     path = tmp_path / MARKER
     os.mkfifo(path)
