@@ -76,7 +76,7 @@ class Verifier:
         random: chooses the keys by which indexes are checked; None for the system's randomness.
 
     Raises:
-        UsageError: the engine is unknown or not installed.
+        UsageError: the engine is unknown or not installed, or the time is not a positive number.
     """
 
     def __init__(
@@ -98,6 +98,8 @@ class Verifier:
             raise UsageError(f"{engine!r} is not a valid engine; give one of {', '.join(ENGINES)}")
         if engine == DuckDbEngine.name and find_spec("duckdb") is None:
             raise UsageError("the package duckdb is not installed: pip install 'slackwater[verify]'")
+        if timeout_s is not None and not timeout_s > 0:
+            raise UsageError(f"timeout_s={timeout_s}: give a number above 0, or None for no limit")
         self._root, self._store, self._record = root, store, record
         self._functions: Mapping[str, ViewDefinition] = {} if pipeline is None else pipeline.views
         self._locations = [] if pipeline is None else [source.location for source in pipeline.sources.values()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import os
 import random
 import signal
@@ -493,6 +494,9 @@ def test_an_engine_that_there_is_not_is_refused(root: CommittedRoot) -> None:
     written(root, GROUPED)
     with pytest.raises(UsageError, match="auto, duckdb, spark"):
         root.verify(engine="polars")
+    for timeout_s in (0, -1, math.nan):
+        with pytest.raises(UsageError, match="give a number above 0, or None"):
+            root.verify(timeout_s=timeout_s)
 
 
 OVER_VIEWS = (
