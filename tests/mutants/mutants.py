@@ -327,6 +327,12 @@ MUTANTS = (
         start=121,
     ),
     Mutant(
+        "the hashes of paths decide the order of missing files",
+        "actors/listing/missing_files.py",
+        (("{key: [] for path, key in keys.items() if path in known}", "{keys[path]: [] for path in known}"),),
+        shown_by="tests/actors/listing/test_missing_files.py",
+    ),
+    Mutant(
         "one listing is enough to call a file gone",
         "actors/listing/missing_files.py",
         (("names = self._names if key in self._names else self._suspected", "names = self._names"),),

@@ -146,6 +146,14 @@ def test_a_finished_file_is_found_by_its_fingerprints(delta: DeltaBuilder) -> No
     assert found.files == {key("a"): (GoneFile("s", "a", V1),)}
 
 
+def test_files_are_found_in_the_order_of_the_store_and_not_of_hashes(delta: DeltaBuilder) -> None:
+    for path in "abcdefghij":
+        put(delta, "ledger", path, V1)
+    store = committed(delta)
+    missing = {key(path): V1 for path in "abcdefghij"}
+    assert list(find_gone(store, "s", missing).files) == store.scan("seen", keys=missing)["key"].to_pylist()
+
+
 def test_every_version_of_a_path_is_gone_with_it(delta: DeltaBuilder) -> None:
     put(delta, "ledger", "a", V1, changed_epoch=1)
     put(delta, "ledger", "a", V2)
