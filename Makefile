@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # takes ten seconds: there are as many as cores, and the tests on Ray are looked for only where they are.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder -n 2
 ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/observability \
-  tests/slackwater/reading tests/spark_bridge/application
+  tests/slackwater/reading tests/spark_bridge/engine/application
 
 .PHONY: help
 help:  ## show this list

@@ -25,11 +25,11 @@ from benchmarks.command import run_benchmark
 from benchmarks.followed_view import COLUMNS, NEW_ROWS, SOURCE, FollowedView, compared, follow_in_turns
 from benchmarks.result import Result, Table, Target
 from benchmarks.view_life import measure_life
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.catalyst.current_rows import current_rows
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.current_rows import current_rows
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from state.location import Location
 
 SCHEMA = pa.schema(

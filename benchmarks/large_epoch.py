@@ -24,9 +24,9 @@ from pyspark.sql import SparkSession
 from benchmarks.command import run_benchmark
 from benchmarks.joined_view import JOINED, LEFT, VIEWS, Followed, shown_to_spark
 from benchmarks.result import TIMES, Number, Result, Row, Table
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from state.location import Location
 
 FIRST_ORDERS, WARM_EPOCHS, MEMORY_BYTES = 1_000_000, 1, 512 << 20

@@ -28,10 +28,10 @@ from benchmarks.nexmark_events import SCHEMAS, Nexmark, write_files
 from benchmarks.nexmark_queries import LEFT_OUT, QUERIES, SOURCES
 from benchmarks.result import Number, Result, Row, Table
 from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
 from state.errors import NotIncrementalError
 from state.location import Location
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from spark_bridge.application.java import prepare_java
+from spark_bridge.engine.application.java import prepare_java
 
 
 def plain_spark(memory: str, configs: Mapping[str, str] = {}) -> SparkSession:

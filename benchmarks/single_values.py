@@ -17,9 +17,9 @@ from benchmarks.command import run_benchmark
 from benchmarks.followed_view import COLUMNS, NEW_ROWS, FollowedView, compared, follow_in_turns
 from benchmarks.result import Result, Table, Target
 from benchmarks.windows import ROWS_A_KEY, Scores, anew_s
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from state.location import Location
 
 CASES: Mapping[str, str] = {

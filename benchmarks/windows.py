@@ -25,10 +25,10 @@ from benchmarks.command import run_benchmark
 from benchmarks.followed_view import COLUMNS, NEW_ROWS, FollowedView, compared, follow_in_turns
 from benchmarks.result import Result, Table, Target
 from benchmarks.view_life import measure_life
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from state.location import Location
 
 SCHEMA = pa.schema([("k", pa.int64()), ("score", pa.int64()), ("id", pa.int64())])

@@ -98,7 +98,7 @@ if TYPE_CHECKING:
         ViewStatus,
     )
     from slackwater.status.trace import Trace
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.session.settings import SparkSettings
     from state.errors import (
         AccessDeniedError,
         BadInputError,
@@ -183,7 +183,7 @@ _MODULES = {
     "Snapshot": "slackwater.reading.snapshot",
     "SourceStatus": "slackwater.status.run_status",
     "Span": "state.tables.epoch_trace",
-    "SparkSettings": "spark_bridge.session.settings",
+    "SparkSettings": "spark_bridge.engine.session.settings",
     "StartupStep": "slackwater.status.run_status",
     "Store": "slackwater.reading.store",
     "Story": "slackwater.reading.story",

@@ -16,7 +16,7 @@ from state.location import Durability
 from state.upkeep.retention import RetentionSettings, Thinning
 
 if TYPE_CHECKING:
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.session.settings import SparkSettings
 
 __all__ = [
     "ActorResources",
@@ -76,7 +76,7 @@ class RaySettings:
 
 def _default_spark() -> SparkSettings:
     # Not imported above: reading a root must not load the packages of Ray and Spark.
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.session.settings import SparkSettings
 
     return SparkSettings()
 

@@ -56,7 +56,5 @@ Rooms, each on those below it; `work_times` measures all of them:
 | `conditions` | conditions over the rows of a view, and the halves of a view by them |
 | `identity` | a plan and the code of a function -> the text that recognises the view |
 | `datasets` | the Lance datasets of views and of stored rows |
-| `session` | the SparkSession, its settings, jobs that always end |
-| `application` | Java, the JVMs and Ray actors of a Spark application |
-| `catalyst` | Spark's plans, expressions and Arrow conversion from Python |
+| `engine` | Spark: its processes on Ray, the session and jobs that always end, plans from Python |
 """

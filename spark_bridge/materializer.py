@@ -22,8 +22,6 @@ from spark_bridge.analysis.planned_view import PlannedView, stored_groups
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
-from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.first_rows import FirstRows
@@ -37,10 +35,12 @@ from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.current_rows import RowKeys
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.ingest.row_ingest import RowIngest
-from spark_bridge.session.spark_jobs import SparkJobs
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.backfills import Backfills
 from spark_bridge.views.derived_rows import DerivedRows

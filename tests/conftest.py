@@ -122,9 +122,9 @@ def queue_url(sqs: SqsServer) -> str:
 def session() -> Iterator[SparkSession]:
     """Ray, and Spark over RayDP, for every run inside this process."""
     from actors.hosting.ray_session import connect_ray, disconnect_ray
-    from spark_bridge.application.java import prepare_java
-    from spark_bridge.session.session import start_session, stop_session
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.application.java import prepare_java
+    from spark_bridge.engine.session.session import start_session, stop_session
+    from spark_bridge.engine.session.settings import SparkSettings
 
     prepare_java()
     # A test reads the published metrics; the default is 10 s.
@@ -139,8 +139,8 @@ def session() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def local_spark() -> Iterator[SparkSession]:
     """A Spark session of this process, without Ray."""
-    from spark_bridge.session.local_session import start_local_session
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.session.local_session import start_local_session
+    from spark_bridge.engine.session.settings import SparkSettings
 
     spark = start_local_session(SparkSettings(), "slackwater-tests")
     yield spark

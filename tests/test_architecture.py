@@ -38,8 +38,8 @@ _MAY_REMOVE = {
     "slackwater/demo/scenario.py: self._log.open('ab')": "in a directory that was empty",
     "slackwater/demo/scenario.py: self._events.open('ab')": "in a directory that was empty",
     "slackwater/publishing/publishing_process.py: os.fdopen(...)": "the standard output",
-    "spark_bridge/application/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
-    "spark_bridge/catalyst/row_chain.py: os.fdopen(...)": "a file in memory",
+    "spark_bridge/engine/application/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
+    "spark_bridge/engine/catalyst/row_chain.py: os.fdopen(...)": "a file in memory",
     "actors/objects/range_cache.py: open(...)": "a file that the call creates",
     "slackwater/publishing/iceberg_files.py: io.new_output(...)": "a file of a new name",
     "slackwater/publishing/iceberg_table.py: table.io.new_output(...)": "a marker, if the table has no marker",
@@ -50,7 +50,7 @@ _MAY_REMOVE = {
 }
 
 # These rooms host plain classes on Ray and Spark.
-_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/application"), Path("spark_bridge/ingest"))
+_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/engine/application"), Path("spark_bridge/ingest"))
 # `to_ray` and `to_spark` import Ray and Spark when a program that has them calls.
 _EXITS = {Path("slackwater/reading/view.py")}
 

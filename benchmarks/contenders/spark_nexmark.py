@@ -23,7 +23,7 @@ from pyspark.sql import SparkSession
 from benchmarks.nexmark_events import SCHEMAS
 from benchmarks.nexmark_queries import QUERIES
 from benchmarks.plain_spark import plain_spark
-from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 
 MODES = {"append": ("append", False), "closed windows": ("append", True), "update": ("update", False)}
 """Name → output mode, and whether the streams have a watermark; in the order in which they are tried."""

@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.directory_size import directory_size
 from benchmarks.line_items import QUERY, SCHEMA
 from benchmarks.plain_spark import plain_spark
-from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
 
 _NIGHTS = 5
 

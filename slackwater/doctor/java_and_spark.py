@@ -17,7 +17,7 @@ class JavaCheck:
     name = "java"
 
     def findings(self) -> Iterator[Finding]:
-        from spark_bridge.application.java import JAVA_VERSION, found_javas, java_answers
+        from spark_bridge.engine.application.java import JAVA_VERSION, found_javas, java_answers
 
         found = list(found_javas())
         chosen = next((each for each in found if each.version == JAVA_VERSION), None)

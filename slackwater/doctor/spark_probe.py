@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 import sys
 
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.warm_up import warm_up
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.warm_up import warm_up
 from state.clock import SystemClock
 
 

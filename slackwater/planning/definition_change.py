@@ -22,9 +22,9 @@ from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
-from spark_bridge.session.local_session import session_at_hand
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.engine.session.local_session import session_at_hand
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.views.shared_views import SharedViews
 from state.clock import Clock
 from state.errors import DefinitionChangedError, StoreNotFoundError, UsageError, ViewError, ViewNotFoundError

@@ -7,8 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
-from spark_bridge.session.session import begin_session, find_session, finish_session, is_alive, is_users, stop_session
-from spark_bridge.session.settings import SparkSettings
+from spark_bridge.engine.session.session import (
+    begin_session,
+    find_session,
+    finish_session,
+    is_alive,
+    is_users,
+    stop_session,
+)
+from spark_bridge.engine.session.settings import SparkSettings
 from state.errors import RunFailedError
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ def table_rows(name: str, data: Any) -> pa.Table:
 
 def _as_arrow(name: str, data: Any) -> pa.Table:
     if hasattr(data, "sparkSession"):
-        from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
+        from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
 
         return table_of_frame(data, arrow_schema(data.schema))
     if type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns"):

@@ -40,10 +40,10 @@ from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.columns import visible_schemas
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
-from spark_bridge.session.borrowed_session import confined_session
-from spark_bridge.session.local_session import session_at_hand
-from spark_bridge.session.settings import SparkSettings
+from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.engine.session.borrowed_session import confined_session
+from spark_bridge.engine.session.local_session import session_at_hand
+from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.views.recomputation import Followed, recompute
 from state.errors import RunFailedError, SchemaError, ViewError
 from state.tables.records import CatalogView

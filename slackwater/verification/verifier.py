@@ -32,7 +32,7 @@ from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck, WrongIndex
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import filters_by_time
+from spark_bridge.engine.catalyst.epoch_timestamps import filters_by_time
 from spark_bridge.views.derived_views import filter_time_us
 from spark_bridge.views.recomputation import Followed
 from state.errors import DamagedStoreError, StorageError, UsageError

@@ -37,10 +37,10 @@ from spark_bridge.analysis.aggregate_calls import (
 )
 from spark_bridge.analysis.columns import aggregate_of, look_up_columns, used_columns
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.catalyst.carried_column import with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
-from spark_bridge.catalyst.leaves import Leaves, RowsOver, rows_over
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.carried_column import with_carried_column
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan
+from spark_bridge.engine.catalyst.leaves import Leaves, RowsOver, rows_over
 from state.tables.group_key import GLOBAL_KEY, KEY_COLUMN, keys_of_rows
 from state.tables.stored_rows import WEIGHT_FIELD
 

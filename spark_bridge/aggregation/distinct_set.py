@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 from spark_bridge.aggregation.partial_aggregation import CallOverRows, PartialAggregation
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import same
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan
-from spark_bridge.catalyst.leaves import LeafRows, RowsOver
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan
+from spark_bridge.engine.catalyst.leaves import LeafRows, RowsOver
 from state.tables.group_key import keys_of_rows
 
 COUNT_FIELD = pa.field("__sw_count", pa.int64())

@@ -18,9 +18,9 @@ import pyarrow.compute as pc
 from spark_bridge.analysis.aggregate_calls import AggregateCall
 from spark_bridge.analysis.columns import aggregate_of, same, unchanged_columns
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
-from spark_bridge.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
+from spark_bridge.engine.catalyst.row_chain import RowChain
 from state.tables.group_key import KEY_COLUMN
 
 _FOUND_COLUMN = "__sw_found"

@@ -10,12 +10,12 @@ from typing import Any
 import pyarrow as pa
 
 from spark_bridge.analysis.aggregate_calls import AggregateCall
-from spark_bridge.catalyst.arrow_frames import table_of_rows
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
-from spark_bridge.catalyst.compiled_rows import compiled_rows
-from spark_bridge.catalyst.driver_plan import driver_plan
-from spark_bridge.catalyst.leaves import RowsOver
-from spark_bridge.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.arrow_frames import table_of_rows
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, PhysicalPlan, Plan
+from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
+from spark_bridge.engine.catalyst.driver_plan import driver_plan
+from spark_bridge.engine.catalyst.leaves import RowsOver
+from spark_bridge.engine.catalyst.row_chain import RowChain
 
 
 class PhysicalAggregation:

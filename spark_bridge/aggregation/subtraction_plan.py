@@ -24,8 +24,8 @@ from pyspark.sql.types import DecimalType
 
 from spark_bridge.aggregation.merge_plan import CallBuffer, EpochPartials
 from spark_bridge.analysis.aggregate_calls import helper_aggregates_of
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, simple_name
-from spark_bridge.catalyst.planned_once import planned_once
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, simple_name
+from spark_bridge.engine.catalyst.planned_once import planned_once
 from state.tables.group_key import KEY_COLUMN
 
 _LOST_COLUMN = "__sw_lost"

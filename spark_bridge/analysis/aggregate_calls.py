@@ -23,8 +23,8 @@ from spark_bridge.analysis.aggregate_functions import maintained_function
 from spark_bridge.analysis.buffers import DeclarativeBuffer, TypedBuffer
 from spark_bridge.analysis.columns import aggregate_of, same
 from spark_bridge.analysis.operators import refuse
-from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 from spark_bridge.identity.plan_text import call_text
 from state.errors import SchemaError
 from state.tables.group_key import is_group_type

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.operators import refuse
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 
 _MOMENTS = frozenset({"StddevPop", "StddevSamp", "VariancePop", "VarianceSamp", "Skewness", "Kurtosis"})
 _PAIRS = frozenset({"CovPopulation", "CovSample", "Corr"})

@@ -47,12 +47,12 @@ from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.analysis.view_plan import Closing, ViewPlan
 from spark_bridge.analysis.window_form import drops_nothing, has_limit, keeps_any_row, windows_of
-from spark_bridge.catalyst.arrow_frames import arrow_schema
-from spark_bridge.catalyst.carried_column import with_places
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
-from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
-from spark_bridge.catalyst.joined_form import (
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
+from spark_bridge.engine.catalyst.carried_column import with_places
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.current_rows import RowKeys
+from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
+from spark_bridge.engine.catalyst.joined_form import (
     has_join,
     with_joins,
     with_narrow_sides,
@@ -60,8 +60,8 @@ from spark_bridge.catalyst.joined_form import (
     without_order,
     without_unused,
 )
-from spark_bridge.catalyst.session_windows import with_sessions
-from spark_bridge.catalyst.single_values import (
+from spark_bridge.engine.catalyst.session_windows import with_sessions
+from spark_bridge.engine.catalyst.single_values import (
     SingleRows,
     ValueJoins,
     existence,
@@ -69,12 +69,17 @@ from spark_bridge.catalyst.single_values import (
     is_existence,
     is_single_value,
 )
-from spark_bridge.catalyst.temporal_conditions import has_temporal_filter
-from spark_bridge.catalyst.time_bounds import with_ages, with_bounds
-from spark_bridge.catalyst.time_windows import has_grouping_sets, session_positions, window_positions, window_time
+from spark_bridge.engine.catalyst.temporal_conditions import has_temporal_filter
+from spark_bridge.engine.catalyst.time_bounds import with_ages, with_bounds
+from spark_bridge.engine.catalyst.time_windows import (
+    has_grouping_sets,
+    session_positions,
+    window_positions,
+    window_time,
+)
+from spark_bridge.engine.session.spark_errors import one_line
 from spark_bridge.identity.function_source import constant_texts, definition_text, identity_texts
 from spark_bridge.identity.plan_text import identity_text
-from spark_bridge.session.spark_errors import one_line
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.records import ViewClass
 from state.tables.stored_rows import FILE_FIELD, is_view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, attribute_id
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, attribute_id
 
 
 class DeclarativeBuffer:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from actors.formats.limits import row_bytes
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 from state.tables.records import CatalogView
 from state.tables.stored_rows import FILE_FIELD
 

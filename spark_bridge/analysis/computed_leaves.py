@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from spark_bridge.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.catalyst import Plan
 
 JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
 """The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
@@ -393,7 +393,7 @@ class ScalarSubqueryPlan:
 
 
 class Boundary(Protocol):
-    """An expression of the time alone, see `spark_bridge.catalyst.temporal_conditions.Boundary`."""
+    """An expression of the time alone, see `spark_bridge.engine.catalyst.temporal_conditions.Boundary`."""
 
     def at(self, time_us: int) -> int: ...
 
@@ -405,7 +405,7 @@ class TimeBound:
     Args:
         column: with the values of the rows.
         kind: its type.
-        leaves: see `spark_bridge.catalyst.temporal_conditions.TemporalCondition`.
+        leaves: see `spark_bridge.engine.catalyst.temporal_conditions.TemporalCondition`.
         at_equal: as `leaves`.
         boundary: the boundary in time.
     """
@@ -477,7 +477,7 @@ _LOGIC: Mapping[str, Callable[..., pc.Expression]] = {
     "not": invert,
     "has a value": pc.Expression.is_valid,
 }
-"""See `spark_bridge.catalyst.temporal_conditions.Logic`; Arrow's and Lance's conditions have SQL's three values."""
+"""See `spark_bridge.engine.catalyst.temporal_conditions.Logic`: Arrow and Lance have the three truth values of SQL."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -485,7 +485,7 @@ class CombinedBounds:
     """A condition made of others, over stored rows.
 
     Args:
-        logic: how, see `spark_bridge.catalyst.temporal_conditions.CombinedCondition`.
+        logic: how, see `spark_bridge.engine.catalyst.temporal_conditions.CombinedCondition`.
         parts: the others.
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
 from state.errors import ViewError
 from state.lance.lance_access import open_dataset
 from state.location import Location

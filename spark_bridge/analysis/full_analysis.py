@@ -8,7 +8,7 @@ from spark_bridge.analysis.operators import PLACES_ROWS, ExpressionCheck, refuse
 from spark_bridge.analysis.spark_analysis import LEAVES
 from spark_bridge.analysis.total_order import LIMITS, TotalOrder, is_ordered
 from spark_bridge.analysis.window_form import drops_nothing
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 from state.errors import NotIncrementalError
 
 _ROWS_OF_ITS_OWN = frozenset({"LocalRelation", "OneRowRelation", "Range"})

@@ -82,12 +82,12 @@ from spark_bridge.analysis.computed_leaves import (
 )
 from spark_bridge.analysis.operators import ExpressionCheck, has_python, refuse
 from spark_bridge.analysis.window_form import LimitForm, WindowForm, is_by_key, is_limit, leaf_with
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
-from spark_bridge.catalyst.epoch_timestamps import filter_text, has_epoch_timestamp
-from spark_bridge.catalyst.joined_form import join_type
-from spark_bridge.catalyst.scalar_subquery_form import ScalarSubqueryForm
-from spark_bridge.catalyst.single_values import SingleRows
-from spark_bridge.catalyst.temporal_conditions import (
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.epoch_timestamps import filter_text, has_epoch_timestamp
+from spark_bridge.engine.catalyst.joined_form import join_type
+from spark_bridge.engine.catalyst.scalar_subquery_form import ScalarSubqueryForm
+from spark_bridge.engine.catalyst.single_values import SingleRows
+from spark_bridge.engine.catalyst.temporal_conditions import (
     Boundary,
     CombinedCondition,
     ConditionPart,
@@ -96,8 +96,8 @@ from spark_bridge.catalyst.temporal_conditions import (
     comparisons_of,
     temporal_condition,
 )
-from spark_bridge.catalyst.time_bounds import time_bounds
-from spark_bridge.catalyst.time_windows import column_origin
+from spark_bridge.engine.catalyst.time_bounds import time_bounds
+from spark_bridge.engine.catalyst.time_windows import column_origin
 from spark_bridge.identity.plan_text import identity_text
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD, inner_name
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
-from spark_bridge.catalyst.epoch_timestamps import has_epoch_timestamp, is_epoch_timestamp, is_wall_clock
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
+from spark_bridge.engine.catalyst.epoch_timestamps import has_epoch_timestamp, is_epoch_timestamp, is_wall_clock
 from state.errors import NotIncrementalError
 
 ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})

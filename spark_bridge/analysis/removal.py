@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from spark_bridge.analysis.aggregate_calls import AggregateCall, Removal, aggregate_calls
 from spark_bridge.analysis.columns import aggregate_of, look_up_columns
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan
 
 
 def removal_text(catalyst: Catalyst, view: ViewPlan) -> str:

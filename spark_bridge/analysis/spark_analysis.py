@@ -15,10 +15,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import spark_schema
-from spark_bridge.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed, parts_of, simple_name
-from spark_bridge.catalyst.current_rows import RowKeys, current_rows
-from spark_bridge.session.spark_errors import one_line
+from spark_bridge.engine.catalyst.arrow_frames import spark_schema
+from spark_bridge.engine.catalyst.catalyst import UNREADABLE, Catalyst, Plan, analysed, parts_of, simple_name
+from spark_bridge.engine.catalyst.current_rows import RowKeys, current_rows
+from spark_bridge.engine.session.spark_errors import one_line
 from state.errors import ViewError
 
 LEAVES = frozenset({"LocalRelation", "LogicalRDD"})

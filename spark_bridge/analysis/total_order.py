@@ -18,7 +18,7 @@ from typing import Literal
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.operators import refuse
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, is_attribute, simple_name
 
 LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail"})
 _KEEPS_ORDER = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Project", "Filter", "SubqueryAlias"})

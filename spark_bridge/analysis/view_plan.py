@@ -14,8 +14,8 @@ from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 
 if TYPE_CHECKING:
     from spark_bridge.analysis.computed_leaves import ComputedLeaf, Expiry
-    from spark_bridge.catalyst.catalyst import Plan
-    from spark_bridge.catalyst.epoch_timestamps import EpochTimestamps
+    from spark_bridge.engine.catalyst.catalyst import Plan
+    from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,11 @@ from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.spark_analysis import AnalysisFailedError, SourceWithoutSchemaError, names_read
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.conditions.row_conditions import RowConditions
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.current_rows import RowKeys
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.identity.function_source import definition_text
-from spark_bridge.session.spark_jobs import SparkJobs
 from state.errors import ViewError, ViewFailedError
 from state.tables.records import CatalogView
 from state.tables.stored_rows import next_name

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from spark_bridge.analysis.operators import refuse, refuse_operator
 from spark_bridge.analysis.total_order import TotalOrder, function_name, is_ordered
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
-from spark_bridge.catalyst.session_windows import is_of_sessions
-from spark_bridge.catalyst.single_values import SingleRows
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
+from spark_bridge.engine.catalyst.session_windows import is_of_sessions
+from spark_bridge.engine.catalyst.single_values import SingleRows
 
 _MOST_FIRST_ROWS = 10_000
 _LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})

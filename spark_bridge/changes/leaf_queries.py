@@ -6,9 +6,9 @@ from threading import Lock
 from weakref import WeakKeyDictionary
 
 from spark_bridge.analysis.computed_leaves import JoinPlan, QueriedLeaf
-from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.planned_once import PlannedOnce, planned_once
-from spark_bridge.catalyst.row_chain import RowChain
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
+from spark_bridge.engine.catalyst.row_chain import RowChain
 
 
 class LeafQueries:

@@ -13,15 +13,15 @@ from pyspark.sql import functions as F
 
 from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
-from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.catalyst.catalyst import Catalyst
-from spark_bridge.catalyst.leaves import LeafRows
 from spark_bridge.changes.change_set import Parent
 from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
 from spark_bridge.datasets.added_rows import AddedRows
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.leaves import LeafRows
 from spark_bridge.ingest.dataset_frame import WantedRows, rows_of_dataset
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.work_cost import count

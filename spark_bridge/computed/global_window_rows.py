@@ -16,11 +16,11 @@ from pyspark.sql.types import ArrayType, DataType, FractionalType, MapType, Stru
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.computed_leaves import ROWS, GlobalWindowPlan
-from spark_bridge.catalyst.arrow_frames import arrow_schema, table_of_frame
-from spark_bridge.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import WEIGHT_FIELD
 

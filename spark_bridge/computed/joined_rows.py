@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.computed_leaves import LEFT, RIGHT, JoinPlan
-from spark_bridge.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.computed.joined_changes import changed_rows
 from spark_bridge.computed.large_sides import LargeSide, few_hashes, terms
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
 from spark_bridge.ingest.dataset_frame import WantedRows
 from state.tables.stored_rows import JOIN_FIELD
 

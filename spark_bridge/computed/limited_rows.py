@@ -14,12 +14,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from spark_bridge.analysis.computed_leaves import POSITION_FIELD, ROWS, LimitPlan
-from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.equal_rows import different, without
 from spark_bridge.changes.first_rows import First
 from spark_bridge.changes.parents import Parents
+from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost

@@ -21,8 +21,6 @@ from spark_bridge.analysis.computed_leaves import (
     watermark_time,
 )
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.changes.change_set import NO_VALUES, ChangeSet, LeafValues, Parent, with_weights
 from spark_bridge.changes.parents import Parents
 from spark_bridge.computed.global_window_rows import GlobalWindowRows
@@ -32,6 +30,8 @@ from spark_bridge.computed.scalar_subquery_rows import ScalarSubqueryRows
 from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows
 from spark_bridge.computed.touched_rows import TouchedRows
 from spark_bridge.datasets.added_rows import AddedRows
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.work_cost import count

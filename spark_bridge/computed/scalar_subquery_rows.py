@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from spark_bridge.analysis.computed_leaves import AFTER, ROWS, ScalarSubqueryPlan, SingleValue
-from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost

@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from spark_bridge.analysis.computed_leaves import ROWS, WindowPlan
-from spark_bridge.catalyst.leaves import LeafRows, graft
 from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.sides import stored_names
 from spark_bridge.computed.hot_keys import note_hottest
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost

@@ -12,12 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType
 
-from spark_bridge.catalyst.arrow_frames import frame_of_table, table_of_frame
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, simple_name
-from spark_bridge.catalyst.compiled_rows import compiled_rows
-from spark_bridge.catalyst.row_chain import RowChain
-from spark_bridge.session.spark_errors import ends_run, one_line
-from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, analysed, simple_name
+from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
+from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.engine.session.spark_errors import ends_run, one_line
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 from state.tables.lance_layout import for_lance, with_schema
 

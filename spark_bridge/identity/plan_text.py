@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from spark_bridge.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
 
 _EXPRESSION_ID = re.compile(r"#(\d+)")
 _LEAF = re.compile(r"[\s:+|-]*(?:LocalRelation|LogicalRDD) ")

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pyspark import cloudpickle
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_bridge.catalyst.arrow_frames import spark_schema
-from spark_bridge.catalyst.leaves import FEW_BYTES, LeafRows
+from spark_bridge.engine.catalyst.arrow_frames import spark_schema
+from spark_bridge.engine.catalyst.leaves import FEW_BYTES, LeafRows
 from spark_bridge.ingest.epoch_rows import TASKS_A_CORE
 from spark_bridge.ingest.history import FragmentRows, StoredSpan
 from state.lance import filtered_scan as filtered_scan_module

@@ -15,12 +15,12 @@ from spark_bridge.aggregation.aggregate_plan import AggregatePlan
 from spark_bridge.aggregation.distinct_set import COUNT_FIELD
 from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.session.spark_errors import ends_run
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.session.spark_errors import ends_run
 from spark_bridge.views.view import Computed
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from spark_bridge.analysis.correctable import cannot_follow
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets.result_rows import new_rows
 from spark_bridge.datasets.view_table import NewRows
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView

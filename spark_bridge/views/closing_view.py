@@ -28,13 +28,13 @@ from spark_bridge.aggregation.merge_plan import KEY_FIELD, EpochPartials, Merged
 from spark_bridge.aggregation.session_merge import together
 from spark_bridge.analysis.columns import aggregate_of
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import table_of_frame
-from spark_bridge.catalyst.carried_column import columns_of_leaf
-from spark_bridge.catalyst.catalyst import Catalyst, Expression
-from spark_bridge.catalyst.leaves import graft
-from spark_bridge.catalyst.session_windows import with_all_sessions
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
+from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.carried_column import columns_of_leaf
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression
+from spark_bridge.engine.catalyst.leaves import graft
+from spark_bridge.engine.catalyst.session_windows import with_all_sessions
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.views.aggregate_view import AggregateView

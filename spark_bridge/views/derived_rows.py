@@ -11,10 +11,10 @@ import json
 from dataclasses import replace
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import new_rows
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.views.row_view import RowView
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -20,10 +20,10 @@ from dataclasses import replace
 import pyarrow as pa
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.carried_column import PLACE, with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.datasets.view_table import ViewTable, time_in_sql
+from spark_bridge.engine.catalyst.carried_column import PLACE, with_carried_column
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
 from spark_bridge.views.append_view import AppendView

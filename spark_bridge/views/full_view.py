@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
 from spark_bridge.analysis.planned_view import PlannedView
-from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema
-from spark_bridge.catalyst.current_rows import RowKeys
 from spark_bridge.datasets.result_rows import Result, replace_by_result
 from spark_bridge.datasets.view_table import ViewTable, view_path
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema
+from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.ingest.dataset_frame import frame_of_dataset
 from spark_bridge.views.recomputation import computed
 from state.lance.lance_access import open_dataset, stored_bytes

@@ -12,13 +12,13 @@ from pyspark.errors import PySparkException
 
 from actors.protocol.blocks import Block
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet
 from spark_bridge.changes.corrections import CorrectedRows
 from spark_bridge.datasets.index_audit import IndexAudit
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.session.spark_errors import ends_run
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behind
-from spark_bridge.session.spark_errors import ends_run
 from spark_bridge.views.aggregate_view import AggregateView
 from spark_bridge.views.append_view import AppendView
 from spark_bridge.views.backfills import lacks_columns

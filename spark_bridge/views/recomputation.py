@@ -19,16 +19,16 @@ from actors.schemas.metadata_columns import PATH, ROW
 from spark_bridge.analysis.planned_view import PlannedView
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import frame_of_table, spark_schema, table_of_frame
-from spark_bridge.catalyst.carried_column import PLACE, with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
-from spark_bridge.catalyst.current_rows import RowKeys, current_rows
-from spark_bridge.catalyst.epoch_timestamps import with_time
-from spark_bridge.catalyst.joined_form import with_joins, without_order
-from spark_bridge.catalyst.session_windows import with_all_sessions, with_sessions
-from spark_bridge.catalyst.time_bounds import with_bounds
-from spark_bridge.catalyst.time_windows import session_positions, window_positions
-from spark_bridge.session.spark_errors import one_line
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table, spark_schema, table_of_frame
+from spark_bridge.engine.catalyst.carried_column import PLACE, with_carried_column
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan, analysed, attribute_id, simple_name
+from spark_bridge.engine.catalyst.current_rows import RowKeys, current_rows
+from spark_bridge.engine.catalyst.epoch_timestamps import with_time
+from spark_bridge.engine.catalyst.joined_form import with_joins, without_order
+from spark_bridge.engine.catalyst.session_windows import with_all_sessions, with_sessions
+from spark_bridge.engine.catalyst.time_bounds import with_bounds
+from spark_bridge.engine.catalyst.time_windows import session_positions, window_positions
+from spark_bridge.engine.session.spark_errors import one_line
 from state.errors import RunFailedError, ViewError
 
 MISSED = "__sw_missed"

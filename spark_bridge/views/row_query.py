@@ -9,12 +9,12 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.carried_column import with_carried_column
-from spark_bridge.catalyst.catalyst import Catalyst, Plan
-from spark_bridge.catalyst.compiled_rows import compiled_rows
-from spark_bridge.catalyst.leaves import RowsOver, graft, rows_over
-from spark_bridge.catalyst.row_chain import RowChain
 from spark_bridge.datasets.result_rows import Result
+from spark_bridge.engine.catalyst.carried_column import with_carried_column
+from spark_bridge.engine.catalyst.catalyst import Catalyst, Plan
+from spark_bridge.engine.catalyst.compiled_rows import compiled_rows
+from spark_bridge.engine.catalyst.leaves import RowsOver, graft, rows_over
+from spark_bridge.engine.catalyst.row_chain import RowChain
 from spark_bridge.ingest.epoch_rows import EpochRows
 from state.tables.stored_rows import FILE_FIELD, FILE_HALVES
 

@@ -8,12 +8,12 @@ import lance
 import pyarrow as pa
 
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.result_rows import append_result, create_of_result
 from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.views.row_query import RowQuery
 from state.location import Location

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 
 from spark_bridge.analysis.computed_leaves import JoinPlan
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.changes.equal_rows import without
 from spark_bridge.computed.parent_rows import ParentRows
 from spark_bridge.datasets.result_rows import Result, new_rows
 from spark_bridge.datasets.view_table import NewRows, has_rows
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.views.row_query import RowQuery
 from spark_bridge.views.row_view import RowView
 from state.location import Location

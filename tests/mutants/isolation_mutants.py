@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _ISOLATED = "tests/spark_bridge/test_isolated_views.py"
-_JOBS, _ERRORS = "spark_bridge/session/spark_jobs.py", "spark_bridge/session/spark_errors.py"
+_JOBS, _ERRORS = "spark_bridge/engine/session/spark_jobs.py", "spark_bridge/engine/session/spark_errors.py"
 _POLICY, _POLICIES = "actors/recovery/recovery_policy.py", "tests/actors/recovery/test_recovery_policy.py"
 _ANSI = "tests/spark_bridge/views/test_ansi_corrections.py"
 _SOURCES, _SOURCE_TESTS = (
@@ -19,7 +19,7 @@ ISOLATION_MUTANTS = (
         "a row with the words of a full disk ends the run",
         _ERRORS,
         (("    return any(map(_is_of_full_disk, causes))\n", "    return _NO_ROOM in str(error)\n"),),
-        shown_by="tests/spark_bridge/session/test_spark_jobs.py::test_words_in_a_row_do_not_end_the_run",
+        shown_by="tests/spark_bridge/engine/session/test_spark_jobs.py::test_words_in_a_row_do_not_end_the_run",
     ),
     Mutant(
         "the source of a wrapper is the source of the wrapped function",
@@ -85,7 +85,7 @@ ISOLATION_MUTANTS = (
         "the text of an error of a dead driver ends the run",
         _JOBS,
         (("        except (Py4JError, OSError):  # the text of", "        except ArithmeticError:  # the text of"),),
-        shown_by="tests/spark_bridge/session/test_spark_jobs.py::"
+        shown_by="tests/spark_bridge/engine/session/test_spark_jobs.py::"
         "test_a_driver_that_dies_before_its_error_is_read_is_a_lost_application",
     ),
     Mutant(
@@ -133,15 +133,15 @@ ISOLATION_MUTANTS = (
     ),
     Mutant(
         "views are computed side by side after a death",
-        "spark_bridge/session/computing_views.py",
+        "spark_bridge/engine/session/computing_views.py",
         (("with self._alone if must_wait else nullcontext():", "with nullcontext():"),),
-        shown_by="tests/spark_bridge/session/test_computing_views.py::test_for_a_while_one_view_is_computed_at_a_time",
+        shown_by="tests/spark_bridge/engine/session/test_computing_views.py::test_for_a_while_one_view_is_computed_at_a_time",
     ),
     Mutant(
         "later errors of a death name other views",
-        "spark_bridge/session/computing_views.py",
+        "spark_bridge/engine/session/computing_views.py",
         (("            if self._at_death is None:\n", "            if True:\n"),),
-        shown_by="tests/spark_bridge/session/test_computing_views.py::"
+        shown_by="tests/spark_bridge/engine/session/test_computing_views.py::"
         "test_the_views_at_a_death_are_those_at_the_first_error",
     ),
     Mutant(

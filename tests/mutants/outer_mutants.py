@@ -455,8 +455,8 @@ OUTER_MUTANTS = (
     ),
     Mutant(
         "a driver of Spark without memory goes on",
-        "spark_bridge/session/settings.py",
+        "spark_bridge/engine/session/settings.py",
         (('options = f"{_OPENS} {_ENDS_WITHOUT_MEMORY}"', "options = _OPENS"),),
-        shown_by="tests/spark_bridge/session/test_spark_jobs.py::test_a_driver_without_memory_is_a_lost_application_and_not_silence",
+        shown_by="tests/spark_bridge/engine/session/test_spark_jobs.py::test_a_driver_without_memory_is_a_lost_application_and_not_silence",
     ),
 )

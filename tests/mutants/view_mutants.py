@@ -15,19 +15,19 @@ _PAIRS = "spark_bridge/computed/joined_changes.py"
 _SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
-_EPOCH_TIMES = "tests/spark_bridge/catalyst/test_epoch_timestamps.py"
-_COMPILED = "tests/spark_bridge/catalyst/test_compiled_rows.py"
-_PLANNED_ONCE = "tests/spark_bridge/catalyst/test_planned_once.py"
+_EPOCH_TIMES = "tests/spark_bridge/engine/catalyst/test_epoch_timestamps.py"
+_COMPILED = "tests/spark_bridge/engine/catalyst/test_compiled_rows.py"
+_PLANNED_ONCE = "tests/spark_bridge/engine/catalyst/test_planned_once.py"
 _WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
 _LIMITS = "tests/spark_bridge/views/test_limits.py"
 _VALUES = "tests/spark_bridge/views/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
-_BESIDE, _FORM = "spark_bridge/computed/scalar_subquery_rows.py", "spark_bridge/catalyst/scalar_subquery_form.py"
-_DRIVER_PLAN = "spark_bridge/catalyst/driver_plan.py"
-_ROW_CHAIN = "spark_bridge/catalyst/row_chain.java"
-_IN_DRIVER = "tests/spark_bridge/catalyst/test_driver_plan.py"
-_SESSION_WINDOWS = "spark_bridge/catalyst/session_windows.py"
+_BESIDE, _FORM = "spark_bridge/computed/scalar_subquery_rows.py", "spark_bridge/engine/catalyst/scalar_subquery_form.py"
+_DRIVER_PLAN = "spark_bridge/engine/catalyst/driver_plan.py"
+_ROW_CHAIN = "spark_bridge/engine/catalyst/row_chain.java"
+_IN_DRIVER = "tests/spark_bridge/engine/catalyst/test_driver_plan.py"
+_SESSION_WINDOWS = "spark_bridge/engine/catalyst/session_windows.py"
 _SESSIONS = "tests/spark_bridge/views/test_sessions.py"
 _WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
 _JOINS = "tests/spark_bridge/views/test_joins.py"
@@ -35,7 +35,7 @@ _CORRECTED = "tests/spark_bridge/views/test_corrections.py"
 _LATER = "spark_bridge/datasets/later_commits.py"
 _LATER_COMMITS = "tests/spark_bridge/datasets/test_later_commits.py"
 _TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/computed/temporal_filter_rows.py"
-_TIMED_CONDITIONS = "spark_bridge/catalyst/temporal_conditions.py"
+_TIMED_CONDITIONS = "spark_bridge/engine/catalyst/temporal_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
@@ -96,7 +96,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "late rows stand where a column of a view says",
-        "spark_bridge/catalyst/carried_column.py",
+        "spark_bridge/engine/catalyst/carried_column.py",
         (("        if field.name not in known:\n", "        if not known:\n"),),
         shown_by=f"{_SESSIONS_CLOSE}[windows of a view]",
     ),
@@ -114,7 +114,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups pass a filter that is never true",
-        "spark_bridge/catalyst/planned_once.py",
+        "spark_bridge/engine/catalyst/planned_once.py",
         (("        if not self._reads_leaf:\n", "        if not self._output:\n"),),
         shown_by=f"{_PLANNED_ONCE}::test_a_filter_that_is_never_true_passes_no_row",
     ),
@@ -499,12 +499,12 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "Spark gets batches without rows",
-        "spark_bridge/catalyst/arrow_frames.py",
+        "spark_bridge/engine/catalyst/arrow_frames.py",
         (
             ("if batch.num_rows:\n", "if batch is not None:\n"),
             ("    if chunks <= table.nbytes // _PART_BYTES + 1:\n", "    if chunks:\n"),
         ),
-        shown_by="tests/spark_bridge/catalyst/test_arrow_frames.py::test_an_empty_chunk_ends_nothing[1-50000]",
+        shown_by="tests/spark_bridge/engine/catalyst/test_arrow_frames.py::test_an_empty_chunk_ends_nothing[1-50000]",
     ),
     Mutant(
         "rows stay when the time has reached them",
@@ -705,7 +705,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "compiled code keeps the time of its first epoch",
-        "spark_bridge/catalyst/leaves.py",
+        "spark_bridge/engine/catalyst/leaves.py",
         (("if len(names) == 1 and not has_time else", "if len(names) == 1 else"),),
         shown_by=f"{_EPOCH_TIMES}::test_the_code_of_few_rows_keeps_no_time",
     ),
@@ -855,13 +855,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a grouping is taken for one row",
-        "spark_bridge/catalyst/single_values.py",
+        "spark_bridge/engine/catalyst/single_values.py",
         (("return not plan.groupingExpressions().size()", "return True"),),
         shown_by=f"{_VALUES}::test_other_subqueries_are_refused_with_a_way_out",
     ),
     Mutant(
         "a value of the groups stands beside the rows below them",
-        "spark_bridge/catalyst/single_values.py",
+        "spark_bridge/engine/catalyst/single_values.py",
         (("of_groups.put_into(catalyst.rewrite(value, part_of_group))", "catalyst.rewrite(value, part_of_group)"),),
         shown_by=f"{_BESIDE_EVERY_EPOCH}[share]",
     ),
@@ -1065,7 +1065,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a time to live lets rows leave that are partners",
-        "spark_bridge/catalyst/time_bounds.py",
+        "spark_bridge/engine/catalyst/time_bounds.py",
         (("time BETWEEN other - {most} AND other + {most}", "time BETWEEN other - {most} AND other"),),
         shown_by=f"{_EXPIRING}::test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave",
     ),
@@ -1308,7 +1308,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "every session has a class of the same name",
-        "spark_bridge/catalyst/java_classes.py",
+        "spark_bridge/engine/catalyst/java_classes.py",
         (('f"slackwater.of{os.getpid()}n{next(_PACKAGES)}"', '"slackwater.of"'),),
         shown_by=f"{_COMPILED}::test_a_java_class_that_is_compiled_again_is_another_one",
     ),
@@ -1369,13 +1369,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "tables below a limit stay in their order",
-        "spark_bridge/catalyst/joined_form.py",
+        "spark_bridge/engine/catalyst/joined_form.py",
         (("return with_narrow_sides(catalyst, plan) if needs_order else pruned", "return pruned"),),
         shown_by=f"{_LIMITS}::test_a_limit_is_sparks_answer_at_every_epoch[of joins in another order]",
     ),
     Mutant(
         "sets within IN stay",
-        "spark_bridge/catalyst/joined_form.py",
+        "spark_bridge/engine/catalyst/joined_form.py",
         (('"RewritePredicateSubquery", *_WITHOUT_SETS)', '"RewritePredicateSubquery")'),),
         shown_by=f"{_EVERY_EPOCH}[in_intersect]",
     ),

@@ -18,7 +18,7 @@ import raydp
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from spark_bridge.application.java import prepare_java
+from spark_bridge.engine.application.java import prepare_java
 from tests.real.events import events, parquet, write
 
 PLACE, ADDRESS = Path(sys.argv[1]), sys.argv[2]

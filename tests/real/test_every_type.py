@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
-from spark_bridge.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from spark_bridge.ingest.blocks import rows_of_blocks
 from tests.actors.formats.carried_types import has_form, read
 from tests.actors.formats.generated_types import columns, said

@@ -29,8 +29,8 @@ _PROGRAM = """if True:
         (planted / "spark-env.sh").write_text(f"touch {pwned}\\n")
     (temporary / f"slackwater-spark-{os.getpid()}.log").symlink_to(victim)
 
-    from spark_bridge.session.local_session import start_local_session
-    from spark_bridge.session.settings import SparkSettings
+    from spark_bridge.engine.session.local_session import start_local_session
+    from spark_bridge.engine.session.settings import SparkSettings
     spark = start_local_session(SparkSettings(), "private")
     warehouse = Path(spark.conf.get("spark.sql.warehouse.dir").removeprefix("file:"))
     configured = Path(os.environ["SPARK_CONF_DIR"])

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from spark_bridge.session.local_session import start_local_session
-from spark_bridge.session.settings import SparkSettings
+from spark_bridge.engine.session.local_session import start_local_session
+from spark_bridge.engine.session.settings import SparkSettings
 
 _TOLD_BETWEEN = 5
 _MEMORY = "3g"  # the sides of joins of many stories, until Java looks for what nobody uses

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import result_rows
+from spark_bridge.engine.session.borrowed_session import borrow
+from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.materializer import Materializer
-from spark_bridge.session.borrowed_session import borrow
-from spark_bridge.session.settings import SparkSettings
 from tests.cases import few
 from tests.spark_bridge.committed_root import GOOD, TOTAL, Root
 

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession, functions
 from benchmarks.nexmark_events import SCHEMAS, Nexmark, side_table
 from benchmarks.nexmark_queries import CLOSED, QUERIES, SOURCES
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
 from state.location import Location
 from tests.spark_bridge.corrected_view import Files

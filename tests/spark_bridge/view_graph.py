@@ -18,9 +18,9 @@ from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.total_order import TotalOrder
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
-from spark_bridge.catalyst.catalyst import Catalyst, analysed
-from spark_bridge.catalyst.current_rows import RowKeys
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.catalyst import Catalyst, analysed
+from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.materializer import Materializer

@@ -16,10 +16,10 @@ from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
-from spark_bridge.catalyst.current_rows import RowKeys
-from spark_bridge.session.local_session import session_at_hand
-from spark_bridge.session.settings import SparkSettings
-from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.engine.catalyst.current_rows import RowKeys
+from spark_bridge.engine.session.local_session import session_at_hand
+from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView, ViewClass
 from state.tables.stored_rows import is_view

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import _parse_datatype_string
 
 from actors.schemas.ddl import format_schema, parse_schema
-from spark_bridge.catalyst.arrow_frames import arrow_schema
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
 from state.errors import SchemaError
 
 TEXTS = [

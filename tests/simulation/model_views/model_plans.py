@@ -128,7 +128,7 @@ def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
 
 @dataclass(frozen=True)
 class _Boundary:
-    """See `spark_bridge.catalyst.temporal_conditions.Boundary`."""
+    """See `spark_bridge.engine.catalyst.temporal_conditions.Boundary`."""
 
     filter: TimeFilter
 

@@ -9,7 +9,7 @@ import pytest
 import slackwater as sw
 from slackwater.planning.explanation import explain
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.settings import SparkSettings
+from spark_bridge.engine.session.settings import SparkSettings
 from state.clock import SystemClock
 from state.errors import ViewError
 

@@ -11,7 +11,7 @@ from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from state.errors import NotIncrementalError
 from tests.cases import one_of_each
 from tests.repository import REPOSITORY

@@ -35,8 +35,8 @@ def test_identity_is_the_same_in_another_process(local_spark: SparkSession) -> N
     program = """
         from spark_bridge.analysis.analysis import analyse
         from spark_bridge.analysis.view_definition import ViewDefinition
-        from spark_bridge.session.local_session import start_local_session
-        from spark_bridge.session.settings import SparkSettings
+        from spark_bridge.engine.session.local_session import start_local_session
+        from spark_bridge.engine.session.settings import SparkSettings
         from tests.spark_bridge.random_rows import SCHEMA
         from tests.spark_bridge.analysis.identity_views import QUERY, with_udf
         spark = start_local_session(SparkSettings(), "identity")

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.views.recomputation import computed
 from state.errors import NotIncrementalError
 from tests.cases import few

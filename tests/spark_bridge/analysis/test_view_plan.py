@@ -11,7 +11,7 @@ from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.analysis.view_planner import ViewPlanner
-from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from tests.spark_bridge.random_rows import SCHEMA
 
 

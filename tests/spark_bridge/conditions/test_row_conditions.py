@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.conditions.row_conditions import RowConditions
-from spark_bridge.session.spark_jobs import SparkJobs
+from spark_bridge.engine.session.spark_jobs import SparkJobs
 from state.errors import ViewError
 
 SCHEMA = pa.schema(

@@ -18,7 +18,7 @@ from actors.protocol.blocks import Block
 from slackwater.backfill.stored_history import StoredHistory
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from spark_bridge.ingest import dataset_frame, row_ingest
 from spark_bridge.ingest.dataset_frame import rows_of_span
 from spark_bridge.ingest.history import FragmentRows, StoredSpan

@@ -13,8 +13,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.session.borrowed_session import borrow
-from spark_bridge.session.settings import SparkSettings
+from spark_bridge.engine.session.borrowed_session import borrow
+from spark_bridge.engine.session.settings import SparkSettings
 from tests.cases import few
 from tests.spark_bridge.view_graph import ViewGraph
 

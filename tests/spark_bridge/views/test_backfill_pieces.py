@@ -13,7 +13,7 @@ import pytest
 
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.leaves import LeafRows
+from spark_bridge.engine.catalyst.leaves import LeafRows
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.views.backfills import Backfills

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
 from state.errors import ViewError
 from state.location import Location

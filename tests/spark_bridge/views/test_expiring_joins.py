@@ -18,8 +18,8 @@ from pyspark.sql import SparkSession
 from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.arrow_frames import frame_of_table
-from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer

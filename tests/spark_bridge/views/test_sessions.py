@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from actors.schemas.ddl import parse_schema
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.views.recomputation import computed
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView

@@ -21,7 +21,7 @@ from actors.sources.row_key import RowKey
 from spark_bridge.analysis.removal import removal_text
 from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.catalyst.catalyst import Catalyst
+from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.followed_watermarks import followed_watermarks
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views

@@ -19,8 +19,8 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.analysis.analysis import analyse
 from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
 from spark_bridge.computed import temporal_filter_rows
+from spark_bridge.engine.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
 from spark_bridge.materializer import Materializer
 from spark_bridge.views import derived_views
 from state.clock import ManualClock

@@ -1,0 +1,8 @@
+"""Spark as an engine: its processes on Ray, its session, and its plans and expressions from Python.
+
+    application   the processes of a Spark application on Ray
+    session       the SparkSession, and jobs that always end
+    catalyst      plans, expressions and physical plans over py4j
+
+Invariant: this package knows no view; the rooms beside it do.
+"""
