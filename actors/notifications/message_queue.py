@@ -38,26 +38,26 @@ class _Owner:
     """The root that reads a queue, as its tags name it.
 
     Args:
-        url: the URL of the root, as a tag can hold it.
+        root: the URL of the root, as a tag can hold it.
         identity: the identity of the root; empty if its first start has not ended yet.
     """
 
-    url: str
+    root: str
     identity: str
 
     @property
     def tags(self) -> dict[str, str]:
         """The tags of its queue."""
-        return {OWNER_TAG: self.url, **({IDENTITY_TAG: self.identity} if self.identity else {})}
+        return {OWNER_TAG: self.root, **({IDENTITY_TAG: self.identity} if self.identity else {})}
 
     def is_same(self, other: _Owner) -> bool:
         """True for one root: two machines can have roots with one URL."""
         is_identical = not self.identity or not other.identity or self.identity == other.identity
-        return self.url == other.url and is_identical
+        return self.root == other.root and is_identical
 
     def words(self, shows_identity: bool) -> str:
         """The root in a message."""
-        return f"{self.url} (identity {self.identity})" if shows_identity else self.url
+        return f"{self.root} (identity {self.identity})" if shows_identity else self.root
 
 
 class MessageQueue:
@@ -168,7 +168,7 @@ class MessageQueue:
             )
         if owner is None or owner.is_same(ours):
             return None
-        shows_identity = owner.url == ours.url
+        shows_identity = owner.root == ours.root
         raise SettingsError(
             f"{self._url} is read by the pipeline at {owner.words(shows_identity)}, and this one is at "
             f"{ours.words(shows_identity)}: each would get only a part of the events. Give each pipeline a queue of "
