@@ -20,7 +20,7 @@ PLACE_MUTANTS = (
     Mutant(
         "a queue belongs to every root of one URL",
         "actors/notifications/message_queue.py",
-        (("return self.url == other.url and is_identical", "return self.url == other.url"),),
+        (("return self.root == other.root and is_identical", "return self.root == other.root"),),
         shown_by="tests/actors/notifications/test_message_queue.py::"
         "test_a_root_of_the_same_url_with_another_identity_is_refused",
     ),
