@@ -16,6 +16,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError,
 from obstore.exceptions import NotFoundError as ObjectNotFoundError
 from obstore.store import ObjectStore
 
+from state.errors import StorageUnavailableError
 from state.location import Location
 from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
@@ -79,6 +80,9 @@ class Probed:
 def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NEEDS) -> Probed:
     """Asks a store for its capabilities, and leaves nothing behind.
 
+    An answer that is lost is no violation: the checks begin again, once, with another object.  A client cannot repeat a
+    creation by itself, as it does not know whether the first one was applied.
+
     Args:
         location: the root or the table, which need not exist.
         unique: a part of the name of the probe's objects that no other process uses.
@@ -93,18 +97,25 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
             client = object_client(location)  # it makes the directory of a local place
         except OSError as error:
             raise storage_error(error, location) from None
-        name, left = f"{FOLDER}/{unique}", ""
-        require_own_path(client, location, name)
         try:
-            checks = _Checks(location, client, name)
-            found = {each: violation for each in needs if (violation := checks.violation(each))}
+            return _probed(location, client, f"{FOLDER}/{unique}", needs)
+        except StorageUnavailableError:
+            return _probed(location, client, f"{FOLDER}/{unique}-again", needs)
+
+
+def _probed(location: Location, client: ObjectStore, name: str, needs: Sequence[Capability]) -> Probed:
+    require_own_path(client, location, name)
+    left = ""
+    try:
+        checks = _Checks(location, client, name)
+        found = {each: violation for each in needs if (violation := checks.violation(each))}
+    except (BaseError, OSError) as error:
+        raise storage_error(error, location) from None
+    finally:
+        try:
+            delete(ReservedNames(location, PROBES), [name], client)
         except (BaseError, OSError) as error:
-            raise storage_error(error, location) from None
-        finally:
-            try:
-                delete(ReservedNames(location, PROBES), [name], client)
-            except (BaseError, OSError) as error:
-                left = f"{location}/{name}: {storage_error(error, location)}"
+            left = f"{location}/{name}: {storage_error(error, location)}"
     return Probed(found, checks.written_at, left)
 
 

@@ -107,4 +107,10 @@ CAPABILITY_MUTANTS = (
         (("            require_target_store(self.target, self.clock)\n", "            pass\n"),),
         shown_by="tests/slackwater/publishing/test_target_store.py",
     ),
+    Mutant(
+        "the probe of a store ends with the first answer that is lost",
+        "state/capabilities/probe.py",
+        (("        except StorageUnavailableError:\n", "        except NotImplementedError:\n"),),
+        shown_by="tests/state/capabilities/test_probe.py",
+    ),
 )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 
 import obstore
 import pytest
@@ -73,6 +74,15 @@ def test_etags_without_quotes_are_accepted(s3: S3Server, bucket: str) -> None:
     assert probe(Location(f"s3://{bucket}/root", proxy.storage_options), UNIQUE).violations == {}
     put = obstore.put(object_client(Location(f"s3://{bucket}", proxy.storage_options)), "a", b"1")
     assert '"' not in str(put["e_tag"]), "the proxy has passed quotes on"
+
+
+@pytest.mark.parametrize("applied", [False, True])
+def test_a_lost_answer_is_no_violation_and_the_probe_begins_again(s3: S3Server, bucket: str, applied: bool) -> None:
+    proxy = s3.fault_proxy(Random(1))
+    proxy.on("PUT", times=1).reset(applied=applied)
+    assert probe(Location(f"s3://{bucket}/root", proxy.storage_options), UNIQUE).violations == {}
+    assert len(proxy.met("reset")) == 1
+    assert keys(s3, bucket) == []
 
 
 def test_a_store_is_probed_once(s3: S3Server, bucket: str) -> None:
