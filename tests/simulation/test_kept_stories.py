@@ -134,7 +134,7 @@ def test_refused_and_unanswered_deletions_are_repeated(told: Told) -> None:
 
 
 def test_files_wait_for_a_table_that_fails_for_a_while(told: Told) -> None:
-    story = file("a"), START, TABLES_DOWN(100), BARRIER, file("b"), CAUGHT_UP, SECONDS(300), SECONDS(300)
+    story = file("a"), START, TABLES_DOWN(100), BARRIER, file("b"), CAUGHT_UP, *[SECONDS(300)] * 6
     for outcome in told(*story, after=_DELETE, publishes=("rows", "groups")):
         assert outcome.present == frozenset()
 
