@@ -80,7 +80,9 @@ class PublicationStates:
         waits_since = report.later_since or (since[0] if since else None)
         behind = report.later + len(since)
         is_held = report.is_held and not since
-        error = report.error or self.death or (self._end_reason if behind and not is_held else None)
+        # A process that has not looked at the root since the run started has reported no epoch that its table lacks.
+        may_lack = (behind > 0 or report.looked < self.epoch) and not is_held
+        error = report.error or self.death or (self._end_reason if may_lack else None)
         state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
         if error is not None:
             state = "failed" if report.is_failed else "retrying"

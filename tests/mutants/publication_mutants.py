@@ -238,7 +238,7 @@ PUBLICATION_MUTANTS = (
     Mutant(
         "a complete table is named as incomplete when its process is ended",
         "slackwater/publishing/publication_states.py",
-        (("(self._end_reason if behind and not is_held else None)", "self._end_reason"),),
+        (("(self._end_reason if may_lack else None)", "self._end_reason"),),
         shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
     ),
     Mutant(
@@ -247,5 +247,11 @@ PUBLICATION_MUTANTS = (
         (("        behind = report.later + len(since)\n", "        behind = report.later\n"),),
         shown_by="tests/slackwater/publishing/test_publication_states.py::"
         "test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_an_epoch",
+    ),
+    Mutant(
+        "a table that nobody has looked at since the start is complete",
+        "slackwater/publishing/publication_states.py",
+        (("(behind > 0 or report.looked < self.epoch)", "behind > 0"),),
+        shown_by="tests/slackwater/publishing/test_publication_states.py",
     ),
 )

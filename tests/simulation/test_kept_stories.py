@@ -80,7 +80,7 @@ def test_a_version_that_was_not_read_stays_until_it_is(told: Told) -> None:
 @pytest.mark.parametrize("change", [ADD_VIEW("extra"), CHANGE_VIEW("groups")], ids=["added", "changed"])
 def test_files_wait_for_the_views_that_the_next_run_declares(told: Told, restart: list[Step], change: Step) -> None:
     files = file("a"), file("b", rows=5), START, BARRIER, BARRIER
-    for outcome in told(*files, *restart, change, START, THAW, CAUGHT_UP, SECONDS(60), after=_SOON):
+    for outcome in told(*files, *restart, change, START, THAW, CAUGHT_UP, *[SECONDS(60)] * 4, after=_SOON):
         assert outcome.present == frozenset()
 
 
@@ -92,7 +92,7 @@ def test_files_that_are_due_wait_while_a_view_is_built(told: Told, change: Step)
 
 
 def test_files_wait_for_a_view_that_is_added_to_the_run(told: Told) -> None:
-    for outcome in told(file("a"), START, BARRIER, ADD_VIEW("extra"), CAUGHT_UP, SECONDS(60), after=_SOON):
+    for outcome in told(file("a"), START, BARRIER, ADD_VIEW("extra"), CAUGHT_UP, *[SECONDS(60)] * 4, after=_SOON):
         assert outcome.present == frozenset()
         assert "extra" in outcome.views
 

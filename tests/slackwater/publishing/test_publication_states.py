@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import slackwater as sw
@@ -42,6 +44,14 @@ def test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_
     assert (whole.state, whole.error, lacking.state) == ("current", None, "retrying")
     assert lacking.error == "the last epoch was not published within 30 s of the end of the run"
     assert (exit_code(whole, lacking), exit_code(whole)) == (3, 0)
+
+
+def test_a_process_that_has_not_looked_at_an_epoch_of_an_earlier_run_says_of_no_table_that_it_is_complete() -> None:
+    states = PublicationStates([DeclaredPublication("v", sw.ParquetFiles("/lake/a"))])
+    states.tell(replace(state(2), recent=()))  # this run has committed none
+    states.end_in_time(30)
+    (unseen,) = states.statuses(_NOW)
+    assert (unseen.state, exit_code(unseen)) == ("retrying", 3)
 
 
 def test_the_last_error_of_a_table_that_has_every_epoch_makes_it_incomplete() -> None:
