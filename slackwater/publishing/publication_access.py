@@ -11,6 +11,7 @@ from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication
 from slackwater.publishing.published_table import TableHead
 from slackwater.publishing.publisher import Publisher, opened_table
+from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from state.clock import Clock
 from state.location import Location
@@ -110,6 +111,7 @@ class _OpenedRoot:
     def __init__(self, store: Store, publication: DeclaredPublication, clock: Clock) -> None:
         self._store, self._publication, self._clock = store, publication, clock
         self._is_marked = False
+        self._snapshot: Snapshot | None = None
 
     @property
     def root(self) -> str:
@@ -119,20 +121,27 @@ class _OpenedRoot:
         return self._store.identity()
 
     def latest_epoch(self) -> int:
+        self._snapshot = None
         return self._store.latest_epoch()
 
     def published_epoch(self) -> int:
         return self._store.published_epoch()
 
     def version_of(self, view: str, epoch: int) -> ViewVersion | None:
-        snapshot = self._store.snapshot(epoch)
+        snapshot = self._at(epoch)
         return snapshot.reader(view).version if view in snapshot.views else None
 
     def failure_of(self, view: str, epoch: int) -> str | None:
-        return self._store.snapshot(epoch).failure_of(view)
+        return self._at(epoch).failure_of(view)
 
     def is_building(self, view: str, epoch: int) -> bool:
-        return self._store.snapshot(epoch).is_building(view)
+        return self._at(epoch).is_building(view)
+
+    def _at(self, epoch: int) -> Snapshot:
+        """The snapshot of an epoch, with its catalog read once: a turn begins with the latest epoch, and has few."""
+        if self._snapshot is None or self._snapshot.epoch != epoch:
+            self._snapshot = self._store.snapshot(epoch)
+        return self._snapshot
 
     def epoch_times(self) -> pa.Table:
         return self._store.epoch_times()

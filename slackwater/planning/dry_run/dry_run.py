@@ -12,7 +12,6 @@ from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.after_commit.declaration import DeclaredAfter
-from slackwater.places.source_access import committed_sources
 from slackwater.planning.dry_run.after_plan import AfterPlan, plan_after
 from slackwater.planning.dry_run.prices import Prices
 from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
@@ -117,8 +116,8 @@ def dry_run(
         RunFailedError: Spark cannot be started.
     """
     owner = read_owner(definition.root)
-    catalog, files, store = _committed(definition, LanceRoot(definition.root, clock), clock)
-    seen, committed = files.seen.indexes(), committed_sources(LanceRoot(definition.root, clock))
+    catalog, committed, files, store = _committed(definition, LanceRoot(definition.root, clock), clock)
+    seen = files.seen.indexes()
 
     def survey(source: SourceDefinition) -> SourcePlan:
         schema, not_before = catalog.schemas.get(source.name), catalog.not_before[source.name]
@@ -157,14 +156,15 @@ def dry_run(
 
 def _committed(
     definition: PipelineDefinition, root: LanceRoot, clock: Clock
-) -> tuple[CatalogChanges, CommittedFiles, StateStore | None]:
-    """The catalog with the changes of the declaration, the committed files, and the store; None without one."""
+) -> tuple[CatalogChanges, Collection[str], CommittedFiles, StateStore | None]:
+    """The catalog with the changes of the declaration, the sources and files of earlier runs, and the store, if any."""
     try:
         store = root.open(read_only=True)
     except StoreNotFoundError:
         catalog = CatalogChanges(Catalog())
         catalog.declare(definition, 0, clock.now())
-        return catalog, CommittedFiles.nothing(definition), None
-    catalog = CatalogChanges(Catalog.of(store.scan("catalog")))
+        return catalog, (), CommittedFiles.nothing(definition), None
+    recorded = Catalog.of(store.scan("catalog"))
+    committed, catalog = frozenset(recorded.sources), CatalogChanges(recorded)
     catalog.declare(definition, store.head.epoch, clock.now())
-    return catalog, CommittedFiles.read(store, definition), store
+    return catalog, committed, CommittedFiles.read(store, definition), store

@@ -23,8 +23,8 @@ _AGAIN_EVERY_S = 0.1
 _LEAST_GRACE_S = 1.0
 _GROUP_ENDS = b"QSHX"
 _PIECE_BYTES = 64 << 10
-# A name and the types of the parameters come with the text.
 _NO_SHARE = "the messages of all clients take more memory than the server gives: send less at once, or try later"
+# A name and the types of the parameters come with the text.
 _LARGEST_OF = {b"Q": LARGEST_TEXT + 1, b"P": LARGEST_TEXT + 65_535 * 4 + 1_000}
 
 
@@ -46,7 +46,7 @@ async def next_group(reader: asyncio.StreamReader, share: MessageShare) -> Group
 
     Args:
         reader: the messages of the client.
-        share: grows with what the client has sent; the caller releases it.
+        share: grows with the bytes from the client; the caller releases it.
 
     Raises:
         SqlError: a message is too large, or is not one of the protocol.
@@ -74,7 +74,7 @@ async def next_group(reader: asyncio.StreamReader, share: MessageShare) -> Group
 async def _receive(
     reader: asyncio.StreamReader, kind: bytes, size: int, received: bytearray, share: MessageShare
 ) -> None:
-    """Adds a message, or its refusal, to what was received."""
+    """Adds a message, or its refusal, to the received bytes."""
     before = len(received)
     received += kind + (size + 4).to_bytes(4, "big")
     start = len(received)
