@@ -53,7 +53,7 @@ def unmap_clean_files() -> None:
     madvise = getattr(ctypes.CDLL(None), "madvise", None)
     if madvise is None or not mappings.exists():
         return
-    # A mapping with a changed page stays: its changes, such as those of the linker, are nowhere else.
+    # A mapping with a changed page stays: the changes, for example by the linker, are not in the file.
     for start, end in _CLEAN.findall(mappings.read_text()):
         first = int(start, 16)
         madvise(ctypes.c_void_p(first), ctypes.c_size_t(int(end, 16) - first), _MADV_DONTNEED)

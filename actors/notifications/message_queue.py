@@ -172,7 +172,7 @@ class MessageQueue:
         raise SettingsError(
             f"{self._url} is read by the pipeline at {owner.words(shows_identity)}, and this one is at "
             f"{ours.words(shows_identity)}: each would get only a part of the events. Give each pipeline a queue of "
-            "its own, and let SNS send the events to both; or, if the other one is gone for good: "
+            "its own, and let SNS send the events to both; or, if the other pipeline was removed for good: "
             f"aws sqs untag-queue --queue-url {self._url} --tag-keys {OWNER_TAG} {IDENTITY_TAG}"
         )
 

@@ -24,7 +24,7 @@ _DRIVERS = ("psycopg", "psycopg2")
 class TimedRestCatalog(RestCatalog):
     """A REST catalog whose requests raise an OSError if the server does not answer.
 
-    A commit without an answer may be carried out all the same: the table is read again before the next one.
+    A commit without an answer may be carried out all the same: the table is read again before the next commit.
     """
 
     def _config_headers(self, session: Session) -> None:

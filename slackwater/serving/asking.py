@@ -23,12 +23,12 @@ from state.tables.expectations import PUBLISHED
 
 @dataclass(frozen=True)
 class _Parsed:
-    """A query as a query over views, and as a query about the catalog; one of both may be None.
+    """A query as a query over views, and as a query about the catalog.  At least one of both is set.
 
     Args:
         over_views: the query.
         over_catalog: the query in DuckDB's dialect, if it names the catalog.
-        error: the reason why `over_views` is None.
+        error: the reason for the lack of `over_views`.
     """
 
     over_views: ParsedQuery | None

@@ -105,7 +105,7 @@ class SessionSettings:
         if name.startswith("slackwater.") and name != EPOCH:
             raise SqlError("42704", f"there is no setting {name!r}; the one of Slackwater is {EPOCH}")
         if name not in self._values and len(self._values) >= _MOST:
-            raise SqlError(TOO_MUCH, f"there are {_MOST} settings in this session: RESET ALL removes those of your own")
+            raise SqlError(TOO_MUCH, f"there are {_MOST} settings in this session: RESET ALL removes your own settings")
         if max(len(name), len(value or "")) > _LONGEST:
             raise SqlError(TOO_MUCH, f"a setting has at most {_LONGEST:,} characters")
         if name not in _FIXED:

@@ -83,7 +83,7 @@ class SqlServer:
 
     @property
     def message_bytes(self) -> int:
-        """Memory of messages that the clients share: those that are not answered yet, beyond 64 KiB of each client."""
+        """Bytes of unanswered messages in the memory that all clients share, beyond 64 KiB of each client."""
         return self._messages.taken
 
     async def start(self) -> int:

@@ -49,7 +49,7 @@ class SubtractionPlan:
 
     Args:
         catalyst: of the session.
-        buffers: those of the calls of the query, and of their helpers.
+        buffers: the buffers of the calls of the query, and of their helper aggregates.
         has_groups: whether the query has a grouping, so that a group ends with its last row.
     """
 

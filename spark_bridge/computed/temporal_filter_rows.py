@@ -75,7 +75,7 @@ class TemporalFilterRows:
             new.append(changes.new.select(read).filter(was))
             self._note(plan, changes.new, begun_us)
         if any(bound.goes_back(begun_us, time_us) for bound in plan.bounds):
-            self._forget(plan)  # rows that the time had reached are among the next ones
+            self._forget(plan)  # rows that the time had reached are ahead of it again
         both = with_weights(pa.concat_tables(gone), pa.concat_tables(new))
         return different(both.select([*columns, WEIGHT_FIELD.name]))
 

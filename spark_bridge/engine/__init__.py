@@ -4,5 +4,5 @@
     session       the SparkSession, and jobs that always end
     catalyst      plans, expressions and physical plans over py4j
 
-Invariant: this package knows no view; the rooms beside it do.
+Invariant: this package depends on no room of views; they depend on it.
 """

@@ -98,13 +98,13 @@ class AggregateView:
             self._lose_counts()
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """Makes the view of the groups of another one, see `missing_calls`.
+        """Makes the view of the groups of another view, see `missing_calls`.
 
         All is copied: the datasets of the other view may have later versions that no epoch records.  Of the measures
         that the other view lacks the groups have no rows yet, see `lacks`.
 
         Args:
-            epoch: the epoch in which the view takes the place of the other one.
+            epoch: the epoch in which the view replaces the other view.
             before: the plan of the other view.
             version: of the other view.
         """

@@ -17,7 +17,7 @@ from spark_bridge.analysis.view_plan import ViewPlan
 class SharedViews:
     """Chooses the one that is maintained: the representative.
 
-    A representative goes on when its own view has been dropped, until the next declaration chooses another one.
+    A representative is maintained after its own view was dropped, until the next declaration chooses another view.
     """
 
     def __init__(self) -> None:
@@ -28,13 +28,13 @@ class SharedViews:
     def declare(
         self, plans: Mapping[str, ViewPlan], apart: Collection[str], fresh: Collection[str], begun: Collection[str]
     ) -> None:
-        """Chooses the representatives anew: those with all rows come first, then those that have begun to get them.
+        """Chooses the representatives: first the views with all rows, then the views whose backfill has begun.
 
         Args:
             plans: name → plan, of all views.
-            apart: those that share no rows, as they may lack some.
-            fresh: those that lack rows.
-            begun: those of them that have a dataset.
+            apart: views that share no rows, because they may lack some.
+            fresh: views that lack rows.
+            begun: views of `fresh` that have a dataset.
         """
         same: dict[str, list[str]] = {}
         for name, plan in plans.items():
@@ -65,7 +65,7 @@ class SharedViews:
         return [name for name, each in self._representatives.items() if each == representative]
 
     def followers(self) -> Iterator[tuple[str, str]]:
-        """Yields each view that another one is maintained for, and its representative."""
+        """Yields each view that shares the rows of another view, and its representative."""
         return ((name, other) for name, other in self._representatives.items() if name != other)
 
     def leave(self, name: str) -> str | None:

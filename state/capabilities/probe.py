@@ -80,8 +80,8 @@ class Probed:
 def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NEEDS) -> Probed:
     """Asks a store for its capabilities, and leaves nothing behind.
 
-    An answer that is lost is no violation: the checks begin again, once, with another object.  A client cannot repeat a
-    creation by itself, as it does not know whether the first one was applied.
+    A lost answer does not count as a violation: the checks begin again, once, with another object.  A client cannot
+    repeat a creation by itself, as it does not know whether the store applied the first.
 
     Args:
         location: the root or the table, which need not exist.

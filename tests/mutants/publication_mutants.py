@@ -249,7 +249,7 @@ PUBLICATION_MUTANTS = (
         "test_a_process_that_is_ended_in_time_makes_only_tables_incomplete_that_lack_an_epoch",
     ),
     Mutant(
-        "a table that nobody has looked at since the start is complete",
+        "a table that was not read since the start is complete",
         "slackwater/publishing/publication_states.py",
         (("(behind > 0 or report.looked < self.epoch)", "behind > 0"),),
         shown_by="tests/slackwater/publishing/test_publication_states.py",

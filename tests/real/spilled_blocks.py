@@ -1,7 +1,7 @@
 """A program of its own, since Ray has room here for a few blocks only: blocks that are spilled, or cannot be.
 
-Prints one JSON object: what the ingest says of blocks whose spill files are there, and of those whose files are
-gone; and what a fetch actor says when there is no room for any.
+Prints one JSON object: the answers of the ingest about blocks with present and with deleted spill files, and the error
+of a fetch actor without room for a block.
 """
 
 from __future__ import annotations

@@ -14,22 +14,22 @@ from state.location import Location
 @pytest.mark.parametrize(
     "text",
     [
-        "/data/root",
-        "/data/root/",
-        "/data//./root",
-        "file:///data/root",
-        "file:///data/root/",
-        "file:////data//./root",
-        "file://localhost/data/root",
-        "file://LOCALHOST/data/root",
-        "file:/data/root",
-        "FILE:///data/root",
-        "File:/data/root",
+        "/data/lake",
+        "/data/lake/",
+        "/data//./lake",
+        "file:///data/lake",
+        "file:///data/lake/",
+        "file:////data//./lake",
+        "file://localhost/data/lake",
+        "file://LOCALHOST/data/lake",
+        "file:/data/lake",
+        "FILE:///data/lake",
+        "File:/data/lake",
     ],
 )
 def test_every_spelling_of_a_local_directory_is_one_url(text: str) -> None:
     location = Location(text)
-    assert (location.url, location.path, location.is_local) == ("file:///data/root", Path("/data/root"), True)
+    assert (location.url, location.path, location.is_local) == ("file:///data/lake", Path("/data/lake"), True)
     assert Location(location.url) == location, "a stored URL is read as itself"
 
 
@@ -75,4 +75,4 @@ def test_a_url_is_never_taken_for_a_relative_path(text: str, reason: str) -> Non
 
 
 def test_a_url_of_a_store_has_a_lower_case_scheme_and_no_secret() -> None:
-    assert Location("S3://user:key@Lake/root/?x=1#y").url == "s3://Lake/root"
+    assert Location("S3://user:key@Lake/own/?x=1#y").url == "s3://Lake/own"

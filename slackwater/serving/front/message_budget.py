@@ -33,7 +33,7 @@ class MessageBudget:
 
 
 class MessageShare:
-    """What one group of messages has taken from the budget.
+    """The bytes that one group of messages has taken from the budget.
 
     The first 64 KiB are free, so that ordinary statements are served when other clients have taken everything.
     """

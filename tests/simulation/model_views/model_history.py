@@ -16,7 +16,7 @@ class ModelHistory:
     Args:
         spans: all rows, in a fixed order.
         progress: the position to continue from; None for the start.
-        is_stored: whether the sources store their rows, so that pieces are computed beside the epochs.
+        is_stored: whether the sources store their rows, so that pieces are computed concurrently with the epochs.
     """
 
     missing: Sequence[str] = ()
