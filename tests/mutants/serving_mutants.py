@@ -122,13 +122,13 @@ SERVING_MUTANTS = (
     Mutant(
         "compressed rows of a worker are read",
         "slackwater/confinement/received_rows.py",
-        (("        _require_uncompressed(buffer)\n", ""),),
+        (("if metadata.place(header, _COMPRESSION):", "if False:"),),
         shown_by="tests/slackwater/confinement/test_received_rows.py",
     ),
     Mutant(
         "any number of rows of a worker is read",
         "slackwater/confinement/received_rows.py",
-        (("if table.num_rows > _BITS * len(answer):", "if table.num_rows > 2**62:"),),
+        (("if value_count > _BITS * (buffer.size + _SPARE_BYTES):", "if value_count > 2**62:"),),
         shown_by="tests/slackwater/confinement/test_received_rows.py",
     ),
     Mutant(
