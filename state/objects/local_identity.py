@@ -70,7 +70,8 @@ class LocalFile:
     @property
     def etag_of_obstore(self) -> str:
         """The etag that obstore's LocalStore gives the file: without the birth time."""
-        return f'"{self.inode:x}-{self.modified_us:x}-{self.size:x}"'
+        # obstore takes a time before 1970 as 1970.
+        return f'"{self.inode:x}-{max(self.modified_us, 0):x}-{self.size:x}"'
 
     def has_etag(self, etag: str) -> bool:
         """True if an etag from a listing names this version.

@@ -46,11 +46,14 @@ def read_object(client: ObjectStore, place: Location, name: str) -> StoredObject
 
     Raises:
         NotARegularFileError: a pipe, a socket, a device or a directory has the name.
+        ValueError: the name is absolute, or has a part `..`, as obstore refuses it.
         FileNotFoundError, obstore.exceptions.NotFoundError: the object does not exist.
         obstore.exceptions.BaseError, OSError: the object cannot be read.
     """
     # The simulator keeps the objects of a local place in memory.
     if place.is_local and isinstance(client, LocalStore):
+        if name.startswith("/") or ".." in name.split("/"):
+            raise ValueError(f"{name!r} is not a name below {place}")
         content, file = _read(place.path / name)
         return StoredObject(content, {"e_tag": normal_etag(file.etag_of_obstore) or None, "version": None})
     found = obstore.get(client, name)  # noqa: TID251 - not on a disk

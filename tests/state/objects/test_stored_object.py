@@ -54,6 +54,25 @@ def test_a_file_has_the_version_that_obstore_gives_it(tmp_path: Path) -> None:
     assert found.version == {"e_tag": normal_etag(obstore.head(client, "a.json")["e_tag"]), "version": None}
 
 
+@pytest.mark.parametrize("name", ["../secret", "a/../../secret", "{outside}/secret"])
+def test_a_name_that_leaves_the_place_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "secret").write_bytes(b"secret")
+    (tmp_path / "root" / "a").mkdir(parents=True)
+    place = Location(str(tmp_path / "root"))
+    with pytest.raises(ValueError, match="is not a name below"):
+        read_object(object_client(place), place, name.format(outside=tmp_path))
+
+
+@pytest.mark.parametrize("modified_ns", [-1_500, -1_000_000_500, 0, 1_999, 5 * 10**18])
+def test_a_file_of_any_time_has_the_version_that_obstore_gives_it(tmp_path: Path, modified_ns: int) -> None:
+    place = Location(str(tmp_path))
+    (tmp_path / "a.json").write_bytes(b"abc")
+    os.utime(tmp_path / "a.json", ns=(modified_ns, modified_ns))
+    client = object_client(place)
+    etag = normal_etag(obstore.head(client, "a.json")["e_tag"])
+    assert read_object(client, place, "a.json").version["e_tag"] == etag
+
+
 READERS: dict[str, Callable[[Location], object]] = {
     NAME: read_record,
     "owner.json": read_owner,
