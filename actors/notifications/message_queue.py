@@ -48,7 +48,8 @@ class _Owner:
     @property
     def tags(self) -> dict[str, str]:
         """The tags of its queue."""
-        return {OWNER_TAG: self.root, **({IDENTITY_TAG: self.identity} if self.identity else {})}
+        # An empty identity replaces the identity of an earlier reader, which SQS would keep beside the new root.
+        return {OWNER_TAG: self.root, IDENTITY_TAG: self.identity}
 
     def is_same(self, other: _Owner) -> bool:
         """True for one root: two machines can have roots with one URL."""

@@ -267,7 +267,7 @@ def test_a_second_root_on_one_queue_is_refused_with_both_named(sqs: SqsServer, q
     made = queue(sqs, queue_url)
     assert made.claim("s3://lake/a") is None
     assert made.claim("s3://lake/a") is None, "it is ours, also after a restart"
-    assert sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"] == {OWNER_TAG: "s3://lake/a"}
+    assert sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"] == {OWNER_TAG: "s3://lake/a", IDENTITY_TAG: ""}
     with pytest.raises(SettingsError) as refused:
         queue(sqs, queue_url).claim("s3://lake/b")
     for part in ("s3://lake/a", "s3://lake/b", "SNS", f"aws sqs untag-queue --queue-url {queue_url}", OWNER_TAG):
@@ -291,12 +291,22 @@ def test_a_root_of_the_same_url_with_another_identity_is_refused(sqs: SqsServer,
     assert queue(sqs, queue_url).claim("file:///data/root", "22-bb") is None
 
 
+def test_a_root_without_identity_does_not_take_the_identity_of_the_reader_before_it(
+    sqs: SqsServer, queue_url: str
+) -> None:
+    made = queue(sqs, queue_url)
+    assert made.claim("s3://lake/a", "11-aa") is None
+    sqs.client().untag_queue(QueueUrl=queue_url, TagKeys=[OWNER_TAG])
+    assert made.claim("s3://lake/b") is None, "its first start"
+    assert made.claim("s3://lake/b", "22-bb") is None, "its second start"
+
+
 @pytest.mark.more_after(1)
 @pytest.mark.parametrize("root", ["file:///data/ü&co", "file:///" + "long/" * 80])
 def test_a_root_that_no_tag_can_hold_is_told_apart_all_the_same(sqs: SqsServer, queue_url: str, root: str) -> None:
     made = queue(sqs, queue_url)
     assert made.claim(root) is None and made.claim(root) is None
-    [tag] = sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"].values()
+    tag = sqs.client().list_queue_tags(QueueUrl=queue_url)["Tags"][OWNER_TAG]
     assert len(tag) <= 256 and tag.isascii() and "&" not in tag
     with pytest.raises(SettingsError):
         made.claim(root + "x")
