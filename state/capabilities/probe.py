@@ -98,12 +98,15 @@ def probe(location: Location, unique: str, needs: Sequence[Capability] = ROOT_NE
         except OSError as error:
             raise storage_error(error, location) from None
         try:
-            return _probed(location, client, f"{FOLDER}/{unique}", needs)
+            return _probed(location, client, [f"{FOLDER}/{unique}"], needs)
         except StorageUnavailableError:
-            return _probed(location, client, f"{FOLDER}/{unique}-again", needs)
+            # The store may apply a write, or refuse a deletion, after the end of the first attempt.
+            return _probed(location, client, [f"{FOLDER}/{unique}-again", f"{FOLDER}/{unique}"], needs)
 
 
-def _probed(location: Location, client: ObjectStore, name: str, needs: Sequence[Capability]) -> Probed:
+def _probed(location: Location, client: ObjectStore, names: Sequence[str], needs: Sequence[Capability]) -> Probed:
+    """Probes with the object of the first name, and deletes all of the objects."""
+    name = names[0]
     require_own_path(client, location, name)
     left = ""
     try:
@@ -113,7 +116,7 @@ def _probed(location: Location, client: ObjectStore, name: str, needs: Sequence[
         raise storage_error(error, location) from None
     finally:
         try:
-            delete(ReservedNames(location, PROBES), [name], client)
+            delete(ReservedNames(location, PROBES), names, client)
         except (BaseError, OSError) as error:
             left = f"{location}/{name}: {storage_error(error, location)}"
     return Probed(found, checks.written_at, left)

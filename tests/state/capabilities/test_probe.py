@@ -85,6 +85,17 @@ def test_a_lost_answer_is_no_violation_and_the_probe_begins_again(s3: S3Server, 
     assert keys(s3, bucket) == []
 
 
+def test_the_second_attempt_of_a_probe_deletes_the_object_of_the_first(s3: S3Server, bucket: str) -> None:
+    proxy = s3.fault_proxy(Random(1))
+    proxy.on("PUT", times=1).reset(applied=True)
+    proxy.on("POST", times=1).reset(applied=False)
+    proxy.on("DELETE", times=1).reset(applied=False)
+    probed = probe(Location(f"s3://{bucket}/root", proxy.storage_options), UNIQUE)
+    assert (probed.violations, probed.left) == ({}, "")
+    assert len(proxy.met("reset")) >= 2, "the deletion of the first attempt failed"
+    assert keys(s3, bucket) == []
+
+
 def test_a_store_is_probed_once(s3: S3Server, bucket: str) -> None:
     proxy = s3.proxy()
     root, clock = Location(f"s3://{bucket}/root", proxy.storage_options), ManualClock()
