@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -12,12 +13,14 @@ from slackwater.confinement.errors import WorkerEndedError
 _BITS = 8
 # Nulls take no bits: some millions of them are accepted in a small answer.
 _SPARE_BYTES = 1 << 20
+# The dictionary of a column is validated again for each batch: 8 GiB take some seconds.
+_MOST_DICTIONARY_BYTES = 8 << 30
 # Numbers of fields and types in Message.fbs and Schema.fbs of Arrow IPC.
 _VERSION, _HEADER, _V5 = 0, 2, 4
-_DICTIONARY_DATA, _IS_DELTA = 1, 2
+_ID, _DICTIONARY_DATA, _IS_DELTA = 0, 1, 2
 _LENGTH, _NODES, _BUFFERS, _COMPRESSION = 0, 1, 2, 3
 _SCHEMA_FIELDS, _SCHEMA_METADATA = 1, 2
-_NAME, _KIND, _TYPE, _CHILDREN, _FIELD_METADATA = 0, 2, 3, 5, 6
+_NAME, _KIND, _TYPE, _DICTIONARY, _CHILDREN, _FIELD_METADATA = 0, 2, 3, 4, 5, 6
 _TIMESTAMP, _UNION, _LARGEST_LIST = 10, 14, 21
 _TIME_ZONE, _UNION_MODE, _UNION_IDS = 1, 0, 1
 _LEAST_FIELD_BYTES = 24
@@ -46,7 +49,9 @@ def _require_plain(buffer: pa.Buffer) -> None:
 
     The reader of messages has verified that all positions are inside the metadata.
     """
-    value_count = 0
+    value_count = dictionary_bytes = validated_bytes = 0
+    uses: Counter[int] = Counter()
+    sizes: dict[int, int] = {}
     for message in pa.ipc.MessageReader.open_stream(buffer):
         metadata = _Metadata(message.metadata.to_pybytes())
         root = metadata.target(0)
@@ -55,13 +60,21 @@ def _require_plain(buffer: pa.Buffer) -> None:
             raise WorkerEndedError(f"{_REFUSED}a message has another version than 5")
         header = metadata.table(root, _HEADER)
         if message.type == "schema":
-            _require_unshared(metadata, header)
+            uses = _dictionary_uses(metadata, header)
             continue
         if message.type == "dictionary":
             # The dictionary of each batch is a copy of all parts that were sent before it.
             if metadata.number(header, _IS_DELTA, "<B"):
                 raise WorkerEndedError(f"{_REFUSED}a dictionary comes in parts")
+            number = metadata.number(header, _ID, "<q")
+            size = uses[number] * message.body.size
+            dictionary_bytes += size - sizes.get(number, 0)
+            sizes[number] = size
             header = metadata.table(header, _DICTIONARY_DATA)
+        else:
+            validated_bytes += dictionary_bytes
+            if validated_bytes > _MOST_DICTIONARY_BYTES:
+                raise WorkerEndedError(f"{_REFUSED}a large dictionary comes with too many batches")
         if metadata.place(header, _COMPRESSION):
             raise WorkerEndedError(f"{_REFUSED}they are compressed")
         if sum(length for _, length in metadata.pairs(header, _BUFFERS)) > message.body.size:
@@ -72,8 +85,13 @@ def _require_plain(buffer: pa.Buffer) -> None:
             raise WorkerEndedError(f"{_REFUSED}an array has more values than the answer has bits")
 
 
-def _require_unshared(metadata: _Metadata, schema: int) -> None:
-    """Refuses a schema whose fields or texts take more bytes than its message, or one whose arrays repeat values."""
+def _dictionary_uses(metadata: _Metadata, schema: int) -> Counter[int]:
+    """The number of fields of each dictionary.
+
+    Raises:
+        WorkerEndedError: the fields or texts take more bytes than the message, or the arrays repeat values.
+    """
+    uses: Counter[int] = Counter()
     left = metadata.size - metadata.custom_bytes(schema, _SCHEMA_METADATA)
     stack = [metadata.tables(schema, _SCHEMA_FIELDS)]
     while stack:
@@ -92,7 +110,10 @@ def _require_unshared(metadata: _Metadata, schema: int) -> None:
         # Views, runs and dense unions refer to one value from many rows.
         if kind > _LARGEST_LIST or (kind == _UNION and metadata.number(details, _UNION_MODE, "<h")):
             raise WorkerEndedError(f"{_REFUSED}a column has a type that no answer has")
+        if metadata.place(field, _DICTIONARY):
+            uses[metadata.number(metadata.table(field, _DICTIONARY), _ID, "<q")] += 1
         stack.append(metadata.tables(field, _CHILDREN))
+    return uses
 
 
 class _Metadata:

@@ -137,6 +137,16 @@ def test_a_dictionary_that_comes_in_parts_is_refused() -> None:
     assert pa.total_allocated_bytes() - before < 1 << 18
 
 
+def test_a_large_dictionary_with_many_batches_is_refused_in_time() -> None:
+    values = pa.array(["x" * (1 << 20)] * 8)
+    kinds = pa.DictionaryArray.from_arrays(pa.array([7], pa.int8()), values)
+    few = pa.table({"a": pa.chunked_array([kinds] * 10), "b": pa.chunked_array([kinds] * 10)})
+    assert received_table(stream(few)) == few
+    many = pa.table({"a": pa.chunked_array([kinds] * 600), "b": pa.chunked_array([kinds] * 600)})
+    with pytest.raises(WorkerEndedError, match="too many batches"):
+        received_table(stream(many))
+
+
 def test_columns_that_share_their_bytes_are_refused() -> None:
     answer = bytearray(stream(pa.table({"a": ["x" * 640], "b": ["y" * 640]})))
     second = answer.index(struct.pack("<qq", 656, 640))
