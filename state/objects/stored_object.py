@@ -72,15 +72,7 @@ def read_regular(path: Path) -> bytes:
 
 
 def _read(path: Path) -> tuple[bytes, LocalFile]:
-    try:
-        # Without O_NONBLOCK, the open of a pipe waits for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise FileNotFoundError(errno.ENOENT, "not found", str(path)) from None  # as `storage_error` knows it
-        if error.errno == errno.ENXIO:  # a socket
-            raise _not_regular(path, os.stat(path).st_mode) from None
-        raise
+    descriptor = _opened(path)
     try:
         file = open_file(descriptor)
         if not file.is_regular:
@@ -89,6 +81,33 @@ def _read(path: Path) -> tuple[bytes, LocalFile]:
             return opened.read(), file
     finally:
         os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    try:
+        # Without O_NONBLOCK, the open of a pipe waits for a writer.
+        return os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except BlockingIOError:
+        return _opened_after_lease(path)
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise FileNotFoundError(errno.ENOENT, "not found", str(path)) from None  # as `storage_error` knows it
+        if error.errno == errno.ENXIO:  # a socket
+            raise _not_regular(path, os.stat(path).st_mode) from None
+        raise
+
+
+def _opened_after_lease(path: Path) -> int:
+    """Opens a file that a file server (Samba, NFS) has leased; the system takes the lease back within 45 seconds."""
+    # The entry cannot become a pipe between the two opens.
+    entry = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        file = open_file(entry)
+        if not file.is_regular:
+            raise _not_regular(path, file.mode)
+        return os.open(f"/proc/self/fd/{entry}", os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(entry)
 
 
 def _not_regular(path: Path, mode: int) -> NotARegularFileError:

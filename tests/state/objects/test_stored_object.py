@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +73,26 @@ def test_a_file_of_any_time_has_the_version_that_obstore_gives_it(tmp_path: Path
     client = object_client(place)
     etag = normal_etag(obstore.head(client, "a.json")["e_tag"])
     assert read_object(client, place, "a.json").version["e_tag"] == etag
+
+
+_HOLDER = """
+import fcntl, signal, sys, time
+with open(sys.argv[1], "r+b") as file:
+    signal.signal(signal.SIGIO, lambda *_: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    print("leased", flush=True)
+    signal.pause()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
+def test_a_file_that_a_file_server_has_leased_is_read_after_the_lease(tmp_path: Path) -> None:
+    place = Location(str(tmp_path))
+    (tmp_path / "a.json").write_bytes(b"abc")
+    with subprocess.Popen([sys.executable, "-c", _HOLDER, str(tmp_path / "a.json")], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == b"leased\n"
+        assert read_object(object_client(place), place, "a.json").content == b"abc"
+    assert holder.returncode == 0
 
 
 READERS: dict[str, Callable[[Location], object]] = {
