@@ -15,6 +15,7 @@ import pytest
 import slackwater as sw
 from slackwater.testing.proxies.fault_proxy import FaultProxy
 from slackwater.testing.servers.s3_server import S3Server
+from state.places.marker import MARKER
 from tests.real.event_pipeline import FAST
 from tests.real.events import events, parquet
 
@@ -96,4 +97,5 @@ def test_whatever_is_wrong_with_some_objects_the_others_are_read_and_all_are_acc
     assert sum(rows.values()) == report.rows
 
     gets = Counter(request.key for request in proxy.requests if request.method == "GET" and not request.is_list)
+    assert gets.pop(MARKER) == 3, "each source looks once for a marker above it"
     assert {path: row["requests"] for path, row in files.items() if row["requests"]} == gets
