@@ -76,12 +76,15 @@ def test_a_file_of_any_time_has_the_version_that_obstore_gives_it(tmp_path: Path
 
 
 _HOLDER = """
-import fcntl, signal, sys, time
+import fcntl, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])  # kept for sigtimedwait if it comes early
 with open(sys.argv[1], "r+b") as file:
-    signal.signal(signal.SIGIO, lambda *_: fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK))
-    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    try:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    except OSError:
+        sys.exit("no leases here")
     print("leased", flush=True)
-    signal.pause()
+    sys.exit(0 if signal.sigtimedwait([signal.SIGIO], 60) else "nobody asked for the file")
 """
 
 
@@ -90,7 +93,9 @@ def test_a_file_that_a_file_server_has_leased_is_read_after_the_lease(tmp_path: 
     place = Location(str(tmp_path))
     (tmp_path / "a.json").write_bytes(b"abc")
     with subprocess.Popen([sys.executable, "-c", _HOLDER, str(tmp_path / "a.json")], stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None and holder.stdout.readline() == b"leased\n"
+        assert holder.stdout is not None
+        if holder.stdout.readline() != b"leased\n":
+            pytest.skip("the file system of the temporary directory has no leases")
         assert read_object(object_client(place), place, "a.json").content == b"abc"
     assert holder.returncode == 0
 
