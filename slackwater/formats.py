@@ -1,4 +1,4 @@
-"""The interface of a custom file format: the names that its reader needs.
+"""The built-in file formats, and the interface of a custom one: the names that its reader needs.
 
     @dataclass(frozen=True, kw_only=True)
     class AccessLog:
@@ -15,6 +15,7 @@ point `access_log = "its_module:AccessLog"` in the group `slackwater.formats`.  
 """
 
 from actors.file_errors import EmptyFile, UnreadableFile
+from actors.formats.options import Avro, Csv, Debezium, Json, Orc, Parquet, Text
 from actors.formats.reader import CustomFormat, FileReader
 from actors.objects.object_file import ObjectFile
 from actors.rows import BadRecord, Offset, Rows
@@ -22,14 +23,21 @@ from actors.schemas.conform import conform
 from actors.settings import ReadLimits
 
 __all__ = [
+    "Avro",
     "BadRecord",
+    "Csv",
     "CustomFormat",
+    "Debezium",
     "EmptyFile",
     "FileReader",
+    "Json",
     "ObjectFile",
     "Offset",
+    "Orc",
+    "Parquet",
     "ReadLimits",
     "Rows",
+    "Text",
     "UnreadableFile",
     "conform",
 ]

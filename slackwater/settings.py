@@ -4,29 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
-from actors.settings import BarrierSettings, FetchSettings, RecoverySettings, require_one_of, require_positive
+from actors.settings import (
+    BarrierSettings,
+    CacheSettings,
+    FetchSettings,
+    ReadLimits,
+    RecoverySettings,
+    RequestSettings,
+    require_one_of,
+    require_positive,
+)
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from actors.sources.placement import ActorResources, PlacementSettings
 from actors.telemetry.logging import REDACTED
 from actors.telemetry.masked_repr import masked_repr
+from spark_bridge.engine.session.settings import SparkSettings
 from state.errors import SettingsError
 from state.location import Durability
 from state.upkeep.retention import RetentionSettings, Thinning
 
-if TYPE_CHECKING:
-    from spark_bridge.engine.session.settings import SparkSettings
-
 __all__ = [
     "ActorResources",
     "BarrierSettings",
+    "CacheSettings",
     "FetchSettings",
     "PlacementSettings",
     "RaySettings",
+    "ReadLimits",
     "RecoverySettings",
+    "RequestSettings",
     "RetentionSettings",
     "Settings",
+    "SparkSettings",
     "Thinning",
 ]
 
@@ -74,13 +85,6 @@ class RaySettings:
         return masked_repr(self, runtime_env={**self.runtime_env, "env_vars": dict.fromkeys(variables, REDACTED)})
 
 
-def _default_spark() -> SparkSettings:
-    # Not imported above: reading a root must not load the packages of Ray and Spark.
-    from spark_bridge.engine.session.settings import SparkSettings
-
-    return SparkSettings()
-
-
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The settings of a pipeline.
@@ -105,7 +109,7 @@ class Settings:
 
     barrier: BarrierSettings = field(default_factory=BarrierSettings)
     fetch: FetchSettings = field(default_factory=FetchSettings)
-    spark: SparkSettings = field(default_factory=_default_spark)
+    spark: SparkSettings = field(default_factory=SparkSettings)
     ray: RaySettings = field(default_factory=RaySettings)
     placement: PlacementSettings = field(default_factory=PlacementSettings)
     recovery: RecoverySettings = field(default_factory=RecoverySettings)

@@ -8,7 +8,8 @@ from datetime import datetime
 
 from slackwater.status.run_status import RunStatus
 from state.ownership.owner import Owner
-from state.tables.epoch_trace import EpochTrace, Span
+from state.tables.epoch_trace import EpochTrace
+from state.tables.epoch_trace import Span as Span
 from state.tables.records import EpochCounts, EpochRecord, EpochSeconds
 
 
