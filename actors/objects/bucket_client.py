@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from actors.file_errors import ObjectChanged, ObjectVanished
-from actors.objects.store_errors import EXPIRED, bucket_not_found
+from actors.objects.store_errors import bucket_not_found
 from state.errors import AccessDeniedError, StorageUnavailableError
 from state.location import Location
 from state.objects.object_client import CONNECT_TIMEOUT_S, READ_TIMEOUT_S, endpoint_of
+from state.objects.store_faults import DENIED_CODES
 
 _Answer = TypeVar("_Answer")
 
 _ATTEMPTS = 5
 _CONNECTIONS = 32
-_DENIED = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", *EXPIRED)
 _VANISHED = ("NoSuchKey", "404")
 _CHANGED = ("PreconditionFailed", "412")
 
@@ -72,7 +72,7 @@ def ask_bucket(call: Callable[[], _Answer], location: Location, path: str | None
     except (BotoCoreError, ClientError) as error:
         answer = error.response if isinstance(error, ClientError) else {}
         kind = answer["Error"].get("Code", "") if answer else type(error).__name__
-        is_denied = kind in _DENIED or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (401, 403)
+        is_denied = kind in DENIED_CODES or answer.get("ResponseMetadata", {}).get("HTTPStatusCode") in (401, 403)
     place = str(location) if path is None else f"{location}/{path}"
     if kind == "NoSuchBucket":
         raise bucket_not_found(location)

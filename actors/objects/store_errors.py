@@ -1,22 +1,14 @@
 """Translation of an object store's errors into those of `state.errors`; the only place for it.
 
-Messages of obstore may hold whole requests and answers: signed URLs, headers, signed text.  Only an HTTP status, an S3
-error code and the kind of a network failure are passed on, each by a pattern that lets nothing else through.
+The signs of each fault are in `state.objects.store_faults`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from obstore.exceptions import (
-    BaseError,
-    PermissionDeniedError,
-    PreconditionError,
-    UnauthenticatedError,
-    UnknownConfigurationKeyError,
-)
+from obstore.exceptions import BaseError
 
 from actors.file_errors import ObjectChanged, ObjectVanished, UnreadableFile
 from state.errors import (
@@ -27,34 +19,15 @@ from state.errors import (
     StorageUnavailableError,
 )
 from state.location import Location
-from state.objects.storage_error import NO_PART
+from state.objects.store_faults import FailedRequest, StoreFault
 
 Result = TypeVar("Result")
 
-_STATUS = re.compile(r"status(?: code)?: (\d{3})\b")
-_CODE = re.compile(r"<Code>([A-Za-z]{1,60})</Code>")
-_OPTION = re.compile(r"key: '(\w{1,60})'|key: \"(\w{1,60})\"")
-_INVALID_PATH = re.compile(r"(?:path: \"|Path \")((?:[^\"\\]|\\.){1,200})")
-_INVALID_NAMES = ("invalid path", "non-unicode characters", "Error parsing Path", "Could not parse path")
-_BROKEN_OFF = "response body error"
-_NETWORK = (
-    ("dns error", "its host name is not known"),
-    ("Connection refused", "the connection was refused"),
-    ("ConnectionRefused", "the connection was refused"),
-    ("TimedOut", "it did not answer in time"),
-    ("timed out", "it did not answer in time"),
-    ("Timeout", "it did not answer in time"),
-    ("certificate", "its certificate is not accepted"),
-    ("Connect", "no connection could be made"),
-)
 INVALID_NAME = "its name has control characters, or a part that is empty, . or ..; rename it"
 NO_RANGED_READS = (
     "its store lacks ranged reads (Range): it answers a request for a part of the object with the whole object; use a "
     "store or a gateway that supports them, then read the file with `slackwater retry`"
 )
-EXPIRED = ("ExpiredToken", "ExpiredTokenException", "InvalidToken", "RequestExpired", "TokenRefreshRequired")
-"""Codes of refused credentials that S3 answers with the status 400."""
-_METADATA_HOSTS = ("169.254.169.254", "169.254.170.2", "metadata.google.internal")
 
 
 class AnswerBrokenOffError(StorageUnavailableError):
@@ -87,56 +60,45 @@ def ask_store(call: Callable[[], Result], location: Location, path: str | None =
 
 def translated(error: Exception, location: Location, path: str | None = None) -> SlackwaterError:
     """The error for one of obstore; see `ask_store`."""
-    text = str(error)
-    status, code = _found(_STATUS, text), _found(_CODE, text)
+    failed = FailedRequest(error)
     place = str(location) if path is None else f"{location}/{path}"
-    said = " ".join(part for part in (status, code) if part)
-    if isinstance(error, UnknownConfigurationKeyError):
-        option = _found(_OPTION, text) or "one of them"
+    if failed.has(StoreFault.UNKNOWN_OPTION):
+        option = failed.option or "one of them"
         return SettingsError(
             f"{location}: storage option {option} is not known for {location.scheme}://; correct its name"
         )
-    if any(sign in text for sign in _INVALID_NAMES):
+    if failed.has(StoreFault.INVALID_NAME):
         if path is not None:
             return UnreadableFile(INVALID_NAME)
-        name = ascii(_found(_INVALID_PATH, text))
         return UnreadableNameError(
-            f"{location}: an object's name has characters that cannot be read ({name}): rename it, or give the source "
-            "a URL that leaves it out"
+            f"{location}: an object's name has characters that cannot be read ({failed.invalid_path!a}): rename "
+            "it, or give the source a URL that leaves it out"
         )
-    if path is not None and any(sign in text for sign in NO_PART):
+    if path is not None and failed.has(StoreFault.NO_RANGED_READS):
         return UnreadableFile(NO_RANGED_READS)
-    if isinstance(error, PreconditionError) or status == "412":
+    if failed.has(StoreFault.CHANGED):
         return ObjectChanged(f"{place} has changed since it was listed")
-    if any(host in text for host in _METADATA_HOSTS):
+    if failed.has(StoreFault.NO_CREDENTIALS):
         return AccessDeniedError(
             f"{place}: no credentials were found; give storage_options (access_key_id, secret_access_key), set them in "
             "the environment, or give skip_signature='true' for a public bucket"
         )
-    if code == "NoSuchBucket" or "UnableToCanonicalize" in text:
+    if failed.has(StoreFault.NO_BUCKET) or failed.has(StoreFault.NO_DIRECTORY):
         return bucket_not_found(location)
-    if isinstance(error, (FileNotFoundError, NotADirectoryError)) or status == "404":
+    if failed.has(StoreFault.NOT_FOUND):
         return bucket_not_found(location) if path is None else ObjectVanished(f"{place} is no longer there")
-    if status == "301" or code in (
-        "AuthorizationHeaderMalformed",
-        "PermanentRedirect",
-        "IllegalLocationConstraintException",
-    ):
+    if failed.has(StoreFault.OTHER_REGION):
         return SettingsError(f"{place}: the bucket is in another region; give its region in storage_options")
-    if (
-        isinstance(error, (PermissionDeniedError, UnauthenticatedError, PermissionError))
-        or status in ("401", "403")
-        or code in EXPIRED
-        or "os error 13" in text
-    ):
-        why = f" ({said})" if said else ""
+    if failed.has(StoreFault.DENIED):
+        why = f" ({failed.answer})" if failed.answer else ""
         return AccessDeniedError(f"{place}: access is denied{why}; check the credentials and the permissions")
-    if status:
-        return StorageUnavailableError(f"{place}: the store answered {said}; try again later")
-    if _BROKEN_OFF in text:
+    if failed.status:
+        return StorageUnavailableError(f"{place}: the store answered {failed.answer}; try again later")
+    if failed.has(StoreFault.BROKEN_OFF):
         return AnswerBrokenOffError(f"{place}: the store's answer broke off; try again later")
-    why = next((meaning for sign, meaning in _NETWORK if sign in text), "the request failed")
-    return StorageUnavailableError(f"{place}: the store cannot be reached: {why}; check the endpoint and the network")
+    return StorageUnavailableError(
+        f"{place}: the store cannot be reached: {failed.no_answer_reason}; check the endpoint and the network"
+    )
 
 
 def bucket_not_found(location: Location) -> BucketNotFoundError:
@@ -144,8 +106,3 @@ def bucket_not_found(location: Location) -> BucketNotFoundError:
     if location.is_local:
         return BucketNotFoundError(f"{location}: there is no such directory; create it or correct the path")
     return BucketNotFoundError(f"{location}: there is no such bucket; create it or correct the URL")
-
-
-def _found(pattern: re.Pattern[str], text: str) -> str:
-    match = pattern.search(text)
-    return next((group for group in match.groups() if group), "") if match else ""

@@ -20,7 +20,8 @@ from state.errors import StorageUnavailableError
 from state.location import Location
 from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
-from state.objects.storage_error import NO_PART, storage_error
+from state.objects.storage_error import storage_error
+from state.objects.store_faults import FailedRequest, StoreFault
 from state.removal.evidence import ReservedNames
 from state.removal.names import PROBES
 from state.removal.objects import delete, overwrite, remove_empty_directories, require_own_path
@@ -202,7 +203,7 @@ class _Checks:
         try:
             part = bytes(obstore.get_range(self._client, self._name, start=start, end=end))
         except BaseError as error:
-            if any(sign in str(error) for sign in NO_PART):
+            if FailedRequest(error).has(StoreFault.NO_RANGED_READS):
                 return "it answers a request for a part of an object with the whole object"
             raise
         if part != self._body[start:end]:

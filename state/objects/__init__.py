@@ -2,5 +2,5 @@
 
 Every request ends within a known time, and no message contains a secret.
 
-Face: `object_client.object_client`, `storage_error.storage_error`.
+Face: `object_client.object_client`, `storage_error.storage_error`, `store_faults.FailedRequest`.
 """

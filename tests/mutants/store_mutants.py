@@ -14,6 +14,12 @@ STORE_MUTANTS = (
         shown_by="tests/state/lance/test_lance_store.py",
     ),
     Mutant(
+        "the name of an object can look like a fault of its store",
+        "state/objects/store_faults.py",
+        (("signs.words)\n        )", "signs.words + signs.loose_words)\n        )"),),
+        shown_by="tests/actors/objects/test_store_errors.py",
+    ),
+    Mutant(
         "a fold drops a deletion of a row that an older run has",
         "state/upkeep/fold.py",
         (("merged(table, sources), is_oldest=not runs), rows)", "merged(table, sources), is_oldest=True), rows)"),),

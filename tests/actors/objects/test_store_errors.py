@@ -26,6 +26,8 @@ from state.errors import (
     StorageUnavailableError,
 )
 from state.location import Location
+from state.objects.storage_error import storage_error
+from state.objects.store_faults import DENIED_CODES
 
 _PLANTED = "PLANTEDsecretPLANTED"
 
@@ -119,6 +121,22 @@ def test_what_this_machine_cannot_provoke(error: Exception, kind: type[Slackwate
     assert type(ours) is kind
     assert match in str(ours) and "s3://raw/in/a.csv" in str(ours)
     assert _PLANTED not in str(ours)
+
+
+@pytest.mark.parametrize(
+    "name", ["AccessDenied.csv", "NoSuchBucket", "Not found", "os error 28", "credential provider"]
+)
+def test_a_name_of_an_object_is_no_sign_of_a_fault(name: str) -> None:
+    error = GenericError(f"Generic S3 error: Error performing GET http://h/raw/in/{name}: status code: 503")
+    ours = translated(error, Location("s3://raw/in"), name)
+    assert type(ours) is StorageUnavailableError and "answered 503;" in str(ours)
+
+
+@pytest.mark.parametrize("code", DENIED_CODES)
+def test_refused_credentials_are_the_same_fault_for_a_source_and_for_a_root(code: str) -> None:
+    error = GenericError(f"Generic S3 error: ... status: 400 Bad Request: <Code>{code}</Code>")
+    location = Location("s3://raw/in")
+    assert type(translated(error, location, "a.csv")) is type(storage_error(error, location)) is AccessDeniedError
 
 
 def test_read_errors_travel_between_processes() -> None:
