@@ -20,11 +20,11 @@ import pyarrow as pa
 from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 
 SCHEMA = pa.schema(

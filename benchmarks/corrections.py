@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 from actors.protocol.blocks import Block, Correction, StoredBlock
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.ingest.dataset_frame import frame_of_dataset
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.fragment_stager import FragmentStager
 from state.lance.lance_access import open_dataset
 from state.location import Location

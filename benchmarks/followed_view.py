@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from benchmarks.result import Number, Row, Target
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from state.tables.records import ViewVersion
 

@@ -26,12 +26,12 @@ from actors.protocol.blocks import Block, Correction, StoredBlock
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from benchmarks.view_life import measure_life
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.fragment_stager import FragmentStager
 from state.location import Location
 from state.tables.fingerprint import path_fingerprint

@@ -22,11 +22,11 @@ from pyspark.sql import SparkSession
 from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

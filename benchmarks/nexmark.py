@@ -27,11 +27,11 @@ from benchmarks.command import run_benchmark
 from benchmarks.nexmark_events import SCHEMAS, Nexmark, write_files
 from benchmarks.nexmark_queries import LEFT_OUT, QUERIES, SOURCES
 from benchmarks.result import Number, Result, Row, Table
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import NotIncrementalError
 from state.location import Location
 

@@ -21,12 +21,12 @@ from benchmarks.backfill import AT_ONCE, SCHEMA, batches
 from benchmarks.command import run_benchmark
 from benchmarks.result import TIMES, Number, Result, Row, Table, Target
 from slackwater.backfill.stored_history import StoredHistory
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.lance.lance_access import create_dataset
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion

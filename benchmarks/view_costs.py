@@ -19,12 +19,12 @@ from pyspark.sql import SparkSession
 from actors.protocol.blocks import Block
 from benchmarks.command import run_benchmark
 from benchmarks.result import Number, Result, Row, Table, Target
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.view_table import ViewTable
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from state.tables.group_key import KEY_COLUMN
 

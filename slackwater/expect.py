@@ -18,7 +18,7 @@ They are computed in each epoch, in its commit.  A condition over each row is a 
 from __future__ import annotations
 
 from actors.sources.event_time import Duration
-from spark_bridge.conditions.view_conditions import Freshness, RowCount, ShareOfBadRecords
+from spark_bridge.plans.view_conditions import Freshness, RowCount, ShareOfBadRecords
 
 __all__ = ["freshness", "row_count", "share_of_bad_records"]
 

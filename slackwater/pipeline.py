@@ -49,7 +49,7 @@ from slackwater.settings import Settings
 from slackwater.tables.static_table import FILE as TABLE_FILE
 from slackwater.tables.static_table import StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
-from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions, sources_read
+from spark_bridge.plans.view_definition import ViewDefinition, ViewOptions, sources_read
 from state.capabilities.store_record import require_capable
 from state.clock import Clock, SystemClock
 from state.errors import SettingsError, StoreNotFoundError, ViewError

@@ -37,8 +37,8 @@ Invariants:
 * One writer: each commit of a view makes exactly the next version, or the run recovers.
 * A dataset is created once, at a path with its creation epoch that is never used twice.
 * A declaration executes nothing.  A view that cannot be maintained is refused before a file is read.
-* `analysis/declaration.py` and `recorded_views.py`, `backfills.py` and `full_views.py` in `views/` import no Spark:
-  the simulator runs them.
+* `declaration.py`, `recorded_views.py`, `backfills.py` and `full_views.py` in `maintenance/` import no Spark: the
+  simulator runs them.
 * References to blocks are held until the last job over them is over.
 * Every wait for Spark ends: with a result, an error, or, if the application is gone, `SparkLostError`.
 
@@ -47,14 +47,12 @@ Rooms, each on those below it; `work_times` measures all of them:
 | room | holds |
 |---|---|
 | `materializer` | the face of the package: declare views, run an epoch, add a piece of a backfill |
-| `views` | the maintenance of append, aggregate and full views, and of backfills |
-| `computed` | the rows of joins, windows, limits and subqueries that an epoch changes |
+| `maintenance` | the life of views: declared, backfilled, shown, dropped; append, derived and full views |
+| `query` | a declared view -> its class and plan, or its refusal |
+| `operators` | joins, groups, windows, limits, scalar subqueries, temporal filters: one room each |
 | `changes` | the rows that an epoch changes: of corrected files, and of other views |
-| `aggregation` | partial aggregation, merge of buffers, distinct values |
 | `ingest` | blocks and datasets as DataFrames, the history of a backfill |
-| `analysis` | a declared view -> its class and plan, or its refusal |
-| `conditions` | conditions over the rows of a view, and the halves of a view by them |
-| `identity` | a plan and the code of a function -> the text that recognises the view |
+| `plans` | definitions, plans and identities of views, conditions over their rows |
 | `datasets` | the Lance datasets of views and of stored rows |
 | `engine` | Spark: its processes on Ray, the session and jobs that always end, plans from Python |
 """

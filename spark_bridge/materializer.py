@@ -16,12 +16,6 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
-from spark_bridge.analysis.correctable import require_correctable
-from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView, stored_groups
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
 from spark_bridge.changes.first_rows import FirstRows
@@ -29,9 +23,7 @@ from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parents import Parents
 from spark_bridge.changes.rows_before import RowsBefore
-from spark_bridge.computed.parent_rows import ParentRows
-from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows
-from spark_bridge.conditions.row_conditions import RowConditions
+from spark_bridge.changes.view import ShownView
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable, empty_path
@@ -41,17 +33,25 @@ from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.ingest.row_ingest import RowIngest
-from spark_bridge.views.aggregate_view import AggregateView
-from spark_bridge.views.backfills import Backfills
-from spark_bridge.views.derived_rows import DerivedRows
-from spark_bridge.views.derived_views import DerivedView, DerivedViews
-from spark_bridge.views.full_view import FullView, in_pool_beside
-from spark_bridge.views.full_views import FullViews
-from spark_bridge.views.incremental_views import IncrementalViews
-from spark_bridge.views.recorded_views import RecordedViews
-from spark_bridge.views.stored_sources import StoredSources
-from spark_bridge.views.view import ShownView
-from spark_bridge.views.weighted_rows import WeightedRows
+from spark_bridge.maintenance.backfills import Backfills
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.derived_rows import DerivedRows
+from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews
+from spark_bridge.maintenance.full_view import FullView, in_pool_beside
+from spark_bridge.maintenance.full_views import FullViews
+from spark_bridge.maintenance.incremental_views import IncrementalViews
+from spark_bridge.maintenance.parent_rows import ParentRows
+from spark_bridge.maintenance.recorded_views import RecordedViews
+from spark_bridge.maintenance.stored_sources import StoredSources
+from spark_bridge.maintenance.weighted_rows import WeightedRows
+from spark_bridge.operators.group.aggregate_view import AggregateView
+from spark_bridge.operators.temporal_filter.temporal_filter_rows import TemporalFilterRows
+from spark_bridge.plans.planned_view import PlannedView, stored_groups
+from spark_bridge.plans.row_conditions import RowConditions
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
+from spark_bridge.query.correctable import require_correctable
+from spark_bridge.query.view_planner import ViewPlanner
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock, SystemClock
 from state.epoch import epoch_time_us

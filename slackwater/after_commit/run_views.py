@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from spark_bridge.analysis.view_definition import ViewDefinition, sources_read
+from spark_bridge.plans.view_definition import ViewDefinition, sources_read
 from state.tables.records import CatalogView
 
 

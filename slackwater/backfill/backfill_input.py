@@ -12,8 +12,8 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.backfill.ledger_history import LedgerHistory
 from slackwater.backfill.stored_history import StoredHistory
 from slackwater.reading.recorded_source import recorded_sources
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.ingest.history import History
+from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
 from state.errors import NotFoundError
 from state.lance.lance_root import LanceRoot

@@ -17,8 +17,8 @@ from actors.schemas.metadata_columns import EPOCH, with_epoch
 from actors.settings import FetchSettings
 from slackwater.backfill.position import HistoryPosition
 from slackwater.reading.recorded_source import IngestedFile, RecordedSource
-from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.ingest.history import HistoryPiece
+from spark_bridge.plans.columns import columns_to_read
 from state.errors import NotFoundError
 from state.tables.fingerprint import path_fingerprint
 from state.tables.stored_rows import FILE_FIELD

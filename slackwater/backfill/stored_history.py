@@ -9,9 +9,9 @@ from itertools import accumulate
 import pyarrow as pa
 
 from slackwater.backfill.position import HistoryPosition
-from spark_bridge.analysis.columns import columns_to_read
 from spark_bridge.ingest.dataset_frame import columns_there
 from spark_bridge.ingest.history import FragmentRows, HistoryPiece, StoredSpan
+from spark_bridge.plans.columns import columns_to_read
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

@@ -12,7 +12,7 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion, RetriedFile
 from slackwater.commands.named_files import NamedFiles
 from slackwater.reading.tables.file_table import source_url
-from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE
+from spark_bridge.plans.view_definition import BY_WATERMARK, ON_CLOSE
 from state.clock import Clock
 from state.epoch import next_epoch
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError

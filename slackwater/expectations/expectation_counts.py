@@ -15,7 +15,7 @@ from slackwater.expectations.release import Release
 from slackwater.expectations.view_facts import Records, ViewFacts
 from slackwater.expectations.view_rows import OpenRows, VersionRows
 from slackwater.reading.changes.view_difference import surplus
-from spark_bridge.conditions.view_conditions import ViewCondition
+from spark_bridge.plans.view_conditions import ViewCondition
 from state.errors import DamagedStoreError, EpochExpiredError, NotFoundError, ViewError, ViewFailedError
 from state.tables.expectations import MOST_NAMED, Expectation, OnViolation, ViewExpectations
 from state.tables.fingerprint import text_fingerprint
@@ -25,13 +25,13 @@ from state.tables.stored_rows import FILE_FIELD
 
 
 class Conditions(Protocol):
-    """Conditions over rows, see `spark_bridge.conditions.row_conditions.RowConditions`."""
+    """Conditions over rows, see `spark_bridge.plans.row_conditions.RowConditions`."""
 
     def unfulfilled(self, rows: pa.Table) -> tuple[dict[str, pa.Array], dict[str, str]]: ...
 
 
 class Declared(Protocol):
-    """The expectations in the declaration of a view, see `spark_bridge.analysis.view_definition.ViewDefinition`."""
+    """The expectations in the declaration of a view, see `spark_bridge.plans.view_definition.ViewDefinition`."""
 
     @property
     def row_conditions(self) -> Mapping[str, str]: ...

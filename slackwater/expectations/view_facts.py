@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from actors.sources.event_time import event_times_us
 from slackwater.expectations.view_rows import VersionRows
 from slackwater.status.text import counted
-from spark_bridge.conditions.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
+from spark_bridge.plans.view_conditions import RowCount, ShareOfBadRecords, ViewCondition
 from state.epoch import epoch_time_us
 from state.errors import EpochExpiredError
 from state.tables.expectations import Expectation

@@ -16,16 +16,16 @@ from slackwater.planning.explanation import listed
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.status.text import counted
 from slackwater.terminal.quantities import human_bytes
-from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView, stored_groups
-from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
-from spark_bridge.views.shared_views import SharedViews
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.shared_views import SharedViews
+from spark_bridge.plans.planned_view import PlannedView, stored_groups
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
+from spark_bridge.query.spark_analysis import SourceWithoutSchemaError
+from spark_bridge.query.view_planner import PlannedGraph, ViewPlanner
 from state.clock import Clock
 from state.errors import DefinitionChangedError, StoreNotFoundError, UsageError, ViewError, ViewNotFoundError
 from state.lance.lance_access import open_dataset

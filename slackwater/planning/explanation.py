@@ -19,14 +19,14 @@ from slackwater.reading.view import View
 from slackwater.status.text import counted
 from slackwater.status.view_costs import ViewCost, view_costs
 from slackwater.terminal.quantities import human_bytes
-from spark_bridge.analysis.computed_leaves import OF_ALL_ROWS, ComputedLeaf
-from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
+from spark_bridge.plans.computed_leaves import OF_ALL_ROWS, ComputedLeaf
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
+from spark_bridge.query.spark_analysis import SourceWithoutSchemaError
+from spark_bridge.query.view_planner import PlannedGraph, ViewPlanner
 from state.clock import Clock
 from state.errors import NotFoundError, StoreNotFoundError, ViewError
 from state.lance.lance_root import LanceRoot

@@ -23,11 +23,11 @@ from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop, OnAnalysed
 from slackwater.running.spark_application import SparkApplication
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.conditions.row_conditions import RowConditions
 from spark_bridge.ingest.history import History
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.row_conditions import RowConditions
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from slackwater.after_commit.run_views import PublishedView, RunViews
 from slackwater.expectations.release import Release
 from slackwater.running.requests import RunningAttempt, RunRequests
-from spark_bridge.analysis.view_definition import ViewDefinition, parts_of, sources_read
+from spark_bridge.plans.view_definition import ViewDefinition, parts_of, sources_read
 from state.errors import RunFailedError
 
 

@@ -24,9 +24,9 @@ from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.view_facts import Records
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
-from spark_bridge.analysis.view_definition import ViewDefinition, parts_of
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.ingest.late_rows import late_delta
+from spark_bridge.plans.view_definition import ViewDefinition, parts_of
+from spark_bridge.plans.view_plan import ViewPlan
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
 from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
@@ -35,10 +35,10 @@ from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, hidden, is_view
 
 if TYPE_CHECKING:
-    from spark_bridge.analysis.declaration import Declaration
     from spark_bridge.changes.memory_tier import KeptSize
+    from spark_bridge.changes.view import ShownView
     from spark_bridge.ingest.epoch_rows import EpochViews
-    from spark_bridge.views.view import ShownView
+    from spark_bridge.maintenance.declaration import Declaration
 
 POLL_S = 0.05
 _RECORD_EVERY_S = 1.0

@@ -13,7 +13,7 @@ from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause,
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan
 from slackwater.commands.retry import quarantined_files
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root
 from state.upkeep.vacuum import Vacuumed

@@ -18,7 +18,7 @@ from slackwater.running.run_control import RunControl, published_views
 from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
-from spark_bridge.analysis.view_definition import ViewDefinition, ViewOptions
+from spark_bridge.plans.view_definition import ViewDefinition, ViewOptions
 from state.clock import SystemClock
 from state.errors import SettingsError
 from state.vnode import fetcher_bounds

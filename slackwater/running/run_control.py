@@ -42,8 +42,8 @@ from slackwater.status.run_status import (
     ViewStatus,
 )
 from slackwater.status.startup_steps import StartupSteps
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.application.java import prepare_java
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import RunFailedError, SlackwaterError
 from state.lance.lance_root import LanceRoot

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from actors.files import FileVersion, PathKey
 from actors.objects.object_store import ObjectStore
 from actors.sources.source import SourceDefinition
-from spark_bridge.analysis.correctable import cannot_compute_again, cannot_follow, follows_files
 from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.query.correctable import cannot_compute_again, cannot_follow, follows_files
 from state.location import Location
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name

@@ -26,7 +26,7 @@ from slackwater.verification.duckdb_tables import Answer, Begin, CountedRows, En
 from slackwater.verification.engine import CannotComputeError, TimeLimitError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles
 from spark_bridge.engine.catalyst.epoch_timestamps import filters_by_time, uses_epoch_timestamps
-from spark_bridge.views.recomputation import Followed
+from spark_bridge.maintenance.recomputation import Followed
 from state.errors import SlackwaterError
 from state.location import Location
 from state.tables.records import CatalogView

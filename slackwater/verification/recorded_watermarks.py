@@ -16,10 +16,10 @@ from actors.sources.event_time import microseconds
 from actors.sources.source import event_columns
 from slackwater.reading.recorded_source import RecordedSource
 from slackwater.verification.engine import CannotComputeError
-from spark_bridge.analysis.view_definition import BY_TTL, BY_WATERMARK, EXPIRING, ON_CLOSE
 from spark_bridge.ingest.followed_watermarks import closed_until
-from spark_bridge.views.derived_views import aged_to
-from spark_bridge.views.recomputation import MISSED, Followed
+from spark_bridge.maintenance.derived_views import aged_to
+from spark_bridge.maintenance.recomputation import MISSED, Followed
+from spark_bridge.plans.view_definition import BY_TTL, BY_WATERMARK, EXPIRING, ON_CLOSE
 from state.errors import SettingsError
 from state.store.store import StateStore
 from state.tables.records import CatalogView, EpochRecord

@@ -36,15 +36,15 @@ from slackwater.verification.engine import (
     require_parents,
 )
 from slackwater.verification.ingested_files import IngestedFiles
-from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.columns import visible_schemas
-from spark_bridge.analysis.planned_view import PlannedView
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
 from spark_bridge.engine.session.borrowed_session import confined_session
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
-from spark_bridge.views.recomputation import Followed, recompute
+from spark_bridge.maintenance.recomputation import Followed, recompute
+from spark_bridge.plans.columns import visible_schemas
+from spark_bridge.plans.planned_view import PlannedView
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.query.analysis import analyse
 from state.errors import RunFailedError, SchemaError, ViewError
 from state.tables.records import CatalogView
 

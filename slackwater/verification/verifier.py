@@ -31,10 +31,10 @@ from slackwater.verification.spark_engine import SparkEngine
 from slackwater.verification.step import OnStep, Step
 from slackwater.verification.stored_rows import row_differences
 from slackwater.verification.verification import LEDGER, FileProblem, Outcome, Verification, ViewCheck, WrongIndex
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.epoch_timestamps import filters_by_time
-from spark_bridge.views.derived_views import filter_time_us
-from spark_bridge.views.recomputation import Followed
+from spark_bridge.maintenance.derived_views import filter_time_us
+from spark_bridge.maintenance.recomputation import Followed
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import DamagedStoreError, StorageError, UsageError
 from state.lance.index_check import index_difference, indexed_columns
 from state.lance.lance_access import open_dataset

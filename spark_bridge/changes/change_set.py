@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.group_key import KEY_COLUMN
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, ORIGIN_FIELD, WEIGHT_FIELD

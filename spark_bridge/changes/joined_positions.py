@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spark_bridge.analysis.computed_leaves import JoinKind
+from spark_bridge.plans.computed_leaves import JoinKind
 
 Positions = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Positions of rows of the left side, and of the rows of the right side that they meet."""

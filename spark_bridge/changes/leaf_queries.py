@@ -5,10 +5,10 @@ from __future__ import annotations
 from threading import Lock
 from weakref import WeakKeyDictionary
 
-from spark_bridge.analysis.computed_leaves import JoinPlan, QueriedLeaf
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
 from spark_bridge.engine.catalyst.row_chain import RowChain
+from spark_bridge.plans.computed_leaves import JoinPlan, QueriedLeaf
 
 
 class LeafQueries:

@@ -15,9 +15,9 @@ from weakref import WeakKeyDictionary
 import lance
 
 from actors.formats.limits import row_bytes
+from spark_bridge.changes.cached_rows import CachedRows
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.datasets.added_rows import AddedRows
-from spark_bridge.datasets.cached_rows import CachedRows
 from state.errors import StorageError
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD
 

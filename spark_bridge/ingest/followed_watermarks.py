@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.event_time import event_times_us
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.ingest.epoch_rows import LateRows
+from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name, hidden
 

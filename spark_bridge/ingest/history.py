@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import pyarrow as pa
 
 from actors.protocol.blocks import Block
-from spark_bridge.analysis.view_plan import ViewPlan
+from spark_bridge.plans.view_plan import ViewPlan
 from state.location import Location
 
 if TYPE_CHECKING:

@@ -9,14 +9,14 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
-from spark_bridge.analysis.columns import columns_to_read
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.engine.catalyst.leaves import LeafRows
 from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.ingest.blocks import rows_of_blocks
 from spark_bridge.ingest.dataset_frame import rows_of_span
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.ingest.history import HistoryPiece, PutBlock, StoredSpan
+from spark_bridge.plans.columns import columns_to_read
+from spark_bridge.plans.view_plan import ViewPlan
 from state.epoch import epoch_time_us
 from state.tables.stored_rows import FILE_FIELD
 

@@ -33,7 +33,7 @@ Where each form of the definition is:
 | Lance conditions | `WantedRows.condition`, a superset | none: rows are found by their hash |
 
 Rows that tie in all columns by SQL equality, but are not identical, are ordered by their text, see
-`spark_bridge.analysis.total_order`.  Without this, a limit or a window would choose another of them after a restart.
+`spark_bridge.plans.total_order`.  Without this, a limit or a window would choose another of them after a restart.
 
 Invariants:
 

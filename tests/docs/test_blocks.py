@@ -15,7 +15,7 @@ from typer.main import get_command
 
 import slackwater
 from slackwater.cli.app import app
-from spark_bridge.analysis.view_definition import ViewOptions
+from spark_bridge.plans.view_definition import ViewOptions
 from tests.docs.page import Block, Command, blocks, commands, name, pages
 
 _PAGES = pages()

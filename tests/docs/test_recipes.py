@@ -25,7 +25,7 @@ _STEP = re.compile(
 )
 _NAMED = re.compile(r"`((?:actors|spark_bridge|slackwater|state|tests)/[\w/.]*)`")
 # A function that exists is taken out first, so that the steps can add it.
-_MISSING_BEFORE = {"An aggregate function": ("spark_bridge/analysis/aggregate_functions.py", ', "Corr"')}
+_MISSING_BEFORE = {"An aggregate function": ("spark_bridge/operators/group/aggregate_functions.py", ', "Corr"')}
 
 
 @dataclass(frozen=True)

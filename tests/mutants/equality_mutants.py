@@ -95,13 +95,13 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "of rows that differ in the sign of a zero any is the first",
-        "spark_bridge/analysis/total_order.py",
+        "spark_bridge/plans/total_order.py",
         (("for each in columns if has_floats(each)]", "for each in columns if not each]"),),
         shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),
     Mutant(
         "tasks compare rows by SQL equality",
-        "spark_bridge/computed/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_rows.py",
         (("enumerate([*values, *texts])", "enumerate(values)"),),
         shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),

@@ -92,9 +92,9 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "a condition that is null is fulfilled",
-        "spark_bridge/conditions/row_conditions.py",
+        "spark_bridge/plans/row_conditions.py",
         (("F.expr(self._conditions[name]), F.lit(False)", "F.expr(self._conditions[name]), F.lit(True)"),),
-        shown_by="tests/spark_bridge/conditions/test_row_conditions.py",
+        shown_by="tests/spark_bridge/plans/test_row_conditions.py",
     ),
     Mutant(
         "a publication does not mind the gate",
@@ -133,21 +133,21 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "a row whose condition is null is in no half of its view",
-        "spark_bridge/conditions/row_halves.py",
+        "spark_bridge/plans/row_halves.py",
         (('else f"coalesce(({condition}), false)"', 'else f"({condition})"'),),
-        shown_by="tests/spark_bridge/conditions/test_row_halves.py",
+        shown_by="tests/spark_bridge/plans/test_row_halves.py",
     ),
     Mutant(
         "the rows that are left out are those that violate all conditions",
-        "spark_bridge/conditions/row_halves.py",
+        "spark_bridge/plans/row_halves.py",
         (('return " AND ".join(map(_is_true', 'return " OR ".join(map(_is_true'),),
-        shown_by="tests/spark_bridge/conditions/test_row_halves.py",
+        shown_by="tests/spark_bridge/plans/test_row_halves.py",
     ),
     Mutant(
         "single rows are taken out of groups",
-        "spark_bridge/analysis/view_planner.py",
+        "spark_bridge/query/view_planner.py",
         (('if plan.view_class != "append":', 'if plan.view_class == "full":'),),
-        shown_by="tests/spark_bridge/conditions/test_row_halves.py::test_what_cannot_be_halved_is_refused",
+        shown_by="tests/spark_bridge/plans/test_row_halves.py::test_what_cannot_be_halved_is_refused",
     ),
     Mutant(
         "the newest time stays when its row leaves",

@@ -7,10 +7,10 @@ from tests.mutants.mutant import Mutant
 _ISOLATED = "tests/spark_bridge/test_isolated_views.py"
 _JOBS, _ERRORS = "spark_bridge/engine/session/spark_jobs.py", "spark_bridge/engine/session/spark_errors.py"
 _POLICY, _POLICIES = "actors/recovery/recovery_policy.py", "tests/actors/recovery/test_recovery_policy.py"
-_ANSI = "tests/spark_bridge/views/test_ansi_corrections.py"
+_ANSI = "tests/spark_bridge/maintenance/test_ansi_corrections.py"
 _SOURCES, _SOURCE_TESTS = (
-    "spark_bridge/identity/function_source.py",
-    "tests/spark_bridge/analysis/test_function_source.py",
+    "spark_bridge/plans/function_source.py",
+    "tests/spark_bridge/plans/test_function_source.py",
 )
 _VALUES = f"{_SOURCE_TESTS}::test_a_changed_value_is_another_view_and_an_equal_one_is_not"
 
@@ -70,7 +70,7 @@ ISOLATION_MUTANTS = (
     ),
     Mutant(
         "an exit in the function of a view ends the analysis",
-        "spark_bridge/analysis/spark_analysis.py",
+        "spark_bridge/query/spark_analysis.py",
         (("        except BaseException as error:  # also", "        except Exception as error:  # also"),),
         shown_by=f"{_ISOLATED}::"
         "test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers[SystemExit]",
@@ -164,19 +164,19 @@ ISOLATION_MUTANTS = (
     ),
     Mutant(
         "an accepted view that cannot be analysed any more refuses the run",
-        "spark_bridge/analysis/view_planner.py",
+        "spark_bridge/query/view_planner.py",
         (("if not _is_recorded(definition, known.get(name)):", "if definition.name == name:"),),
         shown_by=f"{_ISOLATED}::test_an_accepted_view_that_can_no_longer_be_analysed_stops_only_itself_and_its_readers",
     ),
     Mutant(
         "a view whose groups cannot be merged before rows are subtracted fails",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/maintenance/incremental_views.py",
         (("if not (type(view) is AggregateView and view.computes_again) or", "if view.changes is not None or"),),
         shown_by=f"{_ANSI}::test_new_rows_beside_a_replaced_file_overflow_only_in_between",
     ),
     Mutant(
         "new rows are not among those whose groups are computed again",
-        "spark_bridge/views/aggregate_view.py",
+        "spark_bridge/operators/group/aggregate_view.py",
         (("        if new is not None:\n", "        if new is None:\n            new = EpochRows({}, 0, 1, 0)\n"),),
         shown_by=f"{_ANSI}::test_new_rows_beside_a_replaced_file_overflow_only_in_between",
     ),

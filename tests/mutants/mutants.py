@@ -679,18 +679,18 @@ MUTANTS = (
     ),
     Mutant(
         "a backfill that continues begins its history again",
-        "spark_bridge/views/backfill.py",
+        "spark_bridge/maintenance/backfill.py",
         (('= recorded.get("history")\n', "= None\n"),),
         start=391,
     ),
     Mutant(
         "the history of a backfill has the rows of the epoch that creates it",
-        "spark_bridge/views/backfill.py",
+        "spark_bridge/maintenance/backfill.py",
         (("        self.pinned_epoch = epoch - 1\n", "        self.pinned_epoch = epoch\n"),),
     ),
     Mutant(
         "a correction does not restart a backfill",
-        "spark_bridge/views/backfills.py",
+        "spark_bridge/maintenance/backfills.py",
         (
             (
                 "        for name in changed:\n            self._restart(",
@@ -701,7 +701,7 @@ MUTANTS = (
     ),
     Mutant(
         "the epoch that shows a backfill does not end its hidden name",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (
             (
                 "            self._dropped.add(next_name(name))\n            created.append(",

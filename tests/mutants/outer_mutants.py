@@ -309,7 +309,7 @@ OUTER_MUTANTS = (
     ),
     Mutant(
         "rows that came by a correction alone are no history",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("        self.ingested.update(changed)\n", "        self.ingested.update(sources)\n"),),
         start=5731,
     ),
@@ -418,13 +418,13 @@ OUTER_MUTANTS = (
     ),
     Mutant(
         "a view that fails keeps what the epoch has written",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("            version = before.get(name)\n", "            version = self.versions.get(name)\n"),),
-        shown_by="tests/spark_bridge/views/test_recorded_views.py",
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
     ),
     Mutant(
         "a backfill that fails goes on",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (
             (
                 "for views in (self._backfills, self._full, self._derived):",
@@ -436,22 +436,22 @@ OUTER_MUTANTS = (
     ),
     Mutant(
         "a full view that failed is recomputed",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("in self._failures}.union(declaration.failed)", "in self._failures}"),),
         among=_VIEW_FAILS,
         start=1940,
     ),
     Mutant(
         "a view that another one replaces comes back without the rows since then",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("if name in plans and name in self.versions}", "if name not in declaration.backfills}"),),
-        shown_by="tests/spark_bridge/views/test_recorded_views.py",
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
     ),
     Mutant(
         "a backfill goes on with the rows of another query",
-        "spark_bridge/views/backfills.py",
+        "spark_bridge/maintenance/backfills.py",
         (("begun.version is not None and begun.plan.identity == plan.identity", "begun.version is not None"),),
-        shown_by="tests/spark_bridge/views/test_recorded_views.py",
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
     ),
     Mutant(
         "a driver of Spark without memory goes on",

@@ -166,7 +166,7 @@ STORE_MUTANTS = (
     ),
     Mutant(
         "rows that come during a recomputation are not noted",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (
             (
                 "            if not sources.isdisjoint(each.view.plan.sources):\n                each.on_rows()",
@@ -179,42 +179,42 @@ STORE_MUTANTS = (
     ),
     Mutant(
         "a full view does not follow corrections",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("self._full.on_rows(changed)", "self._full.on_rows(frozenset(sources))"),),
         among=_FULL,
         start=43,
     ),
     Mutant(
         "a full view is not behind while it is recomputed",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (("return frozenset(running.union(name for", "return frozenset((name for"),),
         among=_FULL,
         start=13,
     ),
     Mutant(
         "no epoch is requested for a recomputation that is over",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (("return is_over or any(", "return any("),),
         among=_FULL,
         start=13,
     ),
     Mutant(
         "a restart takes every full view for complete",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (("is_stale=name in fresh or view.is_stale(rows)", "is_stale=name in fresh"),),
         among=_FULL,
         start=649,
     ),
     Mutant(
         "a recomputation reflects the epoch that records it",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (("        version = work.result()\n", "        version = replace(work.result(), reflects_epoch=1 << 62)\n"),),
         among=_FULL,
         start=16,
     ),
     Mutant(
         "a full view is shown before its first recomputation",
-        "spark_bridge/views/full_views.py",
+        "spark_bridge/maintenance/full_views.py",
         (("is_shown=name not in fresh,", "is_shown=recorded is not None,"),),
         among=_FULL,
         start=213,

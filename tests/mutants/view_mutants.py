@@ -4,93 +4,103 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_SUBTRACTION = "spark_bridge/aggregation/subtraction_plan.py"
-_SUBTRACTED = "tests/spark_bridge/views/test_subtraction.py"
+_SUBTRACTION = "spark_bridge/operators/group/subtraction_plan.py"
+_SUBTRACTED = "tests/spark_bridge/operators/group/test_subtraction.py"
 _EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections[all]"
-_FOLLOWED = "tests/spark_bridge/views/test_derived_views.py"
+_FOLLOWED = "tests/spark_bridge/maintenance/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
-_HIDDEN = "tests/spark_bridge/views/test_hidden_views.py"
-_CUT = "tests/spark_bridge/analysis/test_inner_views.py"
-_PAIRS = "spark_bridge/computed/joined_changes.py"
+_HIDDEN = "tests/spark_bridge/maintenance/test_hidden_views.py"
+_CUT = "tests/spark_bridge/query/test_inner_views.py"
+_PAIRS = "spark_bridge/operators/join/joined_changes.py"
 _SIDES = "spark_bridge/changes/sides.py"
 _POSITIONS = "spark_bridge/changes/joined_positions.py"
 _TIER, _KEPT = "spark_bridge/changes/memory_tier.py", "tests/spark_bridge/changes/test_memory_tier.py"
 _EPOCH_TIMES = "tests/spark_bridge/engine/catalyst/test_epoch_timestamps.py"
 _COMPILED = "tests/spark_bridge/engine/catalyst/test_compiled_rows.py"
 _PLANNED_ONCE = "tests/spark_bridge/engine/catalyst/test_planned_once.py"
-_WINDOWS = "tests/spark_bridge/views/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
-_LIMITS = "tests/spark_bridge/views/test_limits.py"
-_VALUES = "tests/spark_bridge/views/test_single_values.py"
+_WINDOWS = "tests/spark_bridge/operators/window/test_windows.py::test_window_is_sparks_answer_at_every_epoch"
+_LIMITS = "tests/spark_bridge/operators/limit/test_limits.py"
+_VALUES = "tests/spark_bridge/operators/scalar_subquery/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
-_BESIDE, _FORM = "spark_bridge/computed/scalar_subquery_rows.py", "spark_bridge/engine/catalyst/scalar_subquery_form.py"
+_BESIDE, _FORM = (
+    "spark_bridge/operators/scalar_subquery/scalar_subquery_rows.py",
+    "spark_bridge/operators/scalar_subquery/scalar_subquery_form.py",
+)
 _DRIVER_PLAN = "spark_bridge/engine/catalyst/driver_plan.py"
 _ROW_CHAIN = "spark_bridge/engine/catalyst/row_chain.java"
 _IN_DRIVER = "tests/spark_bridge/engine/catalyst/test_driver_plan.py"
-_SESSION_WINDOWS = "spark_bridge/engine/catalyst/session_windows.py"
-_SESSIONS = "tests/spark_bridge/views/test_sessions.py"
-_WHOLE = "tests/spark_bridge/views/test_whole_queries.py"
-_JOINS = "tests/spark_bridge/views/test_joins.py"
-_CORRECTED = "tests/spark_bridge/views/test_corrections.py"
+_SESSION_WINDOWS = "spark_bridge/operators/window/session_windows.py"
+_SESSIONS = "tests/spark_bridge/operators/window/test_sessions.py"
+_WHOLE = "tests/spark_bridge/operators/global_window/test_whole_queries.py"
+_JOINS = "tests/spark_bridge/operators/join/test_joins.py"
+_CORRECTED = "tests/spark_bridge/maintenance/test_corrections.py"
 _LATER = "spark_bridge/datasets/later_commits.py"
 _LATER_COMMITS = "tests/spark_bridge/datasets/test_later_commits.py"
-_TIMERS, _TIMED_ROWS = "tests/spark_bridge/views/test_timers.py", "spark_bridge/computed/temporal_filter_rows.py"
-_TIMED_CONDITIONS = "spark_bridge/engine/catalyst/temporal_conditions.py"
+_TIMERS, _TIMED_ROWS = (
+    "tests/spark_bridge/operators/temporal_filter/test_timers.py",
+    "spark_bridge/operators/temporal_filter/temporal_filter_rows.py",
+)
+_TIMED_CONDITIONS = "spark_bridge/operators/temporal_filter/temporal_conditions.py"
 _TIMED = f"{_TIMERS}::test_rows_come_and_leave_as_spark_says_at_every_epoch"
 _TIME_COMES = f"{_TIMERS}::test_an_epoch_begins_when_the_time_of_a_row_has_come"
 _EVERY_EPOCH = f"{_JOINS}::test_join_is_sparks_answer_at_every_epoch"
-_CLOSING_VIEWS = "tests/spark_bridge/views/test_closing_views.py"
+_CLOSING_VIEWS = "tests/spark_bridge/operators/group/test_closing_views.py"
 _SESSIONS_CLOSE = f"{_CLOSING_VIEWS}::test_groups_are_shown_when_their_window_closes_and_never_change"
-_TOGETHER = "tests/spark_bridge/aggregation/test_session_merge.py"
+_TOGETHER = "tests/spark_bridge/operators/group/test_session_merge.py"
 _CLOSING = (
-    "tests/spark_bridge/views/test_closing_views.py::"
+    "tests/spark_bridge/operators/group/test_closing_views.py::"
     "test_groups_are_shown_when_their_window_closes_and_never_change[tumbling]"
 )
-_EXPIRING = "tests/spark_bridge/views/test_expiring_joins.py"
+_EXPIRING = "tests/spark_bridge/operators/join/test_expiring_joins.py"
 _EXPIRES = f"{_EXPIRING}::test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time"
 _AGES = (
-    "tests/spark_bridge/views/test_time_to_live.py::test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough"
+    "tests/spark_bridge/maintenance/test_time_to_live.py::"
+    "test_a_view_is_sparks_answer_over_the_rows_that_are_young_enough"
 )
 _VERIFIED = "tests/slackwater/verification/test_watermarks.py"
-_KEYED = "tests/spark_bridge/views/test_keyed_sources.py"
-_SHARED = "tests/spark_bridge/views/test_shared_views.py"
-_SHARED_ROWS = "spark_bridge/views/recorded_views.py"
+_KEYED = "tests/spark_bridge/maintenance/test_keyed_sources.py"
+_SHARED = "tests/spark_bridge/maintenance/test_shared_views.py"
+_SHARED_ROWS = "spark_bridge/maintenance/recorded_views.py"
 _ADDED_LATER = f"{_JOINS}::test_views_over_joins_that_are_added_later_get_all_rows"
-_REGROUPED = "tests/spark_bridge/views/test_regrouped_views.py"
-_PIECES = "tests/spark_bridge/views/test_backfill_pieces.py"
-_ADDED = "tests/spark_bridge/views/test_added_measures.py"
+_REGROUPED = "tests/spark_bridge/maintenance/test_regrouped_views.py"
+_PIECES = "tests/spark_bridge/maintenance/test_backfill_pieces.py"
+_ADDED = "tests/spark_bridge/maintenance/test_added_measures.py"
 _SAME_GROUPS, _CHANGE = (
-    "spark_bridge/analysis/aggregate_calls.py",
+    "spark_bridge/operators/group/aggregate_calls.py",
     "tests/slackwater/planning/test_definition_change.py",
 )
 _ANEW = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_built_anew"
 _TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch"
 
-_LARGE, _LARGE_JOINS = "spark_bridge/computed/large_sides.py", "tests/spark_bridge/views/test_large_joins.py"
+_LARGE, _LARGE_JOINS = (
+    "spark_bridge/operators/join/large_sides.py",
+    "tests/spark_bridge/operators/join/test_large_joins.py",
+)
 _IN_NO_TABLE = f"{_LARGE_JOINS}::test_many_new_rows_of_a_join_are_in_no_table"
 
 VIEW_MUTANTS = (
     Mutant(
         "a session closes at its end",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (('    _closes_at = "<"\n', '    _closes_at = "<="\n'),),
         shown_by=f"{_CLOSING_VIEWS}::test_a_session_that_ends_at_the_watermark_may_get_longer",
     ),
     Mutant(
         "a session of rows in time does not take those that it touches",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (("pa.concat_tables([stored, new])", "pa.concat_tables([stored, new]).slice(stored.num_rows)"),),
         shown_by=f"{_SESSIONS_CLOSE}[sessions]",
     ),
     Mutant(
         "a row that happened before the watermark counts in sessions",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (("        rows = self._without_late(rows)\n", "        self._without_late(rows)\n"),),
         shown_by=f"{_SESSIONS_CLOSE}[sessions]",
     ),
     Mutant(
         "the values of a closed window stay",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (('self._distinct.delete_where(f"{UNTIL_FIELD.name} <= {watermark}")', "pass"),),
         shown_by=f"{_SESSIONS_CLOSE}[hopping, distinct]",
     ),
@@ -102,13 +112,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "sessions of different keys touch",
-        "spark_bridge/aggregation/session_merge.py",
+        "spark_bridge/operators/group/session_merge.py",
         (("(keys[1:] != keys[:-1]) | (start[1:] > latest[:-1])", "start[1:] > latest[:-1]"),),
         shown_by=f"{_TOGETHER}::test_sessions_that_touch_are_one_as_if_they_came_one_by_one",
     ),
     Mutant(
         "a session ends with the one that began last",
-        "spark_bridge/aggregation/session_merge.py",
+        "spark_bridge/operators/group/session_merge.py",
         (("np.maximum.accumulate(keys * len(ends) + number)", "(keys * len(ends) + number)"),),
         shown_by=f"{_TOGETHER}::test_sessions_that_touch_are_one_as_if_they_came_one_by_one",
     ),
@@ -149,31 +159,31 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "many pairs that come are stored without the equals of those that leave",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/maintenance/weighted_rows.py",
         (("[*self._table.staged(left), *new]", "[*new]"),),
         shown_by=f"{_IN_NO_TABLE}[left]",
     ),
     Mutant(
         "a group of a join is computed again from all rows of the other side",
-        "spark_bridge/computed/joined_rows.py",
+        "spark_bridge/operators/join/joined_rows.py",
         (("            if hashes is not None:\n", "            if hashes is not None and not name:\n"),),
         shown_by=f"{_JOINS}::test_a_group_that_is_computed_again_has_its_rows_of_both_sides[right side]",
     ),
     Mutant(
         "rows of the other side without a partner are looked up by the values of the first",
-        "spark_bridge/computed/joined_rows.py",
+        "spark_bridge/operators/join/joined_rows.py",
         (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
         shown_by=f"{_JOINS}::test_a_group_of_rows_without_a_partner_is_computed_again[LEFT]",
     ),
     Mutant(
         "equal rows leave together",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/maintenance/weighted_rows.py",
         (("self._table.count_of(hashes) == gone.num_rows", "self._table.count_of(hashes) >= gone.num_rows"),),
         shown_by=f"{_JOINS}::test_equal_rows_come_and_leave_one_by_one",
     ),
     Mutant(
         "a row that leaves a join is read again",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/maintenance/weighted_rows.py",
         (("self._table.count_of(hashes) == gone.num_rows", "gone.num_rows == 0"),),
         shown_by=f"{_JOINS}::test_rows_that_leave_are_deleted_and_not_read",
     ),
@@ -245,7 +255,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups without old rows are not merged",
-        "spark_bridge/aggregation/aggregate_plan.py",
+        "spark_bridge/operators/group/aggregate_plan.py",
         (("stored.filter(is_left_alone)", "stored.filter(is_left_alone).slice(0, 0)"),),
         shown_by=_EXACT,
     ),
@@ -263,7 +273,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows that come leave",
-        "spark_bridge/aggregation/aggregate_plan.py",
+        "spark_bridge/operators/group/aggregate_plan.py",
         (("for weight in (-1, 1)", "for weight in (1, -1)"),),
         shown_by=_EXACT,
     ),
@@ -281,7 +291,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the groups of many rows are not put together after the shuffle",
-        "spark_bridge/aggregation/partial_aggregation.py",
+        "spark_bridge/operators/group/partial_aggregation.py",
         (("            plan = self._catalyst.with_children(self._together, [plan])\n", ""),),
         shown_by="tests/spark_bridge/ingest/test_stored_span.py",
     ),
@@ -299,25 +309,25 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a grouping has the values of a column in one branch of a union only",
-        "spark_bridge/analysis/columns.py",
+        "spark_bridge/plans/columns.py",
         (("if known.get(name) == position}", "if True or known}"),),
         shown_by=f"{_SUBTRACTED}::test_a_grouping_is_followed_to_the_columns_of_the_rows[two columns]",
     ),
     Mutant(
         "a view that stands gets the error of its parent",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("        self._failed.update(failed)\n", ""),),
         shown_by=f"{_FOLLOWED}::test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails",
     ),
     Mutant(
         "tied rows have the order in which they come",
-        "spark_bridge/analysis/total_order.py",
+        "spark_bridge/plans/total_order.py",
         (("order += self.ties(order, catalyst.items(plan.child().output()))", "order += []"),),
-        shown_by="tests/spark_bridge/analysis/test_total_order.py",
+        shown_by="tests/spark_bridge/plans/test_total_order.py",
     ),
     Mutant(
         "a view over a view runs beside its parent",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("return 1 + max(", "return 1 + 0 * max("),),
         shown_by=_DEEP,
     ),
@@ -329,7 +339,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the rows before and after a change are exchanged",
-        "spark_bridge/views/aggregate_view.py",
+        "spark_bridge/operators/group/aggregate_view.py",
         (
             (
                 "ChangeSet(keys.combine_chunks(), before, merged.result.select(before.schema.names))",
@@ -340,36 +350,36 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a row stays when its row of the parent leaves",
-        "spark_bridge/views/derived_rows.py",
+        "spark_bridge/maintenance/derived_rows.py",
         (("self._table.exchange(origins, new)", "self._table.exchange(origins.slice(0, 0), new)"),),
         shown_by=_DEEP,
     ),
     Mutant(
         "changes beside the computation of a view over views are lost",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("            unshown.keep(parents)\n", ""),),
         shown_by=f"{_FOLLOWED}::test_view_that_is_added_later_gets_all_rows",
     ),
     Mutant(
         "a view goes on when its parent has failed",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("self._failures.keys() & read", "self._failures.keys() & set[str]()"),),
         shown_by=f"{_FOLLOWED}::test_a_view_fails_with_its_parent_and_the_others_go_on",
     ),
     Mutant(
         "views over views do not follow",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("self._follow(epoch, changes(), follow)", "self._follow(epoch, {}, follow)"),),
     ),
     Mutant(
         "rows that leave count for their DISTINCT value",
-        "spark_bridge/aggregation/distinct_set.py",
+        "spark_bridge/operators/group/distinct_set.py",
         (("pc.greater(weights, 0)", "pc.greater(counts, 0)"),),
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
     Mutant(
         "a DISTINCT value leaves with the first of its rows",
-        "spark_bridge/aggregation/aggregate_plan.py",
+        "spark_bridge/operators/group/aggregate_plan.py",
         (("changed.pairs.filter(pc.and_not(was, stays))", "changed.pairs.filter(was)"),),
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
@@ -381,31 +391,31 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a view that has failed leaves its hidden views",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("        self._dropped.update(hidden)\n", ""),),
         shown_by=f"{_HIDDEN}::test_a_view_fails_with_its_hidden_views_and_is_built_anew[within]",
     ),
     Mutant(
         "a dropped view leaves its hidden views",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("names = [name, *self._hidden_in(name)]", "names = [name]"),),
         shown_by=f"{_HIDDEN}::test_a_dropped_view_takes_its_hidden_views_along",
     ),
     Mutant(
         "a hidden view continues in the epoch that ends it",
-        "spark_bridge/analysis/declaration.py",
+        "spark_bridge/maintenance/declaration.py",
         (("if is_view(name) or name not in ending}", "if True}"),),
         shown_by=f"{_HIDDEN}::test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows",
     ),
     Mutant(
         "equal groupings of two sources are one hidden view",
-        "spark_bridge/analysis/inner_views.py",
+        "spark_bridge/query/inner_views.py",
         (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
         shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
         "the columns of a hidden view have other names in each session",
-        "spark_bridge/analysis/inner_views.py",
+        "spark_bridge/query/inner_views.py",
         (('re.compile(r"(?:#\\d+L?|\\W)+")', 're.compile(r"\\W+")'),),
         shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
     ),
@@ -475,7 +485,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows of sources stand beside rows that leave",
-        "spark_bridge/analysis/inner_views.py",
+        "spark_bridge/query/inner_views.py",
         (("if all(of_sources) or not any(of_sources):", "if of_sources:"),),
         shown_by=f"{_EVERY_EPOCH}[beside_groups]",
     ),
@@ -526,7 +536,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the NOT of what is not known is true",
-        "spark_bridge/analysis/computed_leaves.py",
+        "spark_bridge/plans/computed_leaves.py",
         (('"not": invert,', '"not": lambda part: ~(part & part.is_valid()),'),),
         shown_by=f"{_TIMED}[neither]",
     ),
@@ -556,25 +566,25 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an equal boundary has reached no row",
-        "spark_bridge/analysis/computed_leaves.py",
+        "spark_bridge/plans/computed_leaves.py",
         (("return value <= limit if self.at_equal else", "return value < limit if self.at_equal else"),),
         shown_by=f"{_TIMED}[between]",
     ),
     Mutant(
         "the time to which a view is right is that of the epoch",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("parents, rows.since(times[name])))", "parents, rows.since(None)))"),),
         among="scenario.time_filter",
     ),
     Mutant(
         "rows below a time to live are kept",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/maintenance/expiring_rows.py",
         (("if (bound := self._followed.next_bound()) is not None:", "if (bound := None):"),),
         shown_by=f"{_AGES}[groups]",
     ),
     Mutant(
         "rows below a time to live leave before they are taken out of the groups",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/maintenance/expiring_rows.py",
         (
             (
                 "        if (bound := self._followed.next_bound())",
@@ -585,19 +595,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a time to live follows the time of the epoch",
-        "spark_bridge/computed/parent_rows.py",
+        "spark_bridge/maintenance/parent_rows.py",
         (("self.time_us if leaf.clock is None else", "self.time_us if leaf.name else"),),
         shown_by=f"{_AGES}[groups]",
     ),
     Mutant(
         "a late row counts in a window that was closed before it came",
-        "spark_bridge/views/recomputation.py",
+        "spark_bridge/maintenance/recomputation.py",
         (('rows = rows.join(late, is_late, "left_anti")', "pass"),),
         shown_by=f"{_VERIFIED}::test_closed_windows_are_equal_at_every_epoch",
     ),
     Mutant(
         "verify closes windows that are open",
-        "spark_bridge/views/recomputation.py",
+        "spark_bridge/maintenance/recomputation.py",
         (("else end <= followed.closed_us", "else F.lit(True)"),),
         shown_by=f"{_VERIFIED}::test_closed_windows_are_equal_at_every_epoch",
     ),
@@ -645,20 +655,20 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "time alone makes no epoch",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("        return self._derived.are_due(", "        return False and self._derived.are_due("),),
         among="scenario.time_filter",
     ),
     Mutant(
         "a view that was computed beside the epochs is right at the time of the epoch that shows it",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("changed.since(unshown.begun_us)", "changed.since(None)"),),
         among="scenario.time_filter",
         start=732,
     ),
     Mutant(
         "each poll looks for rows whose time has come",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("TIMERS_EVERY_S = 5.0", "TIMERS_EVERY_S = 0.0"),),
         shown_by=_TIME_COMES,
     ),
@@ -670,7 +680,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a scan reads the rows that the time reached before",
-        "spark_bridge/analysis/computed_leaves.py",
+        "spark_bridge/plans/computed_leaves.py",
         (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),
         shown_by=f"{_TIMERS}::test_rows_that_leave_are_found_by_their_values",
     ),
@@ -682,7 +692,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a row that stays is lost if its equal leaves",
-        "spark_bridge/views/weighted_rows.py",
+        "spark_bridge/maintenance/weighted_rows.py",
         (
             (
                 "pa.concat_tables([left.select(self._stored_names), ",
@@ -693,13 +703,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "changes of several epochs begin at the rows of now",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("parents[name].since(self.begun[name],", "parents[name].since(parents[name].version,"),),
         shown_by=f"{_ADDED_LATER}[grouped]",
     ),
     Mutant(
         "a hidden view over views is no parent",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (("name for name in created if name == base_name(name)", "name for name in created if is_view(name)"),),
         shown_by=f"{_ADDED_LATER}[joined_again]",
     ),
@@ -735,13 +745,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory without a key have the hash 0",
-        "spark_bridge/datasets/cached_rows.py",
+        "spark_bridge/changes/cached_rows.py",
         ((" and 0 not in wanted", ""),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_are_found_and_leave_as_in_a_plain_table",
     ),
     Mutant(
         "rows in memory never leave",
-        "spark_bridge/datasets/cached_rows.py",
+        "spark_bridge/changes/cached_rows.py",
         (("self._leaves[leaving] = True", "self._leaves[leaving] = False"),),
         shown_by=f"{_EVERY_EPOCH}[left]",
     ),
@@ -777,19 +787,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a window sees the rows before and after as one",
-        "spark_bridge/analysis/window_form.py",
+        "spark_bridge/operators/window/window_form.py",
         (("keys = [*more, *catalyst.items(each.partitionSpec())]", "keys = catalyst.items(each.partitionSpec())"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
     Mutant(
         "rows below a window are those before the epoch",
-        "spark_bridge/computed/touched_rows.py",
+        "spark_bridge/operators/window/touched_rows.py",
         (("rows.rows_after(found, hashes)", "found.before"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
     Mutant(
         "only changed rows are below a window",
-        "spark_bridge/computed/touched_rows.py",
+        "spark_bridge/operators/window/touched_rows.py",
         (("with_weights(found.before, rows.rows_after(found, hashes))", "with_weights(rows.gone, rows.new)"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
@@ -807,7 +817,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a recomputed view leaves sessions to Spark",
-        "spark_bridge/views/recomputation.py",
+        "spark_bridge/maintenance/recomputation.py",
         (("definition.name).of(with_all_sessions(catalyst, plan))", "definition.name).of(plan)"),),
         shown_by=f"{_SESSIONS}::test_condition_on_a_session_sees_whole_sessions",
     ),
@@ -855,31 +865,31 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a grouping is taken for one row",
-        "spark_bridge/engine/catalyst/single_values.py",
+        "spark_bridge/operators/scalar_subquery/single_values.py",
         (("return not plan.groupingExpressions().size()", "return True"),),
         shown_by=f"{_VALUES}::test_other_subqueries_are_refused_with_a_way_out",
     ),
     Mutant(
         "a value of the groups stands beside the rows below them",
-        "spark_bridge/engine/catalyst/single_values.py",
+        "spark_bridge/operators/scalar_subquery/single_values.py",
         (("of_groups.put_into(catalyst.rewrite(value, part_of_group))", "catalyst.rewrite(value, part_of_group)"),),
         shown_by=f"{_BESIDE_EVERY_EPOCH}[share]",
     ),
     Mutant(
         "a view with a schedule is computed in the epochs",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (('if definition.on_full != "allow" or not', 'if definition.on_full == "allow" or not'),),
         shown_by=f"{_VALUES}::test_a_view_with_a_schedule_is_recomputed_beside_the_epochs",
     ),
     Mutant(
         "of a query over many rows the rows that leave stay",
-        "spark_bridge/computed/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_rows.py",
         (("where(F.col(_WEIGHT) != 0)", "where(F.col(_WEIGHT) > 0)"),),
         shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[True]",
     ),
     Mutant(
         "a query over all rows is computed over those of after alone",
-        "spark_bridge/computed/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_rows.py",
         (
             (
                 "for version in (parent.version_before, parent.version)",
@@ -890,13 +900,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a limit takes new rows that come after rows which are not kept",
-        "spark_bridge/computed/limited_rows.py",
+        "spark_bridge/operators/limit/limited_rows.py",
         (("None if before.are_all else", "None if before.rows is not None else"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
     Mutant(
         "a limit shows fewer rows when the spare ones have left",
-        "spark_bridge/computed/limited_rows.py",
+        "spark_bridge/operators/limit/limited_rows.py",
         (("after.num_rows < max(1, limit.end)", "after.num_rows < 1"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
@@ -908,7 +918,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the first rows of a limit are all rows once they were",
-        "spark_bridge/computed/limited_rows.py",
+        "spark_bridge/operators/limit/limited_rows.py",
         (("before.are_all and after.num_rows <= most", "before.are_all"),),
         shown_by=f"{_LIMITS}::test_a_limit_that_had_all_rows_may_have_others_later",
     ),
@@ -938,19 +948,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows with the time of an epoch are shared",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (("plan.computed or plan.timestamps.are_in(analysed_plan) or", "plan.computed or"),),
         shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[time]",
     ),
     Mutant(
         "rows of Python functions are shared by the names of the functions",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         ((" or self._has_python(analysed_plan)", ""),),
         shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[python]",
     ),
     Mutant(
         "a view comes before the rows that it shares",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("{shared.representative(each) for each in plan.parents}", "{*plan.parents}"),),
         shown_by=f"{_SHARED}::test_sides_over_a_view_are_shared",
     ),
@@ -1003,7 +1013,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows that go to another view are opened as they were recorded",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/maintenance/incremental_views.py",
         (("before = {name: shared.before(name) for name in plans}", "before = {name: name for name in plans}"),),
         shown_by=f"{_SHARED}::test_a_view_is_dropped_after_its_rows_were_tidied",
     ),
@@ -1027,7 +1037,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a late row changes a group",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (("return replace(partials, groups=partials.groups.filter(pc.invert(is_late)))", "return partials"),),
         shown_by=_CLOSING,
     ),
@@ -1039,39 +1049,39 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an attempt begins without the windows that are closed",
-        "spark_bridge/views/closing_view.py",
+        "spark_bridge/operators/group/closing_view.py",
         (("self._closed = closed_until(version)", "self._closed = None"),),
         shown_by=_CLOSING,
     ),
     Mutant(
         "windows close only in epochs with rows",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/maintenance/incremental_views.py",
         (("if is_touched or is_behind(plan, version, given.watermarks):", "if is_touched:"),),
         shown_by=_CLOSING,
     ),
     Mutant(
         "a group without a window stays open for ever",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (("if has_grouping_sets(self._catalyst, aggregate):", "if False:"),),
-        shown_by="tests/spark_bridge/views/test_closing_views.py::"
+        shown_by="tests/spark_bridge/operators/group/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
     Mutant(
         "a window closes at its end without the watermark of its own source",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (("!= (source, column):", "== ('', ''):"),),
-        shown_by="tests/spark_bridge/views/test_closing_views.py::"
+        shown_by="tests/spark_bridge/operators/group/test_closing_views.py::"
         "test_what_cannot_be_closed_is_refused_with_the_reason",
     ),
     Mutant(
         "a time to live lets rows leave that are partners",
-        "spark_bridge/engine/catalyst/time_bounds.py",
+        "spark_bridge/operators/join/time_bounds.py",
         (("time BETWEEN other - {most} AND other + {most}", "time BETWEEN other - {most} AND other"),),
         shown_by=f"{_EXPIRING}::test_rows_further_apart_than_the_time_to_live_are_no_partners_and_leave",
     ),
     Mutant(
         "rows expire by the watermark of their own epoch",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/maintenance/expiring_rows.py",
         (
             (
                 "        bound = self._followed.next_bound()\n",
@@ -1115,7 +1125,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a late row is lost in silence",
-        "spark_bridge/views/incremental_views.py",
+        "spark_bridge/maintenance/incremental_views.py",
         (("for view in self._with_late.values() for", "for view in self.closing.values() for"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
@@ -1127,13 +1137,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "no row of a side expires",
-        "spark_bridge/views/expiring_rows.py",
+        "spark_bridge/maintenance/expiring_rows.py",
         (("_expire(self._table, self._time.column, bound)\n            self.changes", "self.changes"),),
         shown_by=f"{_EXPIRES}[inner]",
     ),
     Mutant(
         "the partners of a row that may get another one expire",
-        "spark_bridge/analysis/computed_leaves.py",
+        "spark_bridge/plans/computed_leaves.py",
         (('if self.kind != "inner":', "if False:"),),
         shown_by=f"{_EXPIRES}[left]",
     ),
@@ -1146,19 +1156,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "sides that expire are shared with those that do not",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (("identity=identity, content=None, expiry=expiry", "identity=identity, expiry=expiry"),),
         shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
     ),
     Mutant(
         "a view with another query goes on with the rows that are left",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (("\\nof {whole}", ""),),
         shown_by=f"{_EXPIRING}::test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them",
     ),
     Mutant(
         "rows that can be replaced expire",
-        "spark_bridge/analysis/analysis.py",
+        "spark_bridge/query/analysis.py",
         (
             (
                 "        source = time.source\n        if source in self._materialized:",
@@ -1169,13 +1179,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows in memory do not expire",
-        "spark_bridge/datasets/cached_rows.py",
+        "spark_bridge/changes/cached_rows.py",
         (("            run.expire(column, before_us)\n", "            pass\n"),),
         shown_by="tests/spark_bridge/changes/test_memory_tier.py::test_rows_that_expire_take_no_memory",
     ),
     Mutant(
         "groups are taken over, and the view before goes on",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (
             (
                 "            self.versions[name] = version\n        return [regrouped",
@@ -1192,7 +1202,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups without a new measure are taken over",
-        "spark_bridge/analysis/view_planner.py",
+        "spark_bridge/query/view_planner.py",
         (("has_all = not missing.shown", "has_all = True"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
@@ -1210,37 +1220,37 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups of rows that are computed anew are taken over",
-        "spark_bridge/analysis/declaration.py",
+        "spark_bridge/maintenance/declaration.py",
         ((".intersection(plans[name].parents)", ".intersection(())"),),
         shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
     ),
     Mutant(
         "groups of a view that stands are taken over",
-        "spark_bridge/analysis/view_planner.py",
+        "spark_bridge/query/view_planner.py",
         (("stored.frozen_epoch is not None or ", ""),),
         shown_by=f"{_REGROUPED}::test_a_view_that_stands_is_built_anew_and_not_of_its_old_groups",
     ),
     Mutant(
         "buffers are taken over in the order of the stored view",
-        "spark_bridge/aggregation/aggregate_plan.py",
+        "spark_bridge/operators/group/aggregate_plan.py",
         (("in zip(self._call_texts, self", "in zip(sorted(self._call_texts), self"),),
         shown_by=f"{_TAKEN_OVER}[other columns]",
     ),
     Mutant(
         "earlier rows reach measures whose groups were taken over",
-        "spark_bridge/views/backfill.py",
+        "spark_bridge/maintenance/backfill.py",
         (("return self._grouped.complete(rows)", "return self._grouped.apply(rows)"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
         "the measures that lack the history are forgotten by a crash",
-        "spark_bridge/views/backfill.py",
+        "spark_bridge/maintenance/backfill.py",
         (("        return noted_lacks(self._grouped.lacks)\n", "        return {}\n"),),
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
         "a backfill that begins anew after a correction computes the added measures alone",
-        "spark_bridge/views/backfills.py",
+        "spark_bridge/maintenance/backfills.py",
         (
             (
                 "= Backfill(begun.definition, begun.plan, self._make_view(begun.plan))",
@@ -1251,19 +1261,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a piece that is computed is added to a backfill that has restarted",
-        "spark_bridge/views/backfills.py",
+        "spark_bridge/maintenance/backfills.py",
         (("if self._backfills.get(self._begun.backfill.plan.name) is self._begun.backfill:", "if self._backfills:"),),
         shown_by=f"{_PIECES}::test_a_piece_of_a_backfill_that_restarts_is_not_added",
     ),
     Mutant(
         "a backfill does not rest after a piece",
-        "spark_bridge/views/backfills.py",
+        "spark_bridge/maintenance/backfills.py",
         (("ended + sum(seconds) * (1 / self._weight - 1)", "ended"),),
         shown_by=f"{_PIECES}::test_a_backfill_rests_by_its_weight_while_rows_come",
     ),
     Mutant(
         "a piece counts as soon as it is computed",
-        "spark_bridge/views/backfill.py",
+        "spark_bridge/maintenance/backfill.py",
         (
             (
                 "return 1.0 if self.is_complete else self._fraction",
@@ -1285,19 +1295,19 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "groups that lack measures are taken for a dataset without rows",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("if version is not None and missing_measures(version):", "if False:"),),
         shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[an attempt ends]",
     ),
     Mutant(
         "the changes of the epoch that takes groups over are lost",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("        elif unshown.work is not None:\n", "        elif unshown.computed is not None:\n"),),
         shown_by=f"{_ADDED}::test_measures_over_many_rows_of_views_are_computed_beside_the_epochs[it goes on]",
     ),
     Mutant(
         "a view that took groups over is none that others can follow",
-        "spark_bridge/views/recorded_views.py",
+        "spark_bridge/maintenance/recorded_views.py",
         (
             (
                 "(plan, views[name])\n            self._maintained.add(name)\n",
@@ -1346,51 +1356,51 @@ VIEW_MUTANTS = (
         "a session ends where the row before ends",
         _SESSION_WINDOWS,
         (("in_order.rowsBetween(first, before)", "in_order.rowsBetween(before, before)"),),
-        shown_by="tests/spark_bridge/views/test_sessions.py::test_a_long_gap_spans_rows_with_short_ones",
+        shown_by="tests/spark_bridge/operators/window/test_sessions.py::test_a_long_gap_spans_rows_with_short_ones",
     ),
     Mutant(
         "a PIVOT takes null for no value",
-        "spark_bridge/analysis/aggregate_functions.py",
+        "spark_bridge/operators/group/aggregate_functions.py",
         (("catalyst.expressions.EqualNullSafe(key, wanted)", "catalyst.expressions.EqualTo(key, wanted)"),),
         shown_by=f"{_HIDDEN}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
     ),
     Mutant(
         "a limit of no row is left out",
-        "spark_bridge/analysis/window_form.py",
+        "spark_bridge/operators/window/window_form.py",
         (("int(number.value()) > 0", "int(number.value()) >= 0"),),
-        shown_by="tests/spark_bridge/analysis/test_refusals.py::"
+        shown_by="tests/spark_bridge/query/test_refusals.py::"
         "test_view_that_cannot_be_maintained_is_refused_with_the_reason[GlobalLimit without an order]",
     ),
     Mutant(
         "rows that are only counted have no column",
-        "spark_bridge/analysis/inner_views.py",
+        "spark_bridge/query/inner_views.py",
         (("if not named:", "if False:"),),
         shown_by=f"{_EVERY_EPOCH}[counted_except]",
     ),
     Mutant(
         "tables below a limit stay in their order",
-        "spark_bridge/engine/catalyst/joined_form.py",
+        "spark_bridge/operators/join/joined_form.py",
         (("return with_narrow_sides(catalyst, plan) if needs_order else pruned", "return pruned"),),
         shown_by=f"{_LIMITS}::test_a_limit_is_sparks_answer_at_every_epoch[of joins in another order]",
     ),
     Mutant(
         "sets within IN stay",
-        "spark_bridge/engine/catalyst/joined_form.py",
+        "spark_bridge/operators/join/joined_form.py",
         (('"RewritePredicateSubquery", *_WITHOUT_SETS)', '"RewritePredicateSubquery")'),),
         shown_by=f"{_EVERY_EPOCH}[in_intersect]",
     ),
     Mutant(
         "a view goes on with the former names of what it reads",
-        "spark_bridge/views/derived_views.py",
+        "spark_bridge/maintenance/derived_views.py",
         (("self._plans[before].parents == plan.parents", "True"),),
-        shown_by="tests/spark_bridge/views/test_shared_views.py::"
+        shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"
         "test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names",
     ),
     Mutant(
         "rows over hidden views have the present names of these in their origins",
-        "spark_bridge/views/derived_rows.py",
+        "spark_bridge/maintenance/derived_rows.py",
         (("origins=tuple(version.noted.get(_ORIGINS, ()))", "origins=()"),),
-        shown_by="tests/spark_bridge/views/test_shared_views.py::"
+        shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"
         "test_rows_of_a_grouping_within_leave_when_they_have_another_name[by a restart]",
     ),
 )

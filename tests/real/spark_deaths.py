@@ -31,12 +31,12 @@ from pyspark.sql.types import LongType
 from ray.exceptions import RayError
 
 from actors.protocol.blocks import Block
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.application.java import prepare_java
 from spark_bridge.engine.session.session import is_alive, start_session, stop_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import RunFailedError, SparkLostError
 from state.lance import view_dataset
 from state.location import Location

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from spark_bridge.analysis.view_definition import ViewOptions
+from spark_bridge.plans.view_definition import ViewOptions
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually

@@ -17,11 +17,11 @@ import lance
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.followed_watermarks import closed_until
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.lance.view_dataset import restore
 from state.location import Location
 from state.store.restored_views import restored_views

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import CatalogView

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction, StoredBlock
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.fragment_stager import FragmentStager
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import CatalogView

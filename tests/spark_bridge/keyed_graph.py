@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.sources.row_key import RowKey
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.spark_bridge.view_graph import ViewGraph
 
 ORIGIN = [pa.field("_path", pa.string()), pa.field("_row", pa.int64())]

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 
 _KEYS_OF_ROWS = ["k", "k", "upper(k)", "CAST(g AS string)", "CAST(day AS string)", "CAST(x AS string)"]
 _KEYS_OF_VIEWS = ["k", "k", "upper(k)", "CAST(n % 3 AS string)", "CAST(c AS string)", "CAST(lo AS string)"]

@@ -12,9 +12,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion

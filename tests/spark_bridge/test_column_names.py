@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from actors.schemas.ddl import quoted_name
 from actors.schemas.safe_types import can_be_stored
 from actors.sources.row_key import RowKey
-from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.query.analysis import analyse
 from state.errors import ViewError
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView

@@ -13,11 +13,11 @@ import pytest
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import result_rows
 from spark_bridge.engine.session.borrowed_session import borrow
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
 from tests.spark_bridge.committed_root import GOOD, TOTAL, Root
 

@@ -21,11 +21,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_bridge.aggregation.aggregate_plan import AggregatePlan
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import result_rows, view_table
+from spark_bridge.maintenance.weighted_rows import WeightedRows
 from spark_bridge.materializer import Materializer
-from spark_bridge.views.weighted_rows import WeightedRows
+from spark_bridge.operators.group.aggregate_plan import AggregatePlan
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommitUnknownError, RunFailedError, ViewError, ViewFailedError
 from tests.cases import few
 from tests.spark_bridge.committed_root import GOOD, TOTAL, Root

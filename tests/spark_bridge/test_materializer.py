@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 import spark_bridge.materializer as materializer_module
 from actors.schemas.ddl import parse_schema
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import view_table
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import ManualClock
 from state.errors import CommitRefusedError, SlackwaterError
 from state.lance import view_dataset

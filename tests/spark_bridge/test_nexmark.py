@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession, functions
 
 from benchmarks.nexmark_events import SCHEMAS, Nexmark, side_table
 from benchmarks.nexmark_queries import CLOSED, QUERIES, SOURCES
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.followed_view import FollowedView, blocks

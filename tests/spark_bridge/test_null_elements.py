@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
 from tests.spark_bridge.corrected_view import CorrectedView
 from tests.spark_bridge.view_graph import ViewGraph

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.sources.row_key import RowKey
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.equality.row_identity import kinds_of
 from state.tables.group_key import group_keys
 from tests.cases import few

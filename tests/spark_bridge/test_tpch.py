@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.tpch import Tables, read_tables
 from benchmarks.tpch_queries import QUERIES, TABLES
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.view_graph import ViewGraph
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from slackwater.testing.servers.s3_server import S3Server
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from tests.cases import few

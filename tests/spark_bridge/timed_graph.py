@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.spark_bridge.view_graph import ViewGraph
 
 BEGIN = datetime(2013, 1, 1, 12, tzinfo=UTC)

@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.backfill.stored_history import StoredHistory
-from spark_bridge.analysis.total_order import TotalOrder
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, frame_of_table, table_of_frame
 from spark_bridge.engine.catalyst.catalyst import Catalyst, analysed
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.total_order import TotalOrder
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.lance.view_dataset import restore
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion

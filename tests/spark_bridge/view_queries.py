@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 
 QUERIES = {
     "counts": "SELECT k, count(*) AS n, count(x) AS nx, count(x, i) AS both FROM t GROUP BY k",

@@ -25,7 +25,7 @@ from actors.sources.event_time import EventTime
 from actors.sources.row_key import RowKey
 from actors.sources.source import SourceDefinition
 from slackwater.commands import operations
-from spark_bridge.aggregation import distinct_set
+from spark_bridge.operators.group import distinct_set
 from state.capabilities.store_record import StoreRecord
 from state.clock import ManualClock
 from state.epoch import epoch_time, first_epoch_at

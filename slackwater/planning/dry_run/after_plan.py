@@ -11,7 +11,7 @@ from slackwater.after_commit.due_files import due_files
 from slackwater.after_commit.reach import Moment, reach
 from slackwater.after_commit.run_views import Needs
 from slackwater.planning.dry_run.source_survey import Files
-from spark_bridge.analysis.view_definition import ViewDefinition, sources_read
+from spark_bridge.plans.view_definition import ViewDefinition, sources_read
 from state.clock import Clock
 from state.lance.handled_files import HandledFiles
 from state.location import Location
@@ -116,7 +116,7 @@ def _needs(views: Sequence[ViewDefinition], source: str, catalog: Catalog) -> Ne
 
 def _has_text(view: ViewDefinition, stored: CatalogView) -> bool:
     if view.function is not None:
-        from spark_bridge.identity.function_source import definition_text  # late: it loads Spark
+        from spark_bridge.plans.function_source import definition_text  # late: it loads Spark
 
         text = definition_text(view.function)
     else:

@@ -19,8 +19,8 @@ from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, S
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.status.run_status import INCOMPLETE
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import Clock
 from state.errors import StoreNotFoundError
 from state.lance.lance_root import LanceRoot

@@ -10,16 +10,16 @@ from typing import Literal
 import pyarrow as pa
 
 from actors.protocol.reports import SourceProgress
-from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import stored_groups
-from spark_bridge.analysis.spark_analysis import SourceWithoutSchemaError
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.analysis.view_planner import PlannedGraph, ViewPlanner
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.plans.planned_view import stored_groups
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
+from spark_bridge.query.spark_analysis import SourceWithoutSchemaError
+from spark_bridge.query.view_planner import PlannedGraph, ViewPlanner
 from state.errors import DefinitionChangedError, ViewError
 from state.tables.records import CatalogView, ViewClass
 from state.tables.stored_rows import is_view

@@ -5,14 +5,8 @@
     compiled_rows         runs projections and filters over a few rows, without planning or a job
     driver_plan           runs a physical plan over a few rows in the driver's thread, without a job
     planned_once          runs any query over one leaf, without planning: as compiled rows, or by a plan made once
-    joined_form           brings a plan with joins into one form
-    single_values         makes joins with one row of subqueries without correlation
-    scalar_subquery_form  makes one operator of projections and filters over rows with single values beside them
     epoch_timestamps      puts the time of an epoch into a plan
-    temporal_conditions   makes boundaries in time, which reach the values of rows, of conditions on it
-    time_windows          finds the windows of time in a grouping
-    time_bounds           finds bounds of the difference of two times in conditions, and puts them there
-    session_windows       makes windows by key of the sessions in a grouping
+    column_origin         finds the column of a leaf that a column shows unchanged
     carried_column        carries the origin or the weight of each row through a plan
     arrow_frames          converts between Arrow tables and DataFrames
     elements              reads the parts of a plan, many in one call

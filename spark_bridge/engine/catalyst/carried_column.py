@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from actors.schemas.metadata_columns import metadata_fields
 from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, simple_name
-from spark_bridge.engine.catalyst.time_windows import column_origin
+from spark_bridge.engine.catalyst.column_origin import column_origin
 
 PLACE = tuple(metadata_fields(["path", "row"]))
 """The columns that say where a row stands."""

@@ -617,6 +617,11 @@ def simple_name(java_object: Any) -> str:
     return str(_simple_name_of(java_object._gateway_client)(java_object))
 
 
+def join_type(join: Plan) -> str:
+    """Spark's name of the type of a join."""
+    return simple_name(join.joinType()).removesuffix("$")
+
+
 @lru_cache(maxsize=1)
 def _simple_name_of(client: Any) -> Any:
     """A function from an object to the name of its class: one call in place of three."""

@@ -13,7 +13,7 @@ from actors.recovery.attempt_plan import AttemptPlan
 from actors.shells.coordinator_shell import CoordinatorShell
 from actors.shells.runtime import ActorDiedError
 from actors.sources.pipeline_definition import PipelineDefinition
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import RunFailedError
 from tests.simulation.hosting.materializer import SimulatedMaterializer
 from tests.simulation.hosting.owner_client import SimulatedOwnerClient

@@ -15,9 +15,9 @@ from actors.sources.pipeline_definition import MATERIALIZER
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
-from spark_bridge.views.recorded_views import TIMERS_EVERY_S
+from spark_bridge.maintenance.recorded_views import TIMERS_EVERY_S
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import RowsLostError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
 from tests.simulation.hosting.run_client import SimulatedRunClient

@@ -18,7 +18,7 @@ from tests.simulation.world.simulated_root import SimulatedRoot
 
 
 class ModelClosingView(ModelDatasets):
-    """See `spark_bridge.views.closing_view.ClosingView`.  Arguments as for `ModelDatasets`."""
+    """See `spark_bridge.operators.group.closing_view.ClosingView`.  Arguments as for `ModelDatasets`."""
 
     def __init__(self, model: ModelView, root: SimulatedRoot, fails: Fails) -> None:
         self._closed: int | None = None

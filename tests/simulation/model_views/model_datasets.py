@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from actors.files import PathKey
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog
+from spark_bridge.changes.view import Computed
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
-from spark_bridge.views.view import Computed
+from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import declared_name
@@ -68,7 +68,7 @@ def computed(model: ModelView, fails: Fails, rows: Mapping[str, Iterable[Span]])
 
 
 class ModelDatasets:
-    """See `spark_bridge.views.view.View`.
+    """See `spark_bridge.changes.view.View`.
 
     Args:
         model: the view.
@@ -100,7 +100,7 @@ class ModelDatasets:
         self._at(version)
 
     def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
-        """See `spark_bridge.views.view.GroupedView`: all groups are those of the other view."""
+        """See `spark_bridge.changes.view.GroupedView`: all groups are those of the other view."""
         assert version.state_path is not None, "it has partials"
         groups = self._root.view_rows(version.state_path, version.datasets[version.state_path])
         return self._create(epoch, groups)
@@ -109,7 +109,7 @@ class ModelDatasets:
         return self.computed(rows).merge()
 
     def computed(self, rows: EpochRows) -> Computed:
-        """See `spark_bridge.views.view.ComputesBeside`."""
+        """See `spark_bridge.changes.view.ComputesBeside`."""
         return Computed(partial(self._write, [*self._spans(rows)], anew=False))
 
     def correct(self, rows: Any) -> ViewVersion:

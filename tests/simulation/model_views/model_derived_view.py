@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.records import ViewVersion
 from tests.simulation.model_views.model_rows import ModelRows
 from tests.simulation.model_views.model_view import Groups, ModelView
@@ -30,14 +30,14 @@ def group_changes(before: Groups, after: Groups) -> ChangeSet:
 
 
 class ModelParentRows:
-    """See `spark_bridge.computed.parent_rows.ParentRows`.
+    """See `spark_bridge.maintenance.parent_rows.ParentRows`.
 
     Args:
         root: by the materializer's way.
         parents: name → parent, of all views that are read.
         computed: makes the rows of leaves over them: (`begun_us`, `time_us`) -> them.
         time_us: the time of the epoch.
-        begun_us: see `spark_bridge.computed.parent_rows.ParentRows`.
+        begun_us: see `spark_bridge.maintenance.parent_rows.ParentRows`.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class ModelParentRows:
 
 
 class ModelDerivedView(ModelRows):
-    """See `spark_bridge.views.derived_views.DerivedView`: a copy of its parent, row by row.
+    """See `spark_bridge.maintenance.derived_views.DerivedView`: a copy of its parent, row by row.
 
     Args:
         model: the view.

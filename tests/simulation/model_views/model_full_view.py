@@ -8,7 +8,7 @@ from concurrent.futures import Executor, Future
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from spark_bridge.analysis.planned_view import PlannedView
+from spark_bridge.plans.planned_view import PlannedView
 from state.errors import SlackwaterError
 from state.tables.records import ViewVersion
 from tests.simulation.model_views.model_datasets import Fails, computed
@@ -21,7 +21,7 @@ _Result = TypeVar("_Result")
 
 
 class ModelFullView:
-    """See `spark_bridge.views.full_view.FullView`.
+    """See `spark_bridge.maintenance.full_view.FullView`.
 
     Args:
         model: the view.

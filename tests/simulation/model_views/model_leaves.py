@@ -16,16 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.files import PathKey
-from spark_bridge.analysis.computed_leaves import Between, JoinPlan, TemporalFilterPlan
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
-from spark_bridge.computed.joined_changes import changed_rows
-from spark_bridge.computed.temporal_filter_rows import TemporalFilterRows as TimedLeaves
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
+from spark_bridge.operators.join.joined_changes import changed_rows
+from spark_bridge.operators.temporal_filter.temporal_filter_rows import TemporalFilterRows as TimedLeaves
+from spark_bridge.plans.computed_leaves import Between, JoinPlan, TemporalFilterPlan
+from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, WEIGHT_FIELD, base_name
@@ -202,7 +202,7 @@ class _Snapshot:
 
 
 class ModelSide(ModelRows):
-    """The rows of a side of a join, or below a filter; see `spark_bridge.views.append_view.AppendView`.
+    """The rows of a side of a join, or below a filter; see `spark_bridge.maintenance.append_view.AppendView`.
 
     Args:
         model: the hidden view.
@@ -256,7 +256,7 @@ class ModelSide(ModelRows):
 
 
 class ModelExpiringSide(ModelSide):
-    """The rows of a side that expire; see `spark_bridge.views.expiring_rows.ExpiringRows`.
+    """The rows of a side that expire; see `spark_bridge.maintenance.expiring_rows.ExpiringRows`.
 
     Production tells which rows are late, and when rows leave.  Arguments as for `ModelSide`.
     """
@@ -294,7 +294,7 @@ class ModelExpiringSide(ModelSide):
 
 
 class ComputedParents:
-    """The rows of leaves in an epoch, see `spark_bridge.views.derived_views.RowsOfParents`.
+    """The rows of leaves in an epoch, see `spark_bridge.maintenance.derived_views.RowsOfParents`.
 
     Args:
         root: by the materializer's way.
@@ -386,7 +386,7 @@ def _pairs_of(join: JoinPlan, rows: pa.Table) -> list[Pair]:
 
 
 class ModelComputedView(ModelRows):
-    """The dataset of a view over a computed leaf, see `spark_bridge.views.weighted_rows.WeightedRows`.
+    """The dataset of a view over a computed leaf, see `spark_bridge.maintenance.weighted_rows.WeightedRows`.
 
     Args:
         model: the view.

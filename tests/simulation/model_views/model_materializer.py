@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
-from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.planned_view import PlannedView, StoredGroups, stored_groups
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
 from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behind
 from spark_bridge.ingest.history import HistoryPiece, OpenHistory
-from spark_bridge.views.backfills import Backfills
-from spark_bridge.views.derived_views import DerivedView, DerivedViews
-from spark_bridge.views.full_views import FullViews
-from spark_bridge.views.recorded_views import RecordedViews, Work
+from spark_bridge.maintenance.backfills import Backfills
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews
+from spark_bridge.maintenance.full_views import FullViews
+from spark_bridge.maintenance.recorded_views import RecordedViews, Work
+from spark_bridge.plans.planned_view import PlannedView, StoredGroups, stored_groups
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import Clock
 from state.epoch import epoch_time_us
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from random import Random  # noqa: TID251 - as an argument
 
     from spark_bridge.changes.memory_tier import KeptSize
-    from spark_bridge.views.view import ShownView
+    from spark_bridge.changes.view import ShownView
     from tests.simulation.model_views.model_leaves import ModelLeaves, ModelSide
 
 _TIDY = 0.2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_bridge.analysis.computed_leaves import (
+from spark_bridge.plans.computed_leaves import (
     LEFT,
     RIGHT,
     Between,
@@ -18,8 +18,8 @@ from spark_bridge.analysis.computed_leaves import (
     TemporalFilterPlan,
     TimeBound,
 )
-from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE, ViewDefinition
-from spark_bridge.analysis.view_plan import Closing, ViewPlan
+from spark_bridge.plans.view_definition import BY_WATERMARK, ON_CLOSE, ViewDefinition
+from spark_bridge.plans.view_plan import Closing, ViewPlan
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, is_view
 from tests.simulation.model_views.model_expectations import expectations_of, on_violation
 from tests.simulation.model_views.model_view import (
@@ -128,7 +128,7 @@ def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
 
 @dataclass(frozen=True)
 class _Boundary:
-    """See `spark_bridge.engine.catalyst.temporal_conditions.Boundary`."""
+    """See `spark_bridge.operators.temporal_filter.temporal_conditions.Boundary`."""
 
     filter: TimeFilter
 

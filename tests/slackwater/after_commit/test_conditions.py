@@ -12,7 +12,7 @@ from slackwater.after_commit.actions import Delete
 from slackwater.after_commit.run_views import NeedsChangedError, PublishedView, RunViews
 from slackwater.branching.branch import branch
 from slackwater.status.run_status import PublicationStatus, RunStatus
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.handled_files import ClockChange, HandledFiles
 from state.lance.lance_root import LanceRoot
 from state.tables.catalog import put_view

@@ -15,7 +15,7 @@ from slackwater.cli.display.after_commit_list import after_commit_lines, after_c
 from slackwater.planning.dry_run.after_plan import plan_after
 from slackwater.reading.store import Store
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import NotFoundError
 from state.ownership.owner import Ownership
 from tests.slackwater.after_commit.real_files import RealFiles

@@ -11,9 +11,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.branching.merge_steps import Merged
-from spark_bridge.analysis.view_definition import ON_CLOSE
 from spark_bridge.ingest.epoch_rows import LateRows
 from spark_bridge.ingest.late_rows import late_delta
+from spark_bridge.plans.view_definition import ON_CLOSE
 from state.clock import SystemClock
 from state.lance.lance_access import open_dataset
 from state.lance.lance_store import LanceStateStore

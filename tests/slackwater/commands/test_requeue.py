@@ -9,7 +9,7 @@ import pytest
 
 from actors.fetching.file_progress import Ending
 from slackwater.commands.retry import forgive_view, quarantined_files, requeue
-from spark_bridge.analysis.view_definition import BY_WATERMARK, ON_CLOSE
+from spark_bridge.plans.view_definition import BY_WATERMARK, ON_CLOSE
 from state.clock import SystemClock
 from state.errors import CommandRefusedError, NotFoundError, ViewNotFoundError
 from state.location import Location

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 
 class DuckDBConditions:
-    """See `spark_bridge.conditions.row_conditions.RowConditions`; it counts the rows that it was given."""
+    """See `spark_bridge.plans.row_conditions.RowConditions`; it counts the rows that it was given."""
 
     def __init__(self, view: str, schema: pa.Schema, conditions: Mapping[str, str]) -> None:
         self._conditions = conditions

@@ -8,8 +8,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.planning.explanation import explain
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import SystemClock
 from state.errors import ViewError
 

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.planning.definition_change import Comparison, DefinitionChange, StoredEpoch
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_planner import ViewPlanner
 from spark_bridge.engine.session.spark_jobs import SparkJobs
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.query.view_planner import ViewPlanner
 from state.tables.stored_rows import is_hidden_view
 from tests.cases import few
 from tests.slackwater.cli.command import slackwater

@@ -16,7 +16,7 @@ from actors.recovery.attempt_plan import AttemptPlan
 from slackwater.after_commit.run_views import NeedsChangedError, PublishedView
 from slackwater.running.attempt import Attempt
 from slackwater.running.declared_views import DeclaredViews
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommandRefusedError, RunFailedError, ViewNotFoundError
 from tests.slackwater.running.scripted_attempt import Requested
 from tests.waiting import eventually

@@ -23,11 +23,11 @@ from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
-from spark_bridge.analysis.declaration import Declaration
-from spark_bridge.analysis.view_definition import ON_CLOSE, ViewDefinition
 from spark_bridge.changes.memory_tier import KeptSize
+from spark_bridge.changes.view import ShownView
 from spark_bridge.ingest.epoch_rows import EpochViews, Stopped
-from spark_bridge.views.view import ShownView
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.plans.view_definition import ON_CLOSE, ViewDefinition
 from state.clock import ManualClock
 from state.epoch import EpochPair
 from state.errors import CommandRefusedError, RunFailedError, ViewError, ViewNotFoundError

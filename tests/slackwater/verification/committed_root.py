@@ -25,9 +25,9 @@ from actors.schemas.metadata_columns import metadata_fields
 from actors.sources.event_time import EventTime
 from actors.sources.source import SourceDefinition
 from slackwater.verification.verification import Verification
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.ingest.late_rows import late_delta
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import ManualClock
 from state.epoch import next_epoch
 from state.lance.lance_access import lance_options

@@ -16,7 +16,7 @@ import pytest
 from actors.formats.options import Csv, Json, Parquet, Text
 from actors.formats.registry import Format
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
 from tests.slackwater.reading.told_root import poisoned
 from tests.slackwater.verification.committed_root import CommittedRoot

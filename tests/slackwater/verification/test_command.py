@@ -12,7 +12,7 @@ import pytest
 from actors.formats.options import Csv
 from slackwater.cli.commands.verify import _row
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from tests.slackwater.cli import command
 from tests.slackwater.cli.called_command import slackwater

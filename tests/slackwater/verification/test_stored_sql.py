@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 import slackwater as sw
 from actors.formats.options import Csv
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import UsageError
 from state.location import Location
 from tests.cases import few

@@ -30,7 +30,7 @@ from slackwater.verification.engine import CannotComputeError
 from slackwater.verification.ingested_files import IngestedFiles
 from slackwater.verification.step import Step
 from slackwater.verification.verification import FileProblem, Outcome, Verification, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import EpochNotFoundError, UsageError
 from state.location import Location
 from state.tables.records import CatalogView

@@ -12,7 +12,7 @@ import pytest
 
 from actors.formats.options import Json
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.analysis.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
 from tests.slackwater.verification.committed_root import CommittedRoot
 

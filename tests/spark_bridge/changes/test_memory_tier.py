@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 from spark_bridge.changes import memory_tier
+from spark_bridge.changes.cached_rows import CachedRows
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
-from spark_bridge.datasets.cached_rows import CachedRows
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import FILE_FIELD, HASH_FIELD, JOIN_FIELD
 

@@ -13,10 +13,10 @@ import pytest
 from lance.fragment import write_fragments
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import later_commits, view_table
 from spark_bridge.datasets.later_commits import LaterCommits
 from spark_bridge.datasets.view_table import ViewTable
+from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.work_cost import counted
 from state.errors import CommitRefusedError
 from state.location import Location

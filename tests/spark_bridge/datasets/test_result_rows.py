@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets import result_rows
 from spark_bridge.datasets.result_rows import Result, append_result, create_of_result, replace_by_result
 from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommitRefusedError
 from state.lance.lance_access import open_dataset
 from state.location import Location

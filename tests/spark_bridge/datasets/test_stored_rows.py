@@ -10,9 +10,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, StoredBlock
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.datasets.stored_rows import StoredRows
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommitRefusedError
 from state.lance import view_dataset
 from state.lance.fragment_stager import FragmentStager

@@ -16,14 +16,14 @@ from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block
 from slackwater.backfill.stored_history import StoredHistory
-from spark_bridge.analysis.view_definition import ViewDefinition
-from spark_bridge.analysis.view_plan import ViewPlan
 from spark_bridge.engine.catalyst.arrow_frames import table_of_frame
 from spark_bridge.ingest import dataset_frame, row_ingest
 from spark_bridge.ingest.dataset_frame import rows_of_span
 from spark_bridge.ingest.history import FragmentRows, StoredSpan
+from spark_bridge.maintenance import backfill
 from spark_bridge.materializer import Materializer
-from spark_bridge.views import backfill
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
 from state.lance.view_dataset import restore
 from state.location import Location
 from state.store.restored_views import restored_views

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.analysis import analyse
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.catalyst.epoch_timestamps import uses_epoch_timestamps
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.query.analysis import analyse
 from state.epoch import epoch_time_us
 from state.errors import NotIncrementalError
 from tests.spark_bridge.followed_view import FollowedView

@@ -10,11 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 import slackwater as sw
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.engine.session.borrowed_session import borrow, can_compute, refuse_unfit
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.session import find_session
 from spark_bridge.engine.session.settings import SparkSettings
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import SettingsError
 from tests.cases import one_of_each
 from tests.spark_bridge.followed_view import FollowedView

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_bridge.analysis.view_definition import ViewDefinition
 from spark_bridge.ingest import blocks as ingest_blocks
 from spark_bridge.materializer import Materializer
+from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.ray_blocks import blocks

@@ -1,0 +1,493 @@
+"""The incremental views over parents: each epoch's changes go through them, the parents first.
+
+A view that lacks the rows of its parents gets them in one computation.  Few rows are computed within the epoch that
+shows the view.  Many are computed in a thread, beside the epochs, from the versions of one epoch; the changes since
+then are kept, and follow in the epoch that shows the view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache, partial
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
+from spark_bridge.changes.view import GroupedView, Guard, no_guard
+from spark_bridge.datasets.index_audit import IndexAudit
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.maintenance.backfill import missing_measures, noted_lacks
+from spark_bridge.maintenance.shared_views import SharedViews
+from spark_bridge.plans.computed_leaves import BEFORE_ALL_US, watermark_time
+from spark_bridge.plans.view_plan import ViewPlan
+from state.errors import ViewFailedError
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import base_name, declared_name, is_stored_rows, next_name
+
+_AT_ONCE_ROWS = 200_000
+"""Rows of the parents up to which a view is computed within an epoch, as the new rows of any epoch are."""
+
+
+class DerivedView(Protocol):
+    """The datasets of one view over parents."""
+
+    changes: ChangeLog
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion: ...
+
+    def open(self, version: ViewVersion) -> None: ...
+
+    def apply(self, rows: EpochRows) -> ViewVersion: ...
+
+    def correct(self, rows: Any) -> ViewVersion: ...
+
+    @property
+    def num_rows(self) -> int: ...
+
+    def tidy(self, audit: IndexAudit | None) -> bool: ...
+
+
+class RowsOfParents(Protocol):
+    """The rows of parents, see `spark_bridge.maintenance.parent_rows.ParentRows`."""
+
+    def all(self, plan: ViewPlan) -> EpochRows: ...
+
+    def none(self) -> EpochRows: ...
+
+    def count(self, plan: ViewPlan) -> int: ...
+
+    def are_changed(self, plan: ViewPlan) -> bool: ...
+
+    @property
+    def time_us(self) -> int: ...
+
+    def since(self, begun_us: int | None) -> RowsOfParents: ...
+
+
+class _Unshown:
+    """A view that lacks the rows of its parents, in all or in some of its measures.
+
+    Args:
+        plan: of the view.
+        view: the maintenance of the view.
+        version: of its dataset, which has no rows, or groups that lack measures; None without a dataset.
+        lacks: the numbers of these measures.
+    """
+
+    def __init__(
+        self, plan: ViewPlan, view: DerivedView, version: ViewVersion | None, lacks: Sequence[int] = ()
+    ) -> None:
+        self.plan, self.view, self.version, self.lacks = plan, view, version, lacks
+        self.work: Callable[[], ViewVersion] | None = None
+        self.computed: Future[ViewVersion] | None = None
+        self.begun: dict[str, ViewVersion] = {}
+        self.begun_us = 0
+        self._changes: dict[str, ChangeSet] = {}
+
+    @property
+    def is_computed(self) -> bool:
+        return self.computed is not None and self.computed.done()
+
+    def begin(self, begun_us: int, parents: Mapping[str, Parent], work: Callable[[], ViewVersion]) -> None:
+        """Begins to keep the changes of its parents; the work on their rows before that may follow in the thread."""
+        self.begun = {name: parents[name].version for name in self.plan.parents}
+        self.begun_us, self.work = begun_us, work
+
+    @property
+    def noted(self) -> str | None:
+        """The record that tells groups which lack measures from a dataset without rows."""
+        return json.dumps(noted_lacks(self.lacks)) if self.lacks else None
+
+    def keep(self, parents: Mapping[str, Parent]) -> None:
+        """Adds the changes of an epoch to those since the computation began."""
+        for name in self.plan.parents:
+            if (changes := parents[name].changes) is not None:
+                known = self._changes.get(name)
+                self._changes[name] = changes.held() if known is None else known.then(changes)
+
+    def since(self, parents: Mapping[str, Parent]) -> dict[str, Parent]:
+        """Its parents, with all changes since the computation began."""
+        return {name: parents[name].since(self.begun[name], self._changes.get(name)) for name in self.plan.parents}
+
+
+class DerivedViews:
+    """Maintains them.
+
+    Args:
+        make: makes the maintenance of a view.
+        rows: the rows of parents: (epoch, name → parent) -> rows.
+        compute: runs a computation and translates its errors: (view, work) -> its version.
+        thread: computes views beside the epochs; None for a thread of its own.
+        watermarks: source → its last watermark; the mapping follows them.
+        guard: around the work on a view in the thread of the caller.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[ViewPlan], DerivedView],
+        rows: Callable[[int, Mapping[str, Parent]], RowsOfParents],
+        compute: Callable[[str, Callable[[], ViewVersion]], ViewVersion],
+        thread: Executor | None = None,
+        watermarks: Mapping[str, int] = MappingProxyType({}),
+        guard: Guard = no_guard,
+    ) -> None:
+        self._make, self._rows, self._compute, self._watermarks = make, rows, compute, watermarks
+        self._guard = guard
+        self._thread = thread or ThreadPoolExecutor(1, thread_name_prefix="derived-view")
+        self._plans: dict[str, ViewPlan] = {}
+        self._shown: dict[str, DerivedView] = {}
+        self._unshown: dict[str, _Unshown] = {}
+        self._ended: set[str] = set()
+        self._shared = SharedViews()
+        self._read: set[str] = set()
+
+    @property
+    def num_rows(self) -> dict[str, int]:
+        """Name → number of rows of each view that readers see."""
+        return {name: view.num_rows for name, view in self._shown.items()}
+
+    @property
+    def unshown(self) -> frozenset[str]:
+        """The views that lack the rows of their parents."""
+        return frozenset(self._unshown)
+
+    def declare(
+        self,
+        plans: Mapping[str, ViewPlan],
+        fresh: Collection[str],
+        begun: Mapping[str, ViewVersion],
+        versions: Mapping[str, ViewVersion],
+        shared: SharedViews,
+    ) -> None:
+        """Replaces the set of views.
+
+        Args:
+            plans: name → plan; a view comes after those that it reads.
+            fresh: the views that lack the rows of their parents.
+            begun: recorded name → version of the datasets of such views.
+            versions: name → version of the others.
+            shared: the views that have the rows of others.
+
+        Raises:
+            StorageError: a version cannot be opened.
+            ViewFailedError: the maintenance of a view cannot be made.
+        """
+        shown, unshown = {}, {}
+        for name, plan in plans.items():
+            is_same, before = self._plans.get(name) is plan, shared.before(name)
+            # What it reads may have another name now, too.
+            is_renamed = before != name and before in self._plans and self._plans[before].parents == plan.parents
+            if name in fresh:
+                if is_same and name in self._unshown:
+                    unshown[name] = self._unshown[name]
+                    continue
+                version = begun.get(next_name(name))
+                if version is not None and missing_measures(version):
+                    # The changes of the epochs since its groups were taken over are lost.
+                    version = None
+                    self._ended.add(next_name(name))
+                unshown[name] = _Unshown(plan, self._opened(plan, version), version)
+            elif before in self._shown and (is_same or is_renamed):
+                shown[name] = self._shown[before]
+            else:
+                shown[name] = self._opened(plan, versions[name])
+        self._plans, self._shown, self._unshown, self._shared = dict(plans), shown, unshown, shared
+        self._read = {shared.representative(parent) for plan in plans.values() for parent in plan.parents}
+        for name, view in {**shown, **{name: each.view for name, each in unshown.items()}}.items():
+            view.changes.is_kept = name in self._read
+
+    def _opened(self, plan: ViewPlan, version: ViewVersion | None) -> DerivedView:
+        with self._guard(plan.name):
+            view = self._make(plan)
+            if version is not None:
+                view.open(version)
+        return view
+
+    def add(self, plan: ViewPlan, view: DerivedView) -> None:
+        """Adds a view that has the rows of its parents before this epoch."""
+        self._plans[plan.name], self._shown[plan.name] = plan, view
+        view.changes.is_kept = plan.name in self._read
+
+    def complete(
+        self, epoch: int, plan: ViewPlan, view: GroupedView, parents: Mapping[str, Parent]
+    ) -> ViewVersion | None:
+        """Computes the measures that the groups of a view lack, if its parents have few rows.
+
+        Args:
+            epoch: the last epoch, of which the groups are.
+            plan: of the view.
+            view: the maintenance of the view.
+            parents: name → parent, of all views that are maintained, as they are before the rows of the next epoch.
+
+        Returns:
+            The version with these measures; None if `begin` must compute them.
+        """
+        rows = self._rows(epoch, parents)
+        return view.complete(_all_earlier(rows, plan, view)) if rows.count(plan) <= _AT_ONCE_ROWS else None
+
+    def begin(
+        self, epoch: int, plan: ViewPlan, view: GroupedView, version: ViewVersion, parents: Mapping[str, Parent]
+    ) -> None:
+        """Has them computed beside the epochs; arguments as of `complete`, with the version of the groups."""
+        rows, unshown = self._rows(epoch, parents), _Unshown(plan, view, version, view.lacks)
+        self._plans[plan.name], self._unshown[plan.name] = plan, unshown
+        view.changes.is_kept = plan.name in self._read
+        begun_us = self._time(plan, None, rows.time_us)
+        unshown.begin(begun_us, parents, lambda: view.complete(_all_earlier(rows, plan, view)))
+
+    def log(self, name: str) -> ChangeLog | None:
+        """The changes of a view that readers see; None if it is none of these."""
+        view = self._shown.get(name)
+        return None if view is None else view.changes
+
+    def drop(self, name: str) -> None:
+        """Forgets a view, if it is one of these; its dataset is left to the vacuum."""
+        for each in (self._plans, self._shown, self._unshown):
+            each.pop(name, None)
+
+    def has_news(self, maintained: Collection[str]) -> bool:
+        """Whether the next epoch creates or shows one of them.
+
+        Args:
+            maintained: the other views that are up to date.
+        """
+        return any(
+            each.is_computed or (each.version is None and self._is_ready(each, maintained))
+            for each in self._unshown.values()
+        )
+
+    def follow(
+        self,
+        epoch: int,
+        parents: dict[str, Parent],
+        versions: dict[str, ViewVersion],
+        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+    ) -> list[str]:
+        """Takes an epoch's changes through the views.
+
+        Args:
+            epoch: its number.
+            parents: name → parent, of all other views that are maintained; the views are added to it.
+            versions: name → version of each view that readers see, before the call and after it.
+            run: does the work on some views, in any order; a view that fails has no version.
+
+        Returns:
+            The recorded names of the views that have a dataset, or are shown, from now on.
+        """
+        created: list[str] = []
+        rows = self._rows(epoch, parents)
+        for level in _levels(self._plans, self._shared):
+            work: dict[str, Callable[[], ViewVersion]] = {}
+            times = {name: _time_of(versions.get(name)) for name in level}
+            for name in level:
+                try:
+                    with self._guard(name):
+                        work.update(self._work(epoch, name, parents, rows.since(times[name])))
+                except ViewFailedError as error:
+                    work[name] = partial(_fail, error)
+            for recorded, version in run(work).items():
+                name = base_name(recorded)
+                if recorded != name:
+                    self._unshown[name].version = version
+                    created.append(recorded)
+                    continue
+                if name in self._unshown:
+                    unshown = self._unshown.pop(name)
+                    self._shown[name] = unshown.view
+                    if unshown.version is not None:
+                        self._ended.add(next_name(name))
+                    created.append(name)
+                versions[name] = replace(version, name=name)
+            for name in level:
+                if name in self._shown and self._plans[name].has_temporal_filter:
+                    versions[name] = self._right(self._plans[name], versions[name], times[name], rows.time_us)
+                if name in self._shown and (parent := self._parent(name, versions[name], run)) is not None:
+                    parents.update(dict.fromkeys(self._shared.names(name), parent))
+        return created
+
+    def _parent(
+        self,
+        name: str,
+        version: ViewVersion,
+        run: Callable[[Mapping[str, Callable[[], ViewVersion]]], Mapping[str, ViewVersion]],
+    ) -> Parent | None:
+        """A view with its changes in this epoch; None if it fails."""
+        try:
+            with self._guard(name):
+                return Parent(self._plans[name], version, self._shown[name].changes.take())
+        except ViewFailedError as error:
+            run({name: partial(_fail, error)})
+            return None
+
+    def begin_due(self, epoch: int, parents: Mapping[str, Parent]) -> None:
+        """Begins to compute the views whose parents are maintained, from the versions of this epoch."""
+        for name, each in self._unshown.items():
+            if each.version is not None and each.work is None and self._is_ready(each, parents):
+                rows = self._rows(epoch, parents)
+                each.begin(self._time(each.plan, None, rows.time_us), parents, partial(_apply_all, each, rows))
+            if each.work is not None and each.computed is None:
+                each.computed = self._thread.submit(self._compute, name, each.work)
+
+    def are_due(self, epoch: int, parents: Mapping[str, Parent], versions: Mapping[str, ViewVersion]) -> bool:
+        """Whether an epoch that is made now takes rows out of one of them, or lets some in, as time has passed.
+
+        Args:
+            epoch: its number.
+            parents: name → parent, of all views that are maintained.
+            versions: name → version of each view that readers see.
+        """
+        temporal = [
+            name
+            for name in self._shown
+            if name in versions and self._plans[name].has_temporal_filter and self._plans[name].clock is None
+        ]
+        rows = self._rows(epoch, parents) if temporal else None
+        return rows is not None and any(self._is_due(name, rows, versions[name]) for name in temporal)
+
+    def _is_due(self, name: str, rows: RowsOfParents, version: ViewVersion) -> bool:
+        try:
+            with self._guard(name):
+                return rows.since(_time_of(version)).are_changed(self._plans[name])
+        except ViewFailedError:
+            return True  # the epoch records it
+
+    def recorded(self, epoch: int) -> dict[str, ViewVersion]:
+        """Recorded name → version of each dataset that readers do not see yet, for an epoch's record."""
+        return {
+            next_name(name): replace(each.version, name=next_name(name), pinned_epoch=epoch, progress=each.noted)
+            for name, each in self._unshown.items()
+            if each.version is not None
+        }
+
+    def take_ended(self) -> set[str]:
+        """The recorded names of the hidden datasets that are shown or left since the last call."""
+        ended, self._ended = self._ended, set()
+        return ended
+
+    def tidy(self, audit: IndexAudit | None) -> bool:
+        """See `View.tidy`."""
+        return any(view.tidy(audit) for view in self._shown.values())
+
+    def close(self) -> None:
+        """Waits for the running computation."""
+        self._thread.shutdown()
+
+    def _time(self, plan: ViewPlan, begun_us: int | None, time_us: int) -> int:
+        """The time of the filters of a view: that of the epoch, or a watermark."""
+        return time_us if plan.clock is None else watermark_time(plan.clock, self._watermarks, begun_us)
+
+    def _right(self, plan: ViewPlan, version: ViewVersion, begun_us: int | None, time_us: int) -> ViewVersion:
+        """A version of a view over filters by the time, whose rows are right at the time of an epoch."""
+        at = self._time(plan, begun_us, time_us)
+        noted = {"time_us": at} if plan.clock is None else {"aged_to": at if at > BEFORE_ALL_US else None}
+        return replace(version, progress=json.dumps(noted))
+
+    def _work(
+        self, epoch: int, name: str, parents: Mapping[str, Parent], rows: RowsOfParents
+    ) -> Iterator[tuple[str, Callable[[], ViewVersion]]]:
+        """Yields the recorded name of a view and the work on it, if there is some."""
+        plan = self._plans.get(name)
+        if plan is None:
+            return  # it has failed with its parent
+        if name in self._shown:
+            if rows.are_changed(plan):
+                yield name, partial(self._shown[name].correct, rows)
+            return
+        unshown = self._unshown[name]
+        if not self._is_ready(unshown, parents):
+            if unshown.work is not None:
+                self._restart(name)
+        elif unshown.version is None:
+            if rows.count(plan) <= _AT_ONCE_ROWS:
+                yield name, partial(_create, unshown.view, epoch, rows, plan)
+            else:
+                yield next_name(name), partial(unshown.view.create, epoch, rows.none())
+        elif unshown.work is not None:
+            unshown.keep(parents)
+            if unshown.is_computed:
+                changed = self._rows(epoch, unshown.since(parents))
+                yield name, partial(_catch_up, unshown, changed.since(unshown.begun_us))
+
+    def _restart(self, name: str) -> None:
+        plan = self._plans[name]
+        self._unshown[name] = _Unshown(plan, self._make(plan), None)
+        self._ended.add(next_name(name))
+
+    @staticmethod
+    def _is_ready(unshown: _Unshown, maintained: Collection[str]) -> bool:
+        return all(parent in maintained for parent in unshown.plan.parents)
+
+
+def _time_of(version: ViewVersion | None) -> int | None:
+    """The time at which the rows of a view over filters by the time are right; None for other views."""
+    noted = {} if version is None else version.noted
+    if "aged_to" not in noted:
+        return noted.get("time_us")
+    return BEFORE_ALL_US if noted["aged_to"] is None else int(noted["aged_to"])
+
+
+def aged_to(view: str, versions: Mapping[str, ViewVersion]) -> int | None:
+    """The watermark that a view with a time to live follows, in microseconds since 1970; None before the first.
+
+    Args:
+        view: the declared view; one of its hidden views may note the watermark.
+        versions: those of the views of one epoch, by name.
+    """
+    own = (version.noted for name, version in versions.items() if declared_name(name) == view)
+    return max((at for noted in own if (at := noted.get("aged_to")) is not None), default=None)
+
+
+def filter_time_us(versions: Iterable[ViewVersion]) -> int | None:
+    """The time of the last epoch in which filters by the time were computed, in microseconds; None without one.
+
+    Args:
+        versions: those of the views of one epoch.
+    """
+    views = [each for each in versions if not is_stored_rows(each.name)]
+    return max((each.noted["time_us"] for each in views if "time_us" in each.noted), default=None)
+
+
+def _fail(error: ViewFailedError) -> ViewVersion:
+    raise error
+
+
+def _create(view: DerivedView, epoch: int, rows: RowsOfParents, plan: ViewPlan) -> ViewVersion:
+    return view.create(epoch, rows.all(plan))
+
+
+def _apply_all(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+    return unshown.view.apply(rows.all(unshown.plan))
+
+
+def _all_earlier(rows: RowsOfParents, plan: ViewPlan, view: GroupedView) -> EpochRows:
+    """All rows of the parents, with the columns that `GroupedView.complete` needs."""
+    return rows.all(replace(plan, columns=view.earlier_columns))
+
+
+def _catch_up(unshown: _Unshown, rows: RowsOfParents) -> ViewVersion:
+    """The version of a computed view, with the changes since the computation began."""
+    assert unshown.computed is not None, "it is computed"
+    version = unshown.computed.result()
+    return unshown.view.correct(rows) if rows.are_changed(unshown.plan) else version
+
+
+def _levels(plans: Mapping[str, ViewPlan], shared: SharedViews) -> list[list[str]]:
+    """The names of the views, in groups: a view reads views of earlier groups only.
+
+    Args:
+        plans: name → plan; a view comes after those that it reads.
+        shared: the views that have the rows of others.
+    """
+    parents = {name: {shared.representative(each) for each in plan.parents} for name, plan in plans.items()}
+
+    @cache
+    def depth(name: str) -> int:
+        return 1 + max(map(depth, parents[name]), default=0) if name in parents else 0
+
+    levels: dict[int, list[str]] = {}
+    for name in sorted(plans, key=depth):
+        levels.setdefault(depth(name), []).append(name)
+    return [*levels.values()]

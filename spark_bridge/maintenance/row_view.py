@@ -1,0 +1,96 @@
+"""The dataset of a row-by-row view, whose new rows are the result over new rows of its leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import lance
+import pyarrow as pa
+
+from spark_bridge.changes.change_set import ChangeLog
+from spark_bridge.datasets.added_rows import AddedRows
+from spark_bridge.datasets.index_audit import IndexAudit
+from spark_bridge.datasets.result_rows import append_result, create_of_result
+from spark_bridge.datasets.view_table import NewRows, ViewTable, view_path
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.maintenance.row_query import RowQuery
+from spark_bridge.plans.view_plan import ViewPlan
+from state.location import Location
+from state.tables.records import ViewVersion
+
+
+class RowView:
+    """Maintains one such view; the subclasses know how rows leave.
+
+    Attributes:
+        changes: of the view's rows, if other views read them.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+        plan: of the view.
+        origin: the hidden column that tells where a row comes from; None without it.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan, origin: pa.Field | None) -> None:
+        self._catalyst, self._root, self._plan = catalyst, root, plan
+        self._query = RowQuery(catalyst, plan, origin)
+        self.changes = ChangeLog(self._snapshot)
+        self._path = ""
+        self._opened: ViewTable | None = None
+
+    @property
+    def _table(self) -> ViewTable:
+        assert self._opened is not None, "create or open comes first"
+        return self._opened
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the dataset in the epoch that creates the view, with the result over these rows."""
+        self._path = view_path(self._plan.name, epoch)
+        location = self._root.child(self._path)
+        self._opened = create_of_result(location, self._query.over(rows))
+        return self._version()
+
+    def open(self, version: ViewVersion) -> None:
+        """Continues from a recorded version."""
+        self._path = version.path
+        self._opened = ViewTable.open(self._root.child(version.path), version.version)
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Adds the result over further rows; an empty result makes no new version.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        append_result(self._table, self._query.over(rows))
+        return self._version()
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of the view."""
+        return 0 if self._opened is None else self._opened.num_rows
+
+    def tidy(self, audit: IndexAudit | None) -> bool:
+        """See `View.tidy`."""
+        return self._opened is not None and self._opened.tidy(audit)
+
+    def _snapshot(self) -> lance.LanceDataset:
+        """A handle on the view's rows as they are now."""
+        return self._table.snapshot()
+
+    def _added(self, rows: NewRows, before: lance.LanceDataset, names: Sequence[str]) -> pa.Table | AddedRows:
+        """Rows that the last commit has added, for those who follow the changes.
+
+        Args:
+            rows: those.
+            before: a handle on the rows before that commit.
+            names: their columns.
+        """
+        if isinstance(rows, pa.Table):
+            return rows.select(names)
+        schema = pa.schema([self._query.schema.field(each) for each in names])
+        return AddedRows(self._table.location, self._snapshot(), self._table.added_since(before), schema)
+
+    def _version(self) -> ViewVersion:
+        return ViewVersion(self._plan.name, self._path, self._table.version)

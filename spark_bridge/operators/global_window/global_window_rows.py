@@ -1,0 +1,102 @@
+"""The rows of a query over all rows at once, or those that an epoch changes.  Nobody stores them.
+
+An epoch that changes a row computes the query over all rows as they were, and over all rows as they are; rows that are
+the same are left out.  Tasks do both if the rows are many::
+
+    rows before ──→ query ──→ weight -1 ─┐
+                                         ├─→ equal rows: sum of weights, those of 0 are left out
+    rows after  ──→ query ──→ weight  1 ─┘
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, FractionalType, MapType, StructType
+
+from actors.schemas.ddl import quoted_name
+from spark_bridge.changes.change_set import with_weights
+from spark_bridge.changes.equal_rows import different
+from spark_bridge.changes.parents import Parents
+from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
+from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
+from spark_bridge.plans.computed_leaves import ROWS, GlobalWindowPlan
+from state.tables.records import ViewVersion
+from state.tables.stored_rows import WEIGHT_FIELD
+
+_WEIGHT = WEIGHT_FIELD.name
+
+
+class GlobalWindowRows:
+    """Makes the rows of such queries.
+
+    Args:
+        parents: the views with the rows below the queries are among them.
+    """
+
+    def __init__(self, parents: Parents) -> None:
+        self._parents = parents
+
+    def changed(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
+        """The rows that leave and those that come, with their weights at the end, and the size of what is read.
+
+        Args:
+            plan: the query.
+            columns: of its result that are wanted, in its order.
+        """
+        parent = self._parents.by_name[plan.rows]
+        (before, size_before), (after, size_after) = (
+            self._rows(plan, version) for version in (parent.version_before, parent.version)
+        )
+        size = size_before + size_after
+        if before.few is None or after.few is None:
+            was, is_now = (self._over(plan, each, size).select(*map(quoted_name, columns)) for each in (before, after))
+            return self._difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
+        query = self._parents.queries.of(plan)
+        both = with_weights(*(query.table(each.few, plan.schema) for each in (before, after)))
+        changed = different(both.select([*columns, _WEIGHT]))
+        return LeafRows.of_table(self._parents.catalyst.spark, changed), changed.nbytes
+
+    def all(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
+        """All rows, and the size of the rows that they are made of, in bytes.  Arguments as for `changed`."""
+        rows, size = self._rows(plan, self._parents.by_name[plan.rows].version)
+        return LeafRows.of_frame(self._over(plan, rows, size).select(*columns)), size
+
+    def _difference(self, both: DataFrame, columns: list[str]) -> LeafRows:
+        """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
+        if not any(_has(field.dataType, MapType) for field in both.schema):
+            return LeafRows.of_frame(_net_rows(both, columns))
+        # Spark does not group by maps.
+        rows = table_of_frame(both, arrow_schema(both.schema))
+        return LeafRows.of_table(both.sparkSession, different(rows))
+
+    def _rows(self, plan: GlobalWindowPlan, version: ViewVersion) -> tuple[LeafRows, int]:
+        return self._parents.every(version, self._parents.by_name[plan.rows].plan.schema.names)
+
+    def _over(self, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
+        catalyst = self._parents.catalyst_for(nbytes)
+        return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: rows}))
+
+
+def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:
+    """The rows whose weights have another sum than 0, each as often, with its weight, -1 or 1; no column has a map."""
+    values = [F.col(quoted_name(each)) for each in columns]
+    # Spark groups both zeros together; their texts differ.
+    is_exact = {field.name: not _has(field.dataType, FractionalType) for field in both.schema}
+    texts = [value.cast("string") for name, value in zip(columns, values, strict=True) if not is_exact[name]]
+    groups = [each.alias(f"__sw_group_{number}") for number, each in enumerate([*values, *texts])]
+    firsts = [F.first(value).alias(name) for name, value in zip(columns, values, strict=True)]
+    net = both.groupBy(*groups).agg(*firsts, F.sum(_WEIGHT).alias(_WEIGHT)).where(F.col(_WEIGHT) != 0)
+    sign = F.signum(_WEIGHT).cast("bigint")
+    return net.select(*values, F.explode(F.array_repeat(sign, F.abs(_WEIGHT).cast("int"))).alias(_WEIGHT))
+
+
+def _has(data_type: DataType, kind: type[DataType]) -> bool:
+    """True if a data type, or a type within it, is of a kind."""
+    if isinstance(data_type, kind):
+        return True
+    if isinstance(data_type, ArrayType):
+        return _has(data_type.elementType, kind)
+    if isinstance(data_type, MapType):
+        return _has(data_type.keyType, kind) or _has(data_type.valueType, kind)
+    return isinstance(data_type, StructType) and any(_has(each.dataType, kind) for each in data_type)

@@ -1,0 +1,393 @@
+"""An aggregate view: an epoch's new rows change the groups that they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from spark_bridge.changes.change_set import ChangeLog, Changes, ChangeSet
+from spark_bridge.changes.view import Computed
+from spark_bridge.datasets.index_audit import IndexAudit
+from spark_bridge.datasets.view_table import ViewTable, distinct_path, state_path, view_path
+from spark_bridge.engine.catalyst.catalyst import Catalyst
+from spark_bridge.engine.session.spark_errors import ends_run
+from spark_bridge.ingest.epoch_rows import EpochRows
+from spark_bridge.operators.group.aggregate_plan import AggregatePlan
+from spark_bridge.operators.group.distinct_set import COUNT_FIELD
+from spark_bridge.operators.group.merge_plan import KEY_FIELD, EpochPartials, MergedGroups
+from spark_bridge.plans.view_plan import ViewPlan
+from state.location import Location
+from state.tables.group_key import KEY_COLUMN
+from state.tables.records import ViewVersion
+
+_NO_ROWS = pa.schema([KEY_FIELD]).empty_table()
+
+
+class AggregateView:
+    """Maintains one aggregate view.
+
+    Usually the view's dataset has one row per group, with the buffers that the result does not contain as `__sw_*`
+    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the grouping
+    (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
+    has a third dataset: the texts of the values that each group has seen.
+
+    Attributes:
+        changes: of the view's rows, if other views read them.
+        lacks: the numbers of the measures, hidden ones among them, that have no rows from before the groups were taken
+            over.  An owner that records them sets them again after `open`.
+
+    Args:
+        catalyst: of the session.
+        root: the directory of the pipeline.
+        plan: of the view.
+    """
+
+    def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
+        self.changes = ChangeLog()
+        self.lacks: Sequence[int] = ()
+        self._root = root
+        self._catalyst = catalyst
+        self._name, self._view = plan.name, plan
+        # Parents change in every epoch; files of sources seldom, so that a new row need not count its values.
+        self._make_plan = partial(AggregatePlan, catalyst, plan, subtracts=plan.is_changing, counts=bool(plan.parents))
+        self._plan = self._make_plan()
+        self._of_earlier: AggregatePlan | None = None
+        self._path = ""
+        self._state_path: str | None = None
+        self._distinct_path: str | None = None
+        self._table: ViewTable | None = None
+        self._state: ViewTable | None = None
+        self._distinct: ViewTable | None = None
+
+    def create(self, epoch: int, rows: EpochRows) -> ViewVersion:
+        """Makes the datasets in the epoch that creates the view, with that epoch's groups."""
+        partials = self._partials(rows)
+        merged = self._first(self._plan.merge(partials, None))
+        self._path = view_path(self._name, epoch)
+        self._table = ViewTable.create(self._root.child(self._path), merged.result)
+        if merged.state is not None:
+            self._state_path = state_path(self._name, epoch)
+            self._state = ViewTable.create(self._root.child(self._state_path), merged.state)
+        if self._plan.has_distinct:
+            self._distinct_path = distinct_path(self._name, epoch)
+            self._distinct = ViewTable.create(self._root.child(self._distinct_path), partials.distinct)
+        return self._version(self._table)
+
+    def _first(self, merged: MergedGroups) -> MergedGroups:
+        """What the datasets begin with, of the groups of the first rows."""
+        return merged
+
+    def open(self, version: ViewVersion) -> None:
+        """Continues from a recorded version."""
+        self._path, self._state_path, self._distinct_path = version.path, version.state_path, version.distinct_path
+        self._table = ViewTable.open(self._root.child(version.path), version.version)
+        if version.state_path is not None and version.state_version is not None:
+            self._state = ViewTable.open(self._root.child(version.state_path), version.state_version)
+        if version.distinct_path is not None and version.distinct_version is not None:
+            self._distinct = ViewTable.open(self._root.child(version.distinct_path), version.distinct_version)
+        stored = self._state or self._table
+        lacks_counts = self._plan.counts and self._distinct and COUNT_FIELD.name not in self._distinct.schema.names
+        if lacks_counts or not self._plan.hidden_columns <= {*stored.schema.names}:
+            # The view is older than `materialize=True` of its sources, or than the counts of values.
+            self._lose_counts()
+
+    def take_over(self, epoch: int, before: ViewPlan, version: ViewVersion) -> ViewVersion:
+        """Makes the view of the groups of another view, see `missing_calls`.
+
+        All is copied: the datasets of the other view may have later versions that no epoch records.  Of the measures
+        that the other view lacks the groups have no rows yet, see `lacks`.
+
+        Args:
+            epoch: the epoch in which the view replaces the other view.
+            before: the plan of the other view.
+            version: of the other view.
+        """
+        other = AggregateView(self._catalyst, self._root, before)
+        other.open(version)
+        assert other._table is not None, "it is open"
+        if not other._plan.subtracts:
+            self._lose_counts()
+        self.lacks = self._plan.missing_in(other._plan)
+        groups = (self._earlier if self.lacks else self._plan).groups_of(other._plan)
+        self._path = view_path(self._name, epoch)
+        for part in (other._state or other._table).parts(other._plan.stored_columns):
+            merged = groups(part)
+            self._table = self._with(self._table, self._path, merged.result)
+            if merged.state is not None:
+                self._state_path = state_path(self._name, epoch)
+                self._state = self._with(self._state, self._state_path, merged.state)
+        if other._distinct is not None:
+            self._distinct_path = distinct_path(self._name, epoch)
+            for part in other._distinct.parts(other._distinct.schema.names):
+                self._distinct = self._with(self._distinct, self._distinct_path, part)
+        assert self._table is not None, "there is a part, with or without rows"
+        return replace(self._version(self._table), progress=version.progress)
+
+    def _lose_counts(self) -> None:
+        self._make_plan = partial(self._make_plan, subtracts=False, counts=False)
+        self._plan = self._make_plan()
+
+    @property
+    def _earlier(self) -> AggregatePlan:
+        """The plan by which earlier rows reach the measures that the groups lack."""
+        if self._of_earlier is None:
+            self._of_earlier = self._make_plan(reached=self.lacks)
+        return self._of_earlier
+
+    @property
+    def earlier_columns(self) -> Mapping[str, frozenset[str]]:
+        """Source → the columns that `complete` needs of its rows."""
+        return self._earlier.columns_reached()
+
+    def _with(self, table: ViewTable | None, path: str, rows: pa.Table) -> ViewTable:
+        """A dataset that has further rows; a new one if there is none yet."""
+        if table is None:
+            return ViewTable.create(self._root.child(path), rows)
+        if rows.num_rows:
+            table.append(rows)
+        return table
+
+    def apply(self, rows: EpochRows) -> ViewVersion:
+        """Merges an epoch's rows into their groups; rows that touch no group make no new version.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        return self._merge(self._plan, self._partials(rows))
+
+    @property
+    def computes_beside(self) -> bool:
+        """See `ComputesBeside`.  An epoch may bring a value of DISTINCT that a piece has, too.
+
+        The time of an epoch is in the plan, which pieces share with epochs.
+        """
+        return not (self._plan.has_distinct or self._view.timestamps.are_used)
+
+    def computed(self, rows: EpochRows) -> Computed:
+        """See `ComputesBeside`."""
+        partials = self._partials(rows)
+        return Computed(partial(self._merge, self._plan, partials), partials.groups.num_rows)
+
+    def complete(self, rows: EpochRows) -> ViewVersion:
+        """Merges rows that came before the groups were taken over into the measures that these lack.
+
+        Errors as `apply`.
+        """
+        return self._merge(self._earlier, self._partials(rows, self._earlier))
+
+    def _merge(self, plan: AggregatePlan, partials: EpochPartials) -> ViewVersion:
+        assert self._table is not None, "create or open comes first"
+        if partials.groups.num_rows == 0:
+            return self._version(self._table)
+        keys = partials.groups.column(KEY_COLUMN)
+        stored, before = self._look_up(keys)
+        merged = plan.merge(partials, stored)
+        if self._distinct is not None and partials.distinct.num_rows:
+            if self._plan.counts:
+                self._distinct.upsert(partials.distinct)
+            else:
+                self._distinct.append(partials.distinct)
+        if merged.state is not None:
+            assert self._state is not None, "buffers that are stored apart have a dataset"
+            self._state.upsert(merged.state)
+        if self._plan.has_filter:
+            self._take_out(stored.column(KEY_COLUMN), merged.result.column(KEY_COLUMN))
+        if merged.result.num_rows:
+            self._table.upsert(merged.result)
+        self._note(keys, before, merged)
+        return self._version(self._table)
+
+    def correct(self, rows: Changes) -> ViewVersion:
+        """Follows changed rows: the old ones are subtracted from their groups, and the new ones are merged.
+
+        A group whose rows cannot be subtracted is computed again from all of its rows.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        if not self._plan.subtracts:
+            self._compute_again(rows)
+            return self._version(self._table)
+        try:
+            self._exchange(rows)
+        except (PySparkException, Py4JError) as error:
+            # The sum of the deletes or of the inserts alone may overflow where the sum of all rows does not.
+            if self._view.timestamps.are_used or ends_run(error):
+                raise
+            self._compute_again(rows)
+        return self._version(self._table)
+
+    @property
+    def computes_again(self) -> bool:
+        """True if `apply_again` can follow a failed `apply`: all rows can be read, and no value uses the time."""
+        return self._view.is_changing and not self._view.timestamps.are_used
+
+    def apply_again(self, new: EpochRows, rows: Changes) -> ViewVersion:
+        """Computes the groups of new and of changed rows from all of their rows, as Spark's batch does.
+
+        Groups are merged before the rows of corrected files are subtracted.  In between a sum may overflow, or an
+        expression over it fail, where the rows of the epoch have a result.
+
+        Args:
+            new: the new rows, over which `apply` has failed.
+            rows: the changed rows, and all rows.
+
+        Raises:
+            CommitRefusedError: another process has written to the view.
+        """
+        assert self._table is not None, "create or open comes first"
+        self._compute_again(rows, new)
+        return self._version(self._table)
+
+    def _exchange(self, rows: Changes) -> None:
+        both = rows.both(self._view, weighted=True)
+        self._view.timestamps.set_time(both.time_us)
+        changed = self._plan.changed_partials(both.frames, both.tasks, self._counts)
+        gone, new = changed.gone, changed.new
+        keys = pa.concat_tables([each.groups.select([KEY_COLUMN]) for each in (gone, new)]).column(KEY_COLUMN).unique()
+        if len(keys) == 0:
+            return
+        stored, before = self._look_up(pa.chunked_array([keys]))
+        done = self._plan.exchange(gone, new, stored)
+        if self._distinct is not None:
+            there = changed.distinct.filter(pc.greater(changed.distinct.column(COUNT_FIELD.name), 0))
+            self._distinct.exchange(changed.distinct.column(KEY_COLUMN).combine_chunks(), there)
+        merged = done.merged
+        if done.lost.num_rows:
+            merged += self._plan.merge(self._anew(rows, done.lost), None)
+        self._replace_groups(done.keys, merged, before)
+
+    def _anew(self, rows: Changes, groups: pa.Table) -> EpochPartials:
+        """The partials of groups, from all of their rows."""
+        every = rows.all(self._view, self._plan.values_of(groups))
+        return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
+
+    def _compute_again(self, rows: Changes, new: EpochRows | None = None) -> None:
+        assert self._table is not None
+        both = rows.both(self._view, weighted=False)
+        touched = self._plan.touched_by(both.frames, both.tasks)
+        if new is not None:
+            touched += self._plan.touched_by(new.frames, new.tasks)
+        if touched.groups.num_rows == 0:
+            return
+        partials = self._anew(rows, touched.groups)
+        if self._distinct is not None and self._plan.counts:
+            values = partials.distinct.column(KEY_COLUMN).combine_chunks()
+            self._distinct.exchange(pa.concat_arrays([touched.distinct, values]).unique(), partials.distinct)
+        elif self._distinct is not None:
+            _replace_keys(self._distinct, touched.distinct, partials.distinct.column(KEY_COLUMN).combine_chunks())
+        keys = touched.groups.column(KEY_COLUMN)
+        self._replace_groups(keys, self._plan.merge(partials, None), self._shown(keys))
+
+    def _replace_groups(self, keys: pa.ChunkedArray, merged: MergedGroups, before: pa.Table) -> None:
+        """Makes the datasets hold, of the groups with these keys, exactly the merged ones.
+
+        Args:
+            keys: of the groups.
+            merged: those that are left.
+            before: the rows of the view that the groups had, see `_shown`.
+        """
+        assert self._table is not None
+        each_key = keys.combine_chunks()
+        if merged.state is not None:
+            assert self._state is not None, "buffers that are stored apart have a dataset"
+            self._state.exchange(each_key, merged.state)
+        self._table.exchange(each_key, merged.result)
+        self._note(keys, before, merged)
+
+    def _note(self, keys: pa.ChunkedArray, before: pa.Table, merged: MergedGroups) -> None:
+        if self.changes.is_kept:
+            self.changes.note(ChangeSet(keys.combine_chunks(), before, merged.result.select(before.schema.names)))
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows of the view."""
+        return 0 if self._table is None else self._table.num_rows
+
+    def tidy(self, audit: IndexAudit | None) -> bool:
+        """See `View.tidy`."""
+        return any(table.tidy(audit) for table in (self._table, self._state, self._distinct) if table is not None)
+
+    def _partials(self, rows: EpochRows, plan: AggregatePlan | None = None) -> EpochPartials:
+        self._view.timestamps.set_time(rows.time_us)
+        return (plan or self._plan).partials_of(rows.frames, rows.tasks, self._counts)
+
+    def _counts(self, keys: pa.Array) -> pa.Array:
+        """See `spark_bridge.operators.group.aggregate_plan.Counts`."""
+        if self._distinct is None or len(keys) == 0:
+            return pa.repeat(0, len(keys))
+        seen = self._distinct.rows_of(keys, [COUNT_FIELD.name] if self._plan.counts else [])
+        at = pc.index_in(keys, value_set=seen.column(KEY_COLUMN).combine_chunks())
+        counts = seen.column(COUNT_FIELD.name) if self._plan.counts else pa.repeat(1, seen.num_rows)
+        found = counts.take(at)
+        return pc.fill_null(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found, 0)
+
+    def _look_up(self, keys: pa.ChunkedArray) -> tuple[pa.Table, pa.Table]:
+        """The buffers of the stored ones among these groups, and the rows of the view that they have.
+
+        The buffers have their own names, with `__sw_key` in front.
+        """
+        columns = self._plan.buffer_columns
+        if self._state is not None:
+            names = [column.name for column in columns]
+            shown = self._shown(keys)
+            rows = self._state.rows_of(keys.combine_chunks(), names)
+        else:
+            assert self._table is not None
+            names = [column.result_name or column.name for column in columns]
+            read = dict.fromkeys([*names, *(self._view.schema.names if self.changes.is_kept else ())])
+            rows = self._table.rows_of(keys.combine_chunks(), list(read))
+            shown = rows.select([KEY_COLUMN, *self._view.schema.names]) if self.changes.is_kept else _NO_ROWS
+        arrays = [rows.column(KEY_COLUMN), *[rows.column(name) for name in names]]
+        return pa.table(arrays, names=[KEY_COLUMN, *[column.name for column in columns]]), shown
+
+    def _shown(self, keys: pa.ChunkedArray) -> pa.Table:
+        """The rows of the view with these keys, with `__sw_key` in front; none if no view reads them."""
+        if not self.changes.is_kept:
+            return _NO_ROWS
+        assert self._table is not None
+        return self._table.rows_of(keys.combine_chunks(), self._view.schema.names)
+
+    def _take_out(self, stored: pa.ChunkedArray, passing: pa.ChunkedArray) -> None:
+        """Deletes the groups that passed the filter before and fail it now."""
+        assert self._table is not None
+        _delete(self._table, stored.filter(pc.invert(pc.is_in(stored, value_set=passing.combine_chunks()))))
+
+    def _version(self, table: ViewTable) -> ViewVersion:
+        return ViewVersion(
+            self._name,
+            self._path,
+            table.version,
+            self._state_path,
+            None if self._state is None else self._state.version,
+            self._distinct_path,
+            None if self._distinct is None else self._distinct.version,
+        )
+
+
+def _replace_keys(table: ViewTable, keys: pa.Array, present: pa.Array) -> None:
+    """Makes the table hold, of these keys, exactly the present ones."""
+    is_present = pc.is_in(keys, value_set=present)
+    _delete(table, keys.filter(pc.invert(is_present)))
+    wanted = keys.filter(is_present)
+    if len(wanted):
+        known = table.rows_of(wanted, []).column(KEY_COLUMN).combine_chunks()
+        new = wanted.filter(pc.invert(pc.is_in(wanted, value_set=known)))
+        if len(new):
+            table.append(pa.table([new], schema=pa.schema([KEY_FIELD])))
+
+
+def _delete(table: ViewTable, keys: pa.Array | pa.ChunkedArray) -> None:
+    if len(keys) == 0:
+        return
+    keys = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    present = table.rows_of(keys, []).column(KEY_COLUMN)
+    if len(present):
+        table.delete(present.combine_chunks())

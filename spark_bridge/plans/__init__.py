@@ -1,0 +1,18 @@
+"""Definitions and plans of views: values that the analysis makes and the maintenance executes.
+
+    view_definition                 a name with a query, or a function, as the user declares it
+    columns, operators              what a view sees and returns; the operators of Spark that can be maintained
+    total_order                     one answer where rows tie
+    view_plan ── computed_leaves    the plan of a view, and its leaves whose rows are computed in each epoch
+    planned_view                    a declared view with its plan and the views that it reads
+    plan_text ── function_source    the identity of a view: a plan, and what a Python function can see
+    row_conditions ── row_halves    conditions over rows, and a view in two halves by them
+    view_conditions                 conditions over a view as a whole
+
+Invariants:
+
+* Equal identities mean equal computations.  The numbers that Spark gives to columns are not in an identity; what a view
+  reads, computes and calls is.
+* A condition has one value for a row, by that row alone; a condition that is null is not fulfilled.  Each row of a view
+  is in one of its halves, as often as in the view.
+"""

@@ -1,0 +1,352 @@
+"""Each epoch records the views that it creates, shows and ends, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, Future
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
+from spark_bridge.ingest.history import HistoryPiece
+from spark_bridge.maintenance.backfills import Backfills
+from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.derived_views import DerivedViews
+from spark_bridge.maintenance.full_views import FullViews
+from spark_bridge.maintenance.recorded_views import RecordedViews, Work
+from spark_bridge.plans.planned_view import PlannedView
+from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_plan import ViewPlan
+from state.clock import ManualClock
+from state.errors import ViewFailedError
+from state.tables.records import CatalogView, ViewClass, ViewVersion
+
+_SCHEMA = pa.schema([("x", pa.int64())])
+
+
+class Dataset:
+    """The dataset of a view: each write makes the next version."""
+
+    num_rows = 0
+
+    def __init__(self, planned: PlannedView | ViewPlan) -> None:
+        self.plan = planned.plan if isinstance(planned, PlannedView) else planned
+        self.definition = ViewDefinition(self.plan.name, "SELECT * FROM s")
+        if isinstance(planned, PlannedView):
+            self.definition = planned.definition
+        self.version: ViewVersion | None = None
+
+    def create(self, epoch: int, *_: object) -> ViewVersion:
+        self.version = ViewVersion(self.plan.name, f"views/{self.plan.name}-{epoch}.lance", 1)
+        return self.version
+
+    def apply(self, *_: object) -> ViewVersion:
+        assert self.version is not None
+        self.version = replace(self.version, version=self.version.version + 1)
+        return self.version
+
+    def refresh(self, epoch: int, *_: object) -> ViewVersion:
+        self.version = replace(self.apply(), reflects_epoch=epoch)
+        return self.version
+
+
+class NoHistory:
+    """A history without rows."""
+
+    is_stored = False
+    missing: tuple[str, ...] = ("s3://b/lost",)
+    fraction = 1.0
+
+    def take(self, nbytes: int) -> HistoryPiece | None:
+        return None
+
+    def close(self) -> None:
+        pass
+
+
+class AtOnce(Executor):
+    """A thread that does its work in `submit`."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except ViewFailedError as error:
+            future.set_exception(error)
+        return future
+
+
+class Views:
+    """Recorded views, whose epochs are committed at once."""
+
+    def __init__(self) -> None:
+        clock = ManualClock()
+        make: Any = Dataset
+        rows = EpochRows({}, 0, 1, 0)
+        self.backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: rows, clock)
+        self.full = FullViews(make, lambda _, refresh: refresh(), AtOnce())
+        self.adopted: list[str] = []
+        rows_of: Any = lambda *_: None  # noqa: E731 - there are no views over views
+        derived = DerivedViews(make, rows_of, lambda _, work: work(), AtOnce())
+        self.recorded = RecordedViews(
+            self.backfills, self.full, derived, lambda plan, _: self.adopted.append(plan.name), _empty, clock
+        )
+        self.known: dict[str, CatalogView] = {}
+        self.maintained: dict[str, Dataset] = {}
+        self.failing: set[str] = set()
+        self.epoch = 0
+
+    def declare(self, classes: Mapping[str, ViewClass], refresh_interval_s: float = 0.0, *, identity: str = "") -> None:
+        options: Any = {"on_missing": "allow", "refresh_interval_s": refresh_interval_s, "replace": True}
+        definitions = {name: ViewDefinition(name, "SELECT * FROM s", **options) for name in classes}
+        planned = {
+            name: PlannedView(definitions[name], _plan(name, each, identity), {"s": _SCHEMA})
+            for name, each in classes.items()
+        }
+        plans = {name: each.plan for name, each in planned.items()}
+        declaration = Declaration.of(definitions, plans, self.known, self.recorded.ingested)
+        maintained = self.recorded.declare(definitions, planned, declaration)
+        self.maintained = {name: self.maintained.get(name, Dataset(plan)) for name, plan in maintained.items()}
+
+    def run(self, *sources: str, corrected: frozenset[str] = frozenset()) -> EpochViews:
+        self.epoch += 1
+        done = self.recorded.run_epoch(
+            self.epoch, {*sources}, lambda: self._apply(sources), lambda: corrected, dict, self._run
+        )
+        self.known = done.catalog(self.known)
+        return done
+
+    def _apply(self, sources: tuple[str, ...]) -> list[CatalogView]:
+        frames: Any = dict.fromkeys(sources)
+        work = {
+            name: view.apply if name in self.recorded.versions else lambda view=view: view.create(self.epoch)
+            for name, view in self.maintained.items()
+        }
+        return self.recorded.write(self.epoch, EpochRows(frames, 0, 1, 0), {}, work, self._run)
+
+    def _run(self, work: Work) -> dict[str, ViewVersion]:
+        done = {}
+        for name, each in work.items():
+            if name in self.failing:
+                for ended in self.recorded.fail(ViewFailedError(name, "over rows", "too wet")):
+                    self.maintained.pop(ended, None)
+            else:
+                done[name] = each()
+        return done
+
+
+def _empty(plan: ViewPlan, epoch: int) -> ViewVersion:
+    return ViewVersion(plan.name, f"views/{plan.name}-{epoch}-empty.lance", 1)
+
+
+def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
+    nothing: Any = None
+    columns = {"s": frozenset[str]()}
+    return ViewPlan(
+        name, view_class, ("s",), (), (), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
+    )
+
+
+@pytest.fixture
+def views() -> Views:
+    return Views()
+
+
+def test_an_epoch_creates_a_new_view_and_a_later_one_ends_it(views: Views) -> None:
+    views.declare({"a": "append"})
+    news = [views.recorded.has_news]
+    done = views.run("s")
+    assert [each.name for each in done.created] == ["a"] and done.views["a"].version == 1
+    news.append(views.recorded.has_news)
+
+    views.recorded.drop("a")
+    views.maintained.clear()
+    assert [*news, views.recorded.has_news] == [True, False, True]
+    done = views.run()
+    assert done.dropped == ("a", "a.next") and done.views == {}
+
+
+def test_a_view_that_is_dropped_and_declared_again_is_another_one(views: Views) -> None:
+    views.declare({"a": "append"})
+    views.run()
+    views.recorded.drop("a")
+    views.maintained.clear()
+    views.known.clear()
+    views.declare({"a": "append"})
+    done = views.run()
+    assert done.dropped == ("a", "a.next") and [each.created_epoch for each in done.created] == [2]
+    assert done.views["a"].path == "views/a-2.lance"
+
+
+def test_a_backfill_is_hidden_until_it_is_complete(views: Views) -> None:
+    views.run("s")
+    views.declare({"a": "append"})
+    done = views.run()
+    assert [*done.views] == ["a.next"] == [each.name for each in done.created]
+    assert done.views["a.next"].pinned_epoch == 1
+
+    due = views.recorded.next_due()
+    assert due is not None and views.backfills.take_piece(due)
+    done = views.run()
+    assert [*done.views] == ["a"] and done.dropped == ("a.next",) and views.adopted == ["a"]
+    assert [(each.name, each.missing) for each in done.created] == [("a", ("s3://b/lost",))]
+
+
+def test_a_source_whose_only_rows_came_by_a_correction_has_history(views: Views) -> None:
+    views.run(corrected=frozenset("s"))
+    views.declare({"a": "append"})
+    assert [*views.run().views] == ["a.next"]
+
+
+def test_a_backfill_that_a_correction_restarts_in_the_epoch_of_its_creation_is_not_created(views: Views) -> None:
+    views.run("s")
+    views.declare({"a": "append"})
+    done = views.run(corrected=frozenset("s"))
+    assert (done.views, done.created, done.dropped) == ({}, (), ("a.next",))
+    assert [each.name for each in views.run().created] == ["a.next"]
+
+
+def test_a_recomputation_without_rows_does_not_begin_the_interval_of_a_full_view(views: Views) -> None:
+    views.declare({"f": "full"}, refresh_interval_s=3_600.0)
+    views.run()
+    views.run()
+    assert views.recorded.versions["f"].reflects_epoch == 1
+    views.run("s")
+    assert views.full.behind == {"f"}
+    assert views.run().views["f"].reflects_epoch == 3
+    views.run("s")
+    assert views.full.behind == set()
+    assert views.run().views["f"].reflects_epoch == 3, "from now on it waits"
+
+
+def test_a_full_view_is_hidden_until_its_first_recomputation(views: Views) -> None:
+    views.declare({"f": "full"})
+    done = views.run("s")
+    assert [*done.views] == ["f.next"] == [each.name for each in done.created]
+    done = views.run()
+    assert [*done.views] == ["f"] and done.dropped == ("f.next",) and done.views["f"].reflects_epoch == 1
+    views.run(corrected=frozenset("s"))
+    done = views.run()
+    assert done.views["f"].reflects_epoch == 3 and not (done.created or done.dropped), "readers see it already"
+    assert [(each.name, each.view_class) for each in views.recorded.shown({"f": 0})] == [("f", "full")]
+
+
+def test_a_view_that_fails_stands_at_the_epoch_before_and_the_others_go_on(views: Views) -> None:
+    views.declare({"a": "append", "b": "aggregate"})
+    before = views.run("s")
+    views.failing = {"a"}
+    done = views.run("s")
+    assert done.views["a"] == before.views["a"]
+    assert done.views["b"].version == before.views["b"].version + 1
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+    assert (views.known["b"].frozen_epoch, views.known["b"].error) == (None, None)
+    assert not views.recorded.has_news
+
+    views.declare({"a": "append", "b": "aggregate"})
+    assert [*views.maintained] == ["b"], "it stands until it is retried"
+    assert views.run("s").views["a"] == before.views["a"]
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+
+
+def test_a_view_that_fails_over_a_correction_has_no_rows_of_the_epoch(views: Views) -> None:
+    views.declare({"a": "append", "b": "append"})
+    before = views.run("s")
+
+    def correct() -> frozenset[str]:
+        views.recorded.fail(ViewFailedError("a", "over corrected rows", "too wet"))
+        return frozenset({"s"})
+
+    views.epoch += 1
+    done = views.recorded.run_epoch(2, {"s"}, lambda: views._apply(("s",)), correct, dict, views._run)
+    assert done.views["a"] == before.views["a"] and done.views["b"].version == 2
+    assert done.stopped == {"a": Stopped(1, "too wet")}
+
+
+def test_a_view_that_fails_in_its_first_epoch_is_empty(views: Views) -> None:
+    views.declare({"a": "append", "b": "aggregate"})
+    views.failing = {"a"}
+    done = views.run("s")
+    assert done.views["a"].path == "views/a-1-empty.lance"
+    assert (views.known["a"].created_epoch, views.known["a"].frozen_epoch, views.known["a"].error) == (1, 0, "too wet")
+    assert done.views["b"].path == "views/b-1.lance"
+
+
+def test_a_failed_view_is_built_anew_when_it_is_retried(views: Views) -> None:
+    views.declare({"a": "append"})
+    before = views.run("s")
+    views.failing = {"a"}
+    views.run("s")
+    views.failing = set()
+
+    views.known["a"] = replace(views.known["a"], error=None)
+    views.declare({"a": "append"})
+    done = views.run("s")
+    assert [*done.views] == ["a", "a.next"] and done.views["a"] == before.views["a"], "readers see the old rows"
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "a restart builds it, too"
+    due = views.recorded.next_due()
+    assert due is not None
+    views.backfills.take_piece(due)
+    done = views.run()
+    assert done.views["a"].path == "views/a-3.lance" and done.dropped == ("a.next",)
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (None, None)
+
+
+@pytest.mark.parametrize("during", ["rows", "history"])
+def test_a_backfill_that_fails_leaves_the_shown_rows(views: Views, during: str) -> None:
+    views.declare({"a": "append"})
+    before = views.run("s")
+    views.declare({"a": "append"}, identity="another")
+    views.run("s")
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "only the new one gets rows"
+    if during == "rows":
+        views.failing = {"a.next"}
+    else:
+        views.recorded.fail(ViewFailedError("a", "over rows", "too wet"))
+        assert views.recorded.has_news
+        views.declare({"a": "append"}, identity="another")
+        assert not views.backfills.plans, "the next epoch records the failure first"
+    done = views.run("s")
+    assert [*done.views] == ["a"] and done.views["a"] == before.views["a"] and "a.next" in done.dropped
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+
+
+def test_a_replaced_view_that_comes_back_lacks_the_rows_since_then(views: Views) -> None:
+    """While another definition was built beside it, epochs with rows went by."""
+    views.declare({"a": "append"})
+    views.run("s")
+    views.declare({"a": "append"}, identity="another")
+    views.run("s")
+    views.declare({"a": "append"})
+    assert not views.maintained
+    done = views.run("s")
+    assert [*done.views] == ["a", "a.next"] and done.views["a.next"].path == "views/a-3.lance"
+
+
+def test_a_full_view_that_fails_stands_at_its_last_recomputation(views: Views) -> None:
+    views.declare({"f": "full"})
+    views.run("s")
+    views.run()
+    assert views.run().views["f"].reflects_epoch == 1
+    views.full._run = _fails
+    views.run("s")
+    done = views.run("s")
+    assert done.views["f"].reflects_epoch == 1
+    assert (views.known["f"].frozen_epoch, views.known["f"].error) == (1, "too wet")
+    views.declare({"f": "full"})
+    assert not views.full.plans and not views.recorded.has_news
+
+
+def test_a_full_view_that_fails_at_once_is_empty(views: Views) -> None:
+    views.full._run = _fails
+    views.declare({"f": "full"})
+    views.run("s")
+    done = views.run("s")
+    assert done.views["f"].path == "views/f-2-empty.lance" and done.dropped == ("f.next",)
+    assert (views.known["f"].created_epoch, views.known["f"].frozen_epoch, views.known["f"].error) == (2, 0, "too wet")
+
+
+def _fails(view: str, refresh: object) -> ViewVersion:
+    raise ViewFailedError(view, "over all rows", "too wet")
