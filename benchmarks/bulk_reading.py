@@ -44,7 +44,7 @@ COLUMNS = [f"c{column}" for column in range(8)]
 SCHEMA = pa.schema([(column, pa.float64()) for column in COLUMNS])
 QUERY = f"SELECT count(*) AS n, {', '.join(f'sum({column}) AS {column}' for column in COLUMNS)} FROM events"
 # A bulk load is long enough for Java's second compiler.
-SETTINGS = sw.Settings(spark=sw.SparkSettings(quick_start=False, executor_cores=2))
+SETTINGS = sw.Settings(spark=sw.settings.SparkSettings(quick_start=False, executor_cores=2))
 TURNS = 5
 
 

@@ -32,8 +32,8 @@ _COLD = 5
 def ours(scratch: Path) -> tuple[list[float], int, int]:
     """Seconds between the commits of epochs, bytes of the root, and rows of the view."""
     settings = sw.Settings(
-        fetch=sw.FetchSettings(num_fetchers=1, max_files_per_epoch=FILES_PER_EPOCH),
-        retention=sw.RetentionSettings(keep_epochs=1_000_000),
+        fetch=sw.settings.FetchSettings(num_fetchers=1, max_files_per_epoch=FILES_PER_EPOCH),
+        retention=sw.settings.RetentionSettings(keep_epochs=1_000_000),
     )
     root = scratch / "root"
     pipeline = sw.Pipeline("growing", str(root), settings=settings)

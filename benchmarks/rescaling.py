@@ -64,7 +64,7 @@ def rescale(place: Path, files: int, before: int, after: int) -> Result:
     (place / "in").mkdir()
     for number, content in enumerate(small_files(files)):
         (place / "in" / f"{number:07}.csv").write_bytes(content)
-    settings = sw.Settings(fetch=sw.FetchSettings(num_fetchers=before, max_files_waiting=2 * files))
+    settings = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=before, max_files_waiting=2 * files))
     pipeline = sw.Pipeline("rescaling", place / "root", settings=settings)
     pipeline.source("events", place / "in", format="csv", schema=SCHEMA, discovery=sw.Listing(interval_s=30.0))
     pipeline.view("totals", QUERY)

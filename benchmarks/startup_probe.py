@@ -46,8 +46,8 @@ def spent() -> dict[str, float]:
 
 def main() -> None:
     place, archive = Path(sys.argv[1]), sys.argv[2] == "archive"
-    options: dict[str, Any] = {"class_archive": archive} if hasattr(sw.SparkSettings, "class_archive") else {}
-    pipeline = sw.Pipeline("startup", place / "root", settings=sw.Settings(spark=sw.SparkSettings(**options)))
+    options: dict[str, Any] = {"class_archive": archive} if hasattr(sw.settings.SparkSettings, "class_archive") else {}
+    pipeline = sw.Pipeline("startup", place / "root", settings=sw.Settings(spark=sw.settings.SparkSettings(**options)))
     pipeline.source("events", place / "in", format="csv", schema="k bigint, v bigint")
     pipeline.view("totals", "SELECT k, count(*) AS n, sum(v) AS total FROM events GROUP BY k")
     began = psutil.Process().create_time()

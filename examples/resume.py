@@ -11,7 +11,7 @@ FILES, ROWS = 60, 500
 
 def make_pipeline(here: Path) -> sw.Pipeline:
     """Few files wait at a time, so that the stop comes in the middle of the files."""
-    settings = sw.Settings(fetch=sw.FetchSettings(max_files_waiting=5))
+    settings = sw.Settings(fetch=sw.settings.FetchSettings(max_files_waiting=5))
     pipeline = sw.Pipeline("readings", root=here / "views", settings=settings)
     pipeline.source(
         "readings",

@@ -107,9 +107,12 @@ def _said(error: Exception) -> str:
 def _suggestion(error: Exception) -> str:
     """The arguments that a misspelt one of a public class may mean."""
     found = _UNKNOWN_ARGUMENT.search(str(error)) if isinstance(error, TypeError) else None
-    if found is None or found[1] not in slackwater.__all__ or not hasattr(getattr(slackwater, found[1]), found[2]):
+    if found is None:
         return ""
-    method = getattr(getattr(slackwater, found[1]), found[2])
+    owners = [getattr(module, found[1]) for module in (slackwater, slackwater.settings) if found[1] in module.__all__]
+    if not owners or not hasattr(owners[0], found[2]):
+        return ""
+    method = getattr(owners[0], found[2])
     known = [name for name in inspect.signature(method).parameters if name != "self"]
     close = difflib.get_close_matches(found[3], known, 1)
     return f"; did you mean {close[0]!r}?" if close else f"; the arguments are: {', '.join(known)}"

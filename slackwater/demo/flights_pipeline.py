@@ -65,8 +65,8 @@ def flights() -> sw.Pipeline:
         ) from None
     # Small epochs, so that a year of flights takes many of them, and a crash falls between two.
     settings = sw.Settings(
-        barrier=sw.BarrierSettings(interval_s=0.5, max_epoch_bytes=8 * 1024 * 1024),
-        fetch=sw.FetchSettings(max_files_waiting=48),
+        barrier=sw.settings.BarrierSettings(interval_s=0.5, max_epoch_bytes=8 * 1024 * 1024),
+        fetch=sw.settings.FetchSettings(max_files_waiting=48),
     )
     pipeline = sw.Pipeline("flights", root=root, settings=settings)
     for name in FORMATS:

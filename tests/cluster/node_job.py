@@ -20,11 +20,11 @@ def on_nodes(made: sw.Pipeline, control: str) -> sw.Pipeline:
     """The same pipeline, on certain nodes."""
     made.settings = replace(
         made.settings,
-        placement=sw.PlacementSettings(
-            fetch=sw.ActorResources(resources={"fetching": 1}),
-            control=sw.ActorResources(resources={control: 1}),
+        placement=sw.settings.PlacementSettings(
+            fetch=sw.settings.ActorResources(resources={"fetching": 1}),
+            control=sw.settings.ActorResources(resources={control: 1}),
         ),
-        spark=sw.SparkSettings(configs={"spark.ray.raydp_spark_executor.actor.resource.spark": "1"}),
+        spark=sw.settings.SparkSettings(configs={"spark.ray.raydp_spark_executor.actor.resource.spark": "1"}),
     )
     return made
 
@@ -33,7 +33,7 @@ if __name__ == "__main__":
     root, url, control, *how = sys.argv[1:]
     made = on_nodes(job.pipeline(root, url, json.loads(os.environ["STORAGE_OPTIONS"])), control)
     if how == ["large"]:
-        made.settings = replace(made.settings, barrier=sw.BarrierSettings(), fetch=sw.FetchSettings())
+        made.settings = replace(made.settings, barrier=sw.settings.BarrierSettings(), fetch=sw.settings.FetchSettings())
     else:
         # Half a minute for all files, so that there is a middle.
         made.settings = replace(made.settings, fetch=replace(made.settings.fetch, max_rows_per_second=300))

@@ -60,7 +60,7 @@ class Driver:
         """How many are done, and half-read."""
         try:
             statuses = self.store().files()["status"].to_pylist()
-        except sw.StoreNotFoundError:
+        except sw.errors.StoreNotFoundError:
             return 0, 0
         return statuses.count("done"), statuses.count("reading")
 

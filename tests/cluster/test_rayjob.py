@@ -130,6 +130,6 @@ def test_the_cluster_asks_for_a_token_and_its_dashboard_is_not_exposed(ray_job: 
 def test_the_head_has_room_for_the_driver_of_spark(ray_job: dict[str, Any]) -> None:
     (container,) = ray_job["spec"]["rayClusterSpec"]["headGroupSpec"]["template"]["spec"]["containers"]
     gib = int(container["resources"]["limits"]["memory"].removesuffix("Gi"))
-    heap_gib = int(sw.SparkSettings().driver_memory.removesuffix("g"))
+    heap_gib = int(sw.settings.SparkSettings().driver_memory.removesuffix("g"))
     # Ray's object store takes three tenths; the actors that control the run, and the processes of Ray, 2 GiB.
     assert 0.7 * gib >= heap_gib + 2

@@ -45,9 +45,10 @@ import slackwater as sw
 from my_formats import Lines
 
 here = Path(__file__).parent
+modules = [str(here / "my_formats"), str(here / "far" / "only_of_workers")]
 settings = sw.Settings(
-    ray=sw.RaySettings(runtime_env={"py_modules": [str(here / "my_formats"), str(here / "far" / "only_of_workers")]}),
-    recovery=sw.RecoverySettings(max_tries=1),
+    ray=sw.settings.RaySettings(runtime_env={"py_modules": modules}),
+    recovery=sw.settings.RecoverySettings(max_tries=1),
 )
 pipeline = sw.Pipeline("lines", here / "root", settings=settings)
 pipeline.source("lines", here / "raw", format=Lines(), discovery=sw.Listing(interval_s=0.2))

@@ -7,6 +7,8 @@ import inspect
 import re
 import shlex
 from collections.abc import Iterator
+from functools import reduce
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ _SHELL = [
     for command in commands(block)
 ]
 _COMMANDS: Any = get_command(app)
+_PUBLIC = re.compile(r"sw\.(\w+(?:\.\w+)?)")
 # `[--limit N]`, `pause | resume`, `N|N-M`, `...`: a synopsis, not a call.
 _SYNOPSIS = re.compile(r"[\[|]|\.\.\.")
 
@@ -43,7 +46,7 @@ def _place(value: object) -> str:
 @pytest.mark.parametrize(("page", "block"), _PYTHON, ids=_place)
 def test_python_compiles_and_names_only_what_slackwater_has(page: Path, block: Block) -> None:
     tree = ast.parse(block.text)
-    unknown = [used for used in _public_names(tree) if used not in slackwater.__all__]
+    unknown = [used for used in _public_names(tree) if not _is_public(used)]
     assert not unknown, f"{name(page)}:{block.line}: slackwater has no {', '.join(unknown)}"
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         unknown = list(_unknown_options(call))
@@ -52,19 +55,34 @@ def test_python_compiles_and_names_only_what_slackwater_has(page: Path, block: B
 
 def _public_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "sw":
-            yield node.attr
-        elif isinstance(node, ast.ImportFrom) and node.module == "slackwater":
-            yield from (alias.name for alias in node.names)
+        if isinstance(node, ast.Attribute) and (match := _PUBLIC.fullmatch(ast.unparse(node))):
+            yield match[1]
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "slackwater":
+            yield from (f"{node.module}.{alias.name}".removeprefix("slackwater.") for alias in node.names)
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=name)
+def test_prose_names_only_what_slackwater_has(page: Path) -> None:
+    names = re.findall(r"(?<![\w./])sw\.([A-Za-z]\w*(?:\.[A-Za-z]\w*)?)", page.read_text(encoding="utf-8"))
+    assert [each for each in names if not _is_public(each)] == []
+
+
+def _is_public(name: str) -> bool:
+    """Whether `slackwater` lists the name, or for `errors.NAME` its module."""
+    owner, _, last = name.rpartition(".")
+    if not owner:
+        return last in slackwater.__all__
+    value = getattr(slackwater, owner, None) or import_module(f"slackwater.{owner}")
+    return last in getattr(value, "__all__", dir(value))
 
 
 def _unknown_options(call: ast.Call) -> Iterator[str]:
     """Keyword arguments that a class of ours, or a method of a pipeline, does not take."""
-    called = call.func
-    if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+    first, _, name = ast.unparse(call.func).partition(".")
+    owners = {"sw": slackwater, "pipeline": slackwater.Pipeline, "run": slackwater.Run}
+    if first not in owners or not re.fullmatch(r"\w+(\.\w+)?", name):
         return
-    owner = {"sw": slackwater, "pipeline": slackwater.Pipeline, "run": slackwater.Run}.get(called.value.id)
-    target = getattr(owner, called.attr, None)
+    target: Any = reduce(lambda owner, part: getattr(owner, part, None), name.split("."), owners[first])
     if target is None:
         return
     taken = set(inspect.signature(target).parameters)
@@ -112,11 +130,15 @@ def test_what_is_not_run_is_so_for_a_reason() -> None:
 
 
 def test_a_name_a_command_and_an_option_that_there_is_not_are_found(tmp_path: Path) -> None:
-    (unknown,) = _public_names(ast.parse("import slackwater as sw\nsw.Nothing()"))
-    assert unknown not in slackwater.__all__
-    call = ast.parse("sw.Listing(interval=1)").body[0]
-    assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
-    assert list(_unknown_options(call.value)) == ["interval"]
+    for wrong in ("Nothing", "OwnedError", "errors.Nothing", "errors.visible", "settings.Mapping", "Pipeline.nothing"):
+        assert wrong in _public_names(ast.parse(f"import slackwater as sw\nsw.{wrong}()"))
+        assert not _is_public(wrong), wrong
+    assert all(map(_is_public, ("Pipeline", "Pipeline.source", "errors.OwnedError", "formats.Rows")))
+    assert list(_public_names(ast.parse("from slackwater.formats import Rows"))) == ["formats.Rows"]
+    for wrong in ("sw.Listing(interval=1)", "sw.settings.FetchSettings(interval=1)"):
+        call = ast.parse(wrong).body[0]
+        assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
+        assert list(_unknown_options(call.value)) == ["interval"], wrong
     with pytest.raises(Exception, match="--untl"):
         _COMMANDS.commands["run"].make_context("run", ["app.py:pipeline", "--untl", "caught_up"])
     with pytest.raises(AssertionError, match="--limitt"):

@@ -23,9 +23,9 @@ from tests.real.events import events, parquet, write
 
 PLACE, ADDRESS = Path(sys.argv[1]), sys.argv[2]
 SETTINGS = sw.Settings(
-    ray=sw.RaySettings(address=ADDRESS),
-    fetch=sw.FetchSettings(num_fetchers=1),
-    spark=sw.SparkSettings(executor_memory="600m"),
+    ray=sw.settings.RaySettings(address=ADDRESS),
+    fetch=sw.settings.FetchSettings(num_fetchers=1),
+    spark=sw.settings.SparkSettings(executor_memory="600m"),
 )
 
 QUERY = "SELECT user, string(timestamp'2020-01-01 12:00:00Z') AS noon, count(*) AS n FROM events GROUP BY user"
@@ -49,7 +49,7 @@ def java() -> int:
 def refusal() -> str:
     try:
         run(3)
-    except sw.SettingsError as error:
+    except sw.errors.SettingsError as error:
         return str(error)
     return "ran"
 

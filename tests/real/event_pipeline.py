@@ -12,7 +12,7 @@ from tests.real.ledger_oracle import LedgerOracle
 TOTALS = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user"
 VIEWS = {"totals": TOTALS, "touchy": "SELECT amount FROM events"}
 FAST = sw.Listing(interval_s=0.1)
-ONE_FETCHER = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1))
+ONE_FETCHER = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=1))
 """One actor less to start; the runs on S3 have two."""
 
 
@@ -27,8 +27,8 @@ def local(tmp_path: Path, **options: Any) -> sw.Pipeline:
 
 def behind_proxy(proxy: FaultProxy, bucket: str, tmp_path: Path) -> sw.Pipeline:
     """The pipeline over the directory `in` of a bucket, whose requests go through the proxy; it restarts at once."""
-    pauses = sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)
-    settings = sw.Settings(recovery=pauses, fetch=sw.FetchSettings(num_fetchers=1))
+    pauses = sw.settings.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)
+    settings = sw.Settings(recovery=pauses, fetch=sw.settings.FetchSettings(num_fetchers=1))
     pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
     pipeline.source(
         "events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=proxy.storage_options

@@ -72,10 +72,10 @@ STORED = ("orders", "visits")
 
 
 SMALL = sw.Settings(
-    barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
+    barrier=sw.settings.BarrierSettings(interval_s=0.2, max_epoch_bytes=24 * 1024),
     # Kills come thick and fast, and are nobody's fault.
-    recovery=sw.RecoverySettings(suspicious_within_s=0.1),
-    fetch=sw.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
+    recovery=sw.settings.RecoverySettings(suspicious_within_s=0.1),
+    fetch=sw.settings.FetchSettings(piece_bytes=1024, max_bytes_in_flight=32 * 1024, max_files_waiting=60),
 )
 
 

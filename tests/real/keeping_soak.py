@@ -303,7 +303,7 @@ class KeepingSoak:
     def _epoch(self) -> int:
         try:
             return self._store().latest_epoch()
-        except sw.StoreNotFoundError:
+        except sw.errors.StoreNotFoundError:
             return 0
 
     def _store(self) -> sw.Store:

@@ -76,7 +76,7 @@ class Job:
     def _files(self) -> tuple[int, int]:
         try:
             files = sw.open(self._root, self._options).files()
-        except sw.StoreNotFoundError:
+        except sw.errors.StoreNotFoundError:
             return 0, 0
         statuses = files["status"].to_pylist()
         return statuses.count("done"), statuses.count("reading")

@@ -24,7 +24,7 @@ from tests.waiting import eventually
 
 PLACE, DRIVER = Path(sys.argv[1]), os.getpid()
 MENDED = str(PLACE / "mended")
-PAUSES = sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)
+PAUSES = sw.settings.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01)
 
 
 def killing(kind: str, user: int) -> int:

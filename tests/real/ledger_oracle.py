@@ -94,7 +94,7 @@ class LedgerOracle:
         try:
             rows = snapshot.rows(source).lance().to_table()
             rows = rows.drop_columns([name for name in ("__sw_version", "_epoch") if name in rows.column_names])
-        except sw.ViewNotFoundError:
+        except sw.errors.ViewNotFoundError:
             assert not self._duckdb.execute(f"{query} LIMIT 1").fetchall(), f"rows of {source} are not stored"
         else:
             self._compare(f"{source} as stored at epoch {snapshot.epoch}", rows, query)

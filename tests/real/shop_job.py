@@ -24,9 +24,9 @@ VIEWS = {
 }
 REGIONS = 8
 SETTINGS = sw.Settings(
-    barrier=sw.BarrierSettings(interval_s=0.2, max_epoch_bytes=16 * 1024),
-    recovery=sw.RecoverySettings(suspicious_within_s=0.1),
-    fetch=sw.FetchSettings(piece_bytes=1024, max_files_waiting=20),
+    barrier=sw.settings.BarrierSettings(interval_s=0.2, max_epoch_bytes=16 * 1024),
+    recovery=sw.settings.RecoverySettings(suspicious_within_s=0.1),
+    fetch=sw.settings.FetchSettings(piece_bytes=1024, max_files_waiting=20),
 )
 
 

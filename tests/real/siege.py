@@ -157,7 +157,7 @@ class Siege:
         """How many files are finished in a committed epoch."""
         try:
             counts = self._store().count_files()
-        except sw.StoreNotFoundError:
+        except sw.errors.StoreNotFoundError:
             return 0
         return sum(row["files"] for row in counts.to_pylist() if row["status"] == "done")
 

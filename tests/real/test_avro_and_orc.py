@@ -40,7 +40,7 @@ def _write(place: Path) -> int:
 def test_both_formats_have_the_same_rows_and_their_damaged_files_are_told(tmp_path: Path) -> None:
     num_rows = _write(tmp_path)
     # Pieces that are smaller than the large files.
-    settings = sw.Settings(fetch=sw.FetchSettings(piece_bytes=200_000))
+    settings = sw.Settings(fetch=sw.settings.FetchSettings(piece_bytes=200_000))
     pipeline = sw.Pipeline("formats", tmp_path / "root", settings=settings)
     for name in ("avro", "orc"):
         pipeline.source(name, tmp_path / name, format=name, discovery=FAST)

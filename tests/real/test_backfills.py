@@ -75,14 +75,14 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
         run.wait(until="caught_up")
         assert totals(tmp_path / "root") == expected(rows)
         assert run.status().backfills == {}
-        with pytest.raises(sw.ViewError, match="already declared"):
+        with pytest.raises(sw.errors.ViewError, match="already declared"):
             run.add_view("totals", "SELECT user FROM events")
-        with pytest.raises(sw.ViewError, match="cannot be resolved"):
+        with pytest.raises(sw.errors.ViewError, match="cannot be resolved"):
             run.add_view("wrong", "SELECT nope FROM events")
-        with pytest.raises(sw.ViewNotFoundError, match="'nope' to drop; the views are: totals, users"):
+        with pytest.raises(sw.errors.ViewNotFoundError, match="'nope' to drop; the views are: totals, users"):
             run.drop_view("nope")
         table_of_users = sw.ParquetFiles(str(tmp_path / "table" / "v"), interval_s=0)
-        with pytest.raises(sw.SettingsError, match="the source would read the files of the table as data"):
+        with pytest.raises(sw.errors.SettingsError, match="the source would read the files of the table as data"):
             run.add_view("by_user", "SELECT user FROM events", publish=sw.Delta(str(tmp_path / "in" / "x")))
         run.add_view("by_user", "SELECT user, count(*) AS n FROM events GROUP BY user", publish=table_of_users)
         run.wait(until="caught_up")
@@ -105,7 +105,7 @@ def test_a_changed_definition_is_built_beside_the_stored_one_and_takes_its_place
     pipeline(tmp_path, ("kinds", BY_KIND)).run(until="caught_up")
     before = sw.open(tmp_path / "root").snapshot()
     other = BY_KIND.replace("max(user)", "min(user)")
-    with pytest.raises(sw.DefinitionChangedError, match="replace=True"):
+    with pytest.raises(sw.errors.DefinitionChangedError, match="replace=True"):
         pipeline(tmp_path, ("kinds", other)).run(until="caught_up")
     pipeline(tmp_path, ("kinds", other), replace=True).run(until="caught_up")
     assert min(sw.open(tmp_path / "root").snapshot().view("kinds").to_arrow()["last"].to_pylist()) == 0

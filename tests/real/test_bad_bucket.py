@@ -48,7 +48,9 @@ HUGE_REASONS = {"bomb.csv": "max_expansion", "line.csv": "max_record_bytes"}
 
 
 def declared(s3: S3Server, bucket: str, proxy: FaultProxy) -> sw.Pipeline:
-    settings = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1, limits=sw.ReadLimits(max_expansion=100)))
+    settings = sw.Settings(
+        fetch=sw.settings.FetchSettings(num_fetchers=1, limits=sw.settings.ReadLimits(max_expansion=100))
+    )
     pipeline = sw.Pipeline("bad", f"s3://{bucket}/root", storage_options=s3.storage_options, settings=settings)
     options = {"schema": SCHEMA, "discovery": FAST, "storage_options": proxy.storage_options}
     pipeline.source("parquet", f"s3://{bucket}/parquet", format="parquet", **options)  # type: ignore[arg-type]

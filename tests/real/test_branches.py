@@ -65,7 +65,7 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
     vacuum_now(branch.root)
     assert branch.verify(pipeline=trial).all_equal
     assert store.verify(pipeline=pipeline(tmp_path, root, OLD)).all_equal
-    with pytest.raises(sw.UsageError, match="root and branch have not read the same files of events"):
+    with pytest.raises(sw.errors.UsageError, match="root and branch have not read the same files of events"):
         sw.merge(root, "trial", views=["kinds"])
 
     with pipeline(tmp_path, root, OLD).start() as run:

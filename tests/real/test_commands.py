@@ -81,7 +81,7 @@ LONG = 700
 
 def limited(tmp_path: Path, max_record_bytes: int) -> sw.Pipeline:
     limits = ReadLimits(max_record_bytes=max_record_bytes)
-    settings = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1, limits=limits))
+    settings = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=1, limits=limits))
     pipeline = sw.Pipeline("events", tmp_path / "root", settings=settings)
     schema = "user bigint, amount double"
     pipeline.source("events", tmp_path / "in", format="csv", schema=schema, discovery=FAST)
@@ -117,7 +117,7 @@ def test_a_quarantined_file_is_retried_while_it_runs_and_while_nothing_does_and_
         assert again["requests"] == bad["requests"] + 1, "it was read again"
         assert totals(root) == expected(read[:LONG])
         assert run.status().sources["events"].quarantined == 2
-        with pytest.raises(sw.NotFoundError, match=r"no file nowhere\.csv is quarantined"):
+        with pytest.raises(sw.errors.NotFoundError, match=r"no file nowhere\.csv is quarantined"):
             run.retry(file="nowhere.csv")
 
         write(tmp_path / "in", "wrong.csv", b"user,amount\n7,1.5\n")

@@ -25,11 +25,11 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 SMALL_PIECES = sw.Settings(
-    fetch=sw.FetchSettings(
+    fetch=sw.settings.FetchSettings(
         num_fetchers=2,
         piece_bytes=2 * 1024,
         max_bytes_in_flight=64 * 1024,
-        requests=sw.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
+        requests=sw.settings.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
     )
 )
 
@@ -128,7 +128,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
         known.learn(store)
         assert run.forget(str(tmp_path / "in" / "1.parquet")) == 1
         assert statuses(store, "1.parquet") == ["forgotten"], "it is committed when the call returns"
-        with pytest.raises(sw.NotFoundError, match=r"no file x\.parquet was listed"):
+        with pytest.raises(sw.errors.NotFoundError, match=r"no file x\.parquet was listed"):
             run.forget("x.parquet")
         assert run.wait(until="caught_up", timeout_s=60)
         assert statuses(store, "1.parquet") == ["forgotten"], "it is not read again by itself"
@@ -168,7 +168,7 @@ def test_an_actor_that_dies_while_a_file_is_replaced_leaves_all_or_nothing_of_it
 @pytest.mark.more
 def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("events", tmp_path / "root")
-    with pytest.raises(sw.SettingsError, match=r'source a: on_change="replace" .*materialize=True'):
+    with pytest.raises(sw.errors.SettingsError, match=r'source a: on_change="replace" .*materialize=True'):
         pipeline.source("a", tmp_path / "a", format="parquet", on_change="replace")
     for name, materialize in (("a", True), ("b", False)):
         write(tmp_path / name, "f.parquet", parquet(events(1)))
@@ -178,11 +178,11 @@ def test_what_cannot_be_corrected_is_refused_with_the_next_step(tmp_path: Path) 
     )
     with pipeline.start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
-        with pytest.raises(sw.CommandRefusedError, match="source b is not materialized"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="source b is not materialized"):
             run.forget("f.parquet", "b")
-        with pytest.raises(sw.CommandRefusedError, match="source b is not materialized"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="source b is not materialized"):
             run.reingest("in a directory that nobody has listed/f.parquet", "b")
-        with pytest.raises(sw.CommandRefusedError, match="view 'both' cannot be corrected: it also reads b"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="view 'both' cannot be corrected: it also reads b"):
             run.reingest("f.parquet", "a")
 
 

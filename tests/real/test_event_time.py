@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.ray, pytest.mark.long, pytest.mark.usefixtures("sessio
 _START = datetime(2024, 1, 1, tzinfo=UTC)
 _LATENESS = timedelta(minutes=10)
 _FILES = 60
-_SLOW = sw.Settings(fetch=sw.FetchSettings(num_fetchers=1, max_files_waiting=5))
+_SLOW = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=1, max_files_waiting=5))
 _PER_HOUR = "SELECT window.start AS since, count(*) AS n FROM events GROUP BY window(at, '1 hour')"
 _SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", tz="UTC"))])
 

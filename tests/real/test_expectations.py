@@ -138,7 +138,7 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
     expect = {POSITIVE: "amount > 0", "amount is small": "amount < 100"}
     pipeline.view("paid", "SELECT user, amount FROM payments", expect=expect, on_violation="quarantine")
     pipeline.view("totals", "SELECT sum(amount) AS total FROM paid")
-    with pytest.raises(sw.ViewError, match="view paid_quarantine is declared twice"):
+    with pytest.raises(sw.errors.ViewError, match="view paid_quarantine is declared twice"):
         pipeline.view("paid_quarantine", "SELECT user FROM payments")
     with pipeline.start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
@@ -167,7 +167,7 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
         assert (total(store), amounts(store, "paid_quarantine"), amounts(store, "late")) == (30.0, [], [10.0, 20.0])
         assert rows_now(store) == {POSITIVE: 0, "amount is small": 0, "low": 0}
 
-        with pytest.raises(sw.CommandRefusedError, match="view paid and paid_quarantine is read by totals"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="view paid and paid_quarantine is read by totals"):
             run.drop_view("paid_quarantine")
         run.drop_view("paid", cascade=True)
         run.add_view("late", "SELECT amount FROM payments", replace=True)
@@ -246,6 +246,8 @@ def test_an_expectation_that_is_none_is_refused_before_rows_are_read(tmp_path: P
     payments(tmp_path, "1.parquet", 10.0)
     pipeline = declared(tmp_path)
     pipeline.view("more", "SELECT user FROM payments", expect={POSITIVE: "amount > 0"})
-    with pytest.raises(sw.ViewError, match=r"view 'more': expectation 'amount is positive': .*amount.*; write a cond"):
+    with pytest.raises(
+        sw.errors.ViewError, match=r"view 'more': expectation 'amount is positive': .*amount.*; write a cond"
+    ):
         pipeline.run(until="caught_up")
     assert sw.open(tmp_path / "root").count_files().num_rows == 0

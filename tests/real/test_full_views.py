@@ -116,5 +116,5 @@ def test_it_is_refused_unless_it_is_allowed_and_its_rows_are_stored(tmp_path: Pa
         made = sw.Pipeline("events", tmp_path / "root", settings=ONE_FETCHER)
         made.source("events", tmp_path / "in", format="parquet", discovery=FAST)
         made.view("largest", LARGEST, **options)
-        with pytest.raises(sw.NotIncrementalError, match=f"largest.*without equal columns.*{message}"):
+        with pytest.raises(sw.errors.NotIncrementalError, match=f"largest.*without equal columns.*{message}"):
             made.run(until="caught_up")

@@ -109,7 +109,7 @@ def test_another_key_is_another_source(place: Path) -> None:
     again.source("orders", place / "orders", format="parquet", pattern="*.parquet", schema=_ORDERS, key="customer")
     again.view("current", "SELECT id, customer, amount FROM orders")
     with pytest.raises(
-        sw.DefinitionChangedError, match=r'source orders: .*key was \["id"\], and is now \["customer"\]'
+        sw.errors.DefinitionChangedError, match=r'source orders: .*key was \["id"\], and is now \["customer"\]'
     ):
         again.run(until="caught_up")
 
@@ -118,5 +118,7 @@ def test_a_key_that_a_source_does_not_have_is_refused(place: Path) -> None:
     pipeline = sw.Pipeline("shop", place / "root", settings=ONE_FETCHER)
     pipeline.source("orders", place / "orders", format="parquet", schema=_ORDERS, key="order_id")
     pipeline.view("current", "SELECT id FROM orders")
-    with pytest.raises(sw.SchemaError, match="source orders: key names the column order_id, which it does not have"):
+    with pytest.raises(
+        sw.errors.SchemaError, match="source orders: key names the column order_id, which it does not have"
+    ):
         pipeline.run(until="caught_up")

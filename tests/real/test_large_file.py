@@ -36,7 +36,9 @@ def write_large(path: Path, gib: int) -> int:
 def test_a_file_of_2_gib_holds_up_no_barrier_and_is_never_held_whole(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rows = write_large(tmp_path / "in" / "large.parquet", 2)
-    pipeline = sw.Pipeline("large", tmp_path / "root", settings=sw.Settings(fetch=sw.FetchSettings(num_fetchers=1)))
+    pipeline = sw.Pipeline(
+        "large", tmp_path / "root", settings=sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=1))
+    )
     pipeline.source("large", tmp_path / "in", format="parquet", discovery=FAST)
     pipeline.view("sums", QUERY)
     highest = 0

@@ -26,10 +26,10 @@ from tests.waiting import eventually
 pytestmark = [pytest.mark.ray, pytest.mark.long]
 
 IN_BLOCKS = sw.Settings(
-    fetch=sw.FetchSettings(
-        num_fetchers=1, piece_bytes=8 * 1024, requests=sw.RequestSettings(whole_object_bytes=64 * 1024)
+    fetch=sw.settings.FetchSettings(
+        num_fetchers=1, piece_bytes=8 * 1024, requests=sw.settings.RequestSettings(whole_object_bytes=64 * 1024)
     ),
-    recovery=sw.RecoverySettings(first_pause_s=1.0),
+    recovery=sw.settings.RecoverySettings(first_pause_s=1.0),
 )
 """An epoch has several blocks."""
 

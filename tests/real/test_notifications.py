@@ -30,11 +30,11 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 LIVES = 3
 ROWS = 40_000
 PIECEMEAL = sw.Settings(
-    fetch=sw.FetchSettings(
+    fetch=sw.settings.FetchSettings(
         num_fetchers=1,
         piece_bytes=4 * 1024,
         max_bytes_in_flight=64 * 1024,
-        requests=sw.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
+        requests=sw.settings.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
     )
 )
 """A text is asked for block by block."""
@@ -202,6 +202,6 @@ def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(tol
 def is_in_the_middle(root: Path, files: int) -> bool:
     try:
         done: int = sw.open(root).files()["status"].to_pylist().count("done")
-    except sw.StoreNotFoundError:
+    except sw.errors.StoreNotFoundError:
         return False
     return done > files

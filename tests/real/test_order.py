@@ -12,7 +12,7 @@ from tests.real.events import events, parquet, write
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
-_SETTINGS = sw.Settings(fetch=sw.FetchSettings(num_fetchers=3, max_files_per_epoch=3))
+_SETTINGS = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=3, max_files_per_epoch=3))
 """A share of one file an epoch for each reader, so that the ledger tells which came first."""
 
 
@@ -43,5 +43,5 @@ def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
 
 def test_an_order_that_there_is_not_is_refused(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("ordered", tmp_path / "root")
-    with pytest.raises(sw.SettingsError, match="order='size': give one of name, last_modified"):
+    with pytest.raises(sw.errors.SettingsError, match="order='size': give one of name, last_modified"):
         pipeline.source("events", tmp_path, format="parquet", order="size")  # type: ignore[arg-type]

@@ -109,13 +109,13 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
     bad = list(range(5, 6_000, 50))
     write(tmp_path / "in", "large.csv", body("csv", rows, *bad))
     settings = sw.Settings(
-        fetch=sw.FetchSettings(
+        fetch=sw.settings.FetchSettings(
             num_fetchers=1,
             piece_bytes=2 * 1024,
             max_bytes_in_flight=4 * 1024,
-            requests=sw.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
+            requests=sw.settings.RequestSettings(whole_object_bytes=4 * 1024, block_bytes=4 * 1024),
         ),
-        barrier=sw.BarrierSettings(max_epoch_bytes=4 * 1024),
+        barrier=sw.settings.BarrierSettings(max_epoch_bytes=4 * 1024),
     )
     with one_source(tmp_path, settings=settings).start() as run:
         eventually(lambda: run.report().rows > 500)
@@ -144,7 +144,7 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
 def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_committed(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.csv", body("csv", events(0), 3))
     with pytest.raises(
-        sw.BadInputError, match=r"source events: a\.csv: row 4: .*user.*on_bad_record=\"fail\""
+        sw.errors.BadInputError, match=r"source events: a\.csv: row 4: .*user.*on_bad_record=\"fail\""
     ) as failed:
         one_source(tmp_path, on_bad_record="fail").run(until="caught_up")
     assert "\n" not in str(failed.value)
@@ -169,6 +169,8 @@ def test_a_changed_file_is_read_as_a_new_one_where_that_is_asked_for_or_ends_the
     assert first["changed_epoch"] is not None and second["changed_epoch"] is None
 
     write(tmp_path / "in", "a.csv", body("csv", events(200)))
-    with pytest.raises(sw.BadInputError, match=r"source events: a\.csv: the file has changed .*on_change=\"fail\""):
+    with pytest.raises(
+        sw.errors.BadInputError, match=r"source events: a\.csv: the file has changed .*on_change=\"fail\""
+    ):
         one_source(tmp_path, on_change="fail").run(until="caught_up")
     assert totals(tmp_path / "root") == expected(rows)

@@ -22,13 +22,13 @@ def pipeline(root: str | Path, url: str | Path, options: dict[str, str] | None =
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(sw.BucketNotFoundError, match=str(tmp_path / "nowhere")):
+    with pytest.raises(sw.errors.BucketNotFoundError, match=str(tmp_path / "nowhere")):
         pipeline(tmp_path / "root", tmp_path / "nowhere").start()
     assert not (tmp_path / "root").exists()
 
 
 def test_a_missing_bucket_is_named(s3: S3Server, tmp_path: Path) -> None:
-    with pytest.raises(sw.BucketNotFoundError, match="s3://no-such-bucket"):
+    with pytest.raises(sw.errors.BucketNotFoundError, match="s3://no-such-bucket"):
         pipeline(tmp_path / "root", "s3://no-such-bucket/in", s3.storage_options).start()
 
 
@@ -37,7 +37,7 @@ def test_wrong_credentials_are_refused_and_not_repeated(s3: S3Server, bucket: st
     options = {**s3.storage_options, "secret_access_key": "planted-secret"}
     made.source("s", f"s3://{bucket}/in", format="parquet", storage_options=options)
     made.view("v", "SELECT * FROM s")
-    with pytest.raises(sw.AccessDeniedError) as caught:
+    with pytest.raises(sw.errors.AccessDeniedError) as caught:
         made.start()
     assert "planted-secret" not in str(caught.value) + repr(made)
     assert bucket in str(caught.value)
@@ -60,41 +60,43 @@ def test_a_root_of_another_pipeline_is_refused(tmp_path: Path) -> None:
     changes.declare(other._definition(), 0)
     store.take_over()
     store.commit(epoch=5, delta=changes.take_delta([]), views={}, counts=EpochCounts(), seconds=EpochSeconds())
-    with pytest.raises(sw.RootMismatchError, match="belongs to the pipeline 'other', not to 'p'"):
+    with pytest.raises(sw.errors.RootMismatchError, match="belongs to the pipeline 'other', not to 'p'"):
         pipeline(tmp_path / "root", tmp_path / "in").start()
 
 
 def test_declarations_that_cannot_be_meant(tmp_path: Path) -> None:
     made = sw.Pipeline("p", tmp_path)
-    with pytest.raises(sw.SettingsError, match="format 'xlsx' is not known; the known formats are parquet, csv, json"):
+    with pytest.raises(
+        sw.errors.SettingsError, match="format 'xlsx' is not known; the known formats are parquet, csv, json"
+    ):
         made.source("s", tmp_path, format="xlsx")
     made.source("s", tmp_path, format="csv")
-    with pytest.raises(sw.SettingsError, match="source s is declared twice"):
+    with pytest.raises(sw.errors.SettingsError, match="source s is declared twice"):
         made.source("s", tmp_path, format="csv")
-    with pytest.raises(sw.SettingsError, match="source S is declared twice, as s; give the second another name"):
+    with pytest.raises(sw.errors.SettingsError, match="source S is declared twice, as s; give the second another name"):
         made.source("S", tmp_path, format="csv")
-    with pytest.raises(sw.SettingsError, match="a b"):
+    with pytest.raises(sw.errors.SettingsError, match="a b"):
         made.source("a b", tmp_path, format="csv")
-    with pytest.raises(sw.SchemaError, match="bigit"):
+    with pytest.raises(sw.errors.SchemaError, match="bigit"):
         made.source("t", tmp_path, format="csv", schema="id bigit")
-    with pytest.raises(sw.SettingsError, match="ftp"):
+    with pytest.raises(sw.errors.SettingsError, match="ftp"):
         made.source("t", "ftp://host/x", format="csv")
-    with pytest.raises(sw.ViewError, match="has no view"):
+    with pytest.raises(sw.errors.ViewError, match="has no view"):
         made.start()
     made.view("v", "SELECT * FROM s")
-    with pytest.raises(sw.ViewError, match="view v is declared twice"):
+    with pytest.raises(sw.errors.ViewError, match="view v is declared twice"):
         made.view("v", "SELECT 1")
 
     @made.view
     def w(other):  # type: ignore[no-untyped-def]
         return other
 
-    with pytest.raises(sw.ViewError, match="reads other, which is neither a source nor a view; declared are s"):
+    with pytest.raises(sw.errors.ViewError, match="reads other, which is neither a source nor a view; declared are s"):
         made.start()
 
 
 def test_a_pipeline_without_a_source_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(sw.SettingsError, match="has no source"):
+    with pytest.raises(sw.errors.SettingsError, match="has no source"):
         sw.Pipeline("p", tmp_path).start()
 
 
@@ -111,11 +113,15 @@ def test_a_queue_that_cannot_be_used_is_named_with_the_next_step(
     s3: S3Server, bucket: str, sqs: SqsServer, queue_url: str, tmp_path: Path
 ) -> None:
     missing = queue_url + "-not"
-    with pytest.raises(sw.QueueNotFoundError, match=f"{missing}: there is no such queue .* create it, or correct"):
+    with pytest.raises(
+        sw.errors.QueueNotFoundError, match=f"{missing}: there is no such queue .* create it, or correct"
+    ):
         told(s3, bucket, tmp_path / "root", queue_url=missing).start()
-    with pytest.raises(sw.QueueNotFoundError, match="correct the URL or the region"):
+    with pytest.raises(sw.errors.QueueNotFoundError, match="correct the URL or the region"):
         told(s3, bucket, tmp_path / "root", queue_url=queue_url, region="eu-west-1").start()
-    with pytest.raises(sw.StorageUnavailableError, match=r"cannot be reached: .* check Notifications\(endpoint="):
+    with pytest.raises(
+        sw.errors.StorageUnavailableError, match=r"cannot be reached: .* check Notifications\(endpoint="
+    ):
         told(s3, bucket, tmp_path / "root", queue_url=queue_url, endpoint="http://127.0.0.1:1").start()
     assert not (tmp_path / "root").exists()
 
@@ -126,7 +132,9 @@ def test_a_queue_of_another_root_is_refused_with_both_roots_named(
 ) -> None:
     sqs.client().tag_queue(QueueUrl=queue_url, Tags={"slackwater-root": "s3://lake/other"})
     sqs.send(queue_url, "not ours")
-    with pytest.raises(sw.SettingsError, match=f"at s3://lake/other, .* at file://{tmp_path}/root.* untag-queue"):
+    with pytest.raises(
+        sw.errors.SettingsError, match=f"at s3://lake/other, .* at file://{tmp_path}/root.* untag-queue"
+    ):
         told(s3, bucket, tmp_path / "root", queue_url=queue_url).start()
     assert sqs.depth(queue_url).visible == 1
 

@@ -33,8 +33,8 @@ def fill(s3: S3Server, bucket: str, first: int, count: int) -> None:
 
 def pipeline(s3: S3Server, bucket: str, storage_options: dict[str, str]) -> sw.Pipeline:
     settings = sw.Settings(
-        fetch=sw.FetchSettings(num_fetchers=1, concurrency=4),
-        recovery=sw.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01),
+        fetch=sw.settings.FetchSettings(num_fetchers=1, concurrency=4),
+        recovery=sw.settings.RecoverySettings(first_pause_s=0.01, max_pause_s=0.01),
     )
     made = sw.Pipeline("events", f"s3://{bucket}/root", storage_options=s3.storage_options, settings=settings)
     made.source("events", f"s3://{bucket}/in", format="parquet", discovery=FAST, storage_options=storage_options)

@@ -111,12 +111,12 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
     rows = events(0, 60_000)
     write(tmp_path / "in", "large.parquet", parquet(rows, row_group_size=500))
     settings = sw.Settings(
-        fetch=sw.FetchSettings(
+        fetch=sw.settings.FetchSettings(
             piece_bytes=8 * 1024,
             max_bytes_in_flight=8 * 1024,
-            requests=sw.RequestSettings(whole_object_bytes=64 * 1024),
+            requests=sw.settings.RequestSettings(whole_object_bytes=64 * 1024),
         ),
-        barrier=sw.BarrierSettings(max_epoch_bytes=8 * 1024),
+        barrier=sw.settings.BarrierSettings(max_epoch_bytes=8 * 1024),
     )
 
     def pipeline() -> sw.Pipeline:
@@ -278,7 +278,7 @@ def test_the_schema_comes_from_the_first_file_and_is_kept(tmp_path: Path) -> Non
     write(tmp_path / "in", "c.parquet", parquet([{"user": 8}]))
     local(tmp_path).run(until="caught_up")
     assert totals(tmp_path / "root") == expected(events(0)) | {7: (1, 1.0), 8: (1, None)}
-    with pytest.raises(sw.DefinitionChangedError, match="schema"):
+    with pytest.raises(sw.errors.DefinitionChangedError, match="schema"):
         local(tmp_path, schema="user string, amount double").run(until="caught_up")
 
 
@@ -287,7 +287,7 @@ def test_a_view_that_cannot_be_maintained_is_refused_before_anything_is_committe
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
     pipeline.view("less", "SELECT e.user, f.user AS than FROM events e JOIN events f ON e.amount < f.amount")
-    with pytest.raises(sw.NotIncrementalError, match=r"less.*without equal columns"):
+    with pytest.raises(sw.errors.NotIncrementalError, match=r"less.*without equal columns"):
         pipeline.run(until="caught_up")
     assert sum(sw.open(tmp_path / "root").epochs()["rows"].to_pylist()) == 0
     local(tmp_path).run(until="caught_up")
@@ -299,7 +299,7 @@ def test_a_view_that_names_no_source_lists_the_sources(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
     pipeline.view("wrong", "SELECT * FROM evnts")
-    with pytest.raises(sw.ViewError, match=r"wrong.*events"):
+    with pytest.raises(sw.errors.ViewError, match=r"wrong.*events"):
         pipeline.run(until="caught_up")
 
 
@@ -310,7 +310,7 @@ def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_
     other = sw.Pipeline("events", tmp_path / "root")
     other.source("events", tmp_path / "in", format="parquet", discovery=FAST)
     other.view("totals", TOTALS.replace("sum", "max"))
-    with pytest.raises(sw.DefinitionChangedError, match=r"totals.*sum\(amount\).*max\(amount\)"):
+    with pytest.raises(sw.errors.DefinitionChangedError, match=r"totals.*sum\(amount\).*max\(amount\)"):
         other.run(until="caught_up")
     assert totals(tmp_path / "root") == expected(events(0))
 
@@ -341,14 +341,14 @@ def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
 def test_a_second_run_on_the_root_is_refused_by_the_name_of_the_owner(tmp_path: Path) -> None:
     with local(tmp_path).start() as run:
         run.wait(until="caught_up")
-        with pytest.raises(sw.OwnedError, match=r"pipeline 'events', pid \d+"):
+        with pytest.raises(sw.errors.OwnedError, match=r"pipeline 'events', pid \d+"):
             local(tmp_path).start()
 
 
 @pytest.mark.more
 def test_a_run_whose_root_was_taken_over_stops_for_good(tmp_path: Path) -> None:
     pipeline = local(tmp_path, schema="user bigint, amount double")
-    with pytest.raises(sw.FencedError), pipeline.start() as first:
+    with pytest.raises(sw.errors.FencedError), pipeline.start() as first:
         first.wait(until="caught_up")
         with local(tmp_path, schema="user bigint, amount double").start(takeover=True) as second:
             second.wait(until="caught_up")

@@ -19,7 +19,7 @@ from tests.real.events import write
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 FAST = sw.Listing(interval_s=0.1)
-SETTINGS = sw.Settings(fetch=sw.FetchSettings(num_fetchers=2))
+SETTINGS = sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=2))
 
 
 def pipeline(tmp_path: Path, *views: tuple[str, str], **options: Any) -> sw.Pipeline:

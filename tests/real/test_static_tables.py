@@ -58,9 +58,9 @@ def test_a_table_is_joined_and_replaced(session: SparkSession, place: Path, mate
         run.wait(until="caught_up")
         first = sw.open(place / "root").snapshot().epoch
         assert of(place, "by_country") == {("AT", 11), ("CH", 7)}
-        with pytest.raises(sw.SchemaError, match="without country with land"):
+        with pytest.raises(sw.errors.SchemaError, match="without country with land"):
             run.replace_table("places", pa.table({"place": ["a"], "land": ["A"]}))
-        with pytest.raises(sw.CommandRefusedError, match="its tables are: places"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="its tables are: places"):
             run.replace_table("rates", PLACES)
         run.replace_table("places", session.createDataFrame([("a", "DE"), ("x", "US")], "place string, country string"))
         (place / "rates" / "new.csv").write_text("place,rate\na,10.0\n")

@@ -57,7 +57,7 @@ def test_every_column_of_every_row_is_stored_while_the_views_use_few(s3: S3Serve
         "stored",
         f"s3://{bucket}/root",
         storage_options=s3.storage_options,
-        settings=sw.Settings(fetch=sw.FetchSettings(num_fetchers=2, piece_bytes=1024, max_files_per_epoch=8)),
+        settings=sw.Settings(fetch=sw.settings.FetchSettings(num_fetchers=2, piece_bytes=1024, max_files_per_epoch=8)),
     )
     schema = pa.schema([*types, ("day", pa.int64())])
     pipeline.source(
@@ -89,7 +89,7 @@ def test_every_column_of_every_row_is_stored_while_the_views_use_few(s3: S3Serve
 def _retained(store: sw.Store, source: str) -> Iterator[sw.View]:
     """Yields the rows at each retained epoch that has any."""
     for epoch in store.epochs()["epoch"].to_pylist():
-        with suppress(sw.ViewNotFoundError):
+        with suppress(sw.errors.ViewNotFoundError):
             yield store.snapshot(epoch).rows(source)
 
 
@@ -106,7 +106,7 @@ def test_columns_that_come_bad_records_and_large_blocks_are_stored_exactly(tmp_p
     pipeline = sw.Pipeline(
         "stored",
         tmp_path / "root",
-        settings=sw.Settings(fetch=sw.FetchSettings(piece_bytes=200 << 20, max_bytes_in_flight=64 << 20)),
+        settings=sw.Settings(fetch=sw.settings.FetchSettings(piece_bytes=200 << 20, max_bytes_in_flight=64 << 20)),
     )
     pipeline.source(
         "t",

@@ -49,9 +49,9 @@ def test_views_over_views_follow_files_and_corrections(tmp_path: Path) -> None:
         write(tmp_path / "in", "6.parquet", parquet(events(60)))
         run.wait(until="caught_up")
         assert run.status().backfills == {}
-        with pytest.raises(sw.CommandRefusedError, match="by_user is read by kinds, large, sizes"):
+        with pytest.raises(sw.errors.CommandRefusedError, match="by_user is read by kinds, large, sizes"):
             run.drop_view("by_user")
-        with pytest.raises(sw.DefinitionChangedError, match="'by_user', which is replaced"):
+        with pytest.raises(sw.errors.DefinitionChangedError, match="'by_user', which is replaced"):
             run.add_view("by_user", BY_USER.replace("count(*)", "count(user)"), replace=True)
     store = sw.open(tmp_path / "root")
     assert oracle.check_every_epoch(store, {name: in_one_query(query) for name, query in (VIEWS | ADDED).items()}) > 3

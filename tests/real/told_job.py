@@ -15,7 +15,7 @@ QUERY = "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY u
 
 if __name__ == "__main__":
     root, url, queue_url, region = sys.argv[1:]
-    made = sw.Pipeline("told", root, settings=sw.Settings(fetch=sw.FetchSettings(max_files_per_epoch=10)))
+    made = sw.Pipeline("told", root, settings=sw.Settings(fetch=sw.settings.FetchSettings(max_files_per_epoch=10)))
     made.source(
         "events",
         url,

@@ -70,8 +70,8 @@ def _shown(value: object) -> str:
         lambda: _pipeline().root,
         lambda: sw.Settings(),
         lambda: sw.Settings(
-            ray=sw.RaySettings(runtime_env={"env_vars": {"MARKER": _PLANTED}}),
-            spark=sw.SparkSettings(configs={"spark.hadoop.fs.s3a.secret.key": _PLANTED}),
+            ray=sw.settings.RaySettings(runtime_env={"env_vars": {"MARKER": _PLANTED}}),
+            spark=sw.settings.SparkSettings(configs={"spark.hadoop.fs.s3a.secret.key": _PLANTED}),
         ),
         lambda: sw.Alert("quarantined files > 0", to=f"https://user:{_PLANTED}@hooks.example.com/T0/{_PLANTED}"),
         lambda: sw.Alert("quarantined files > 0", to=["true", "-H", f"Authorization: Bearer {_PLANTED}"]),
@@ -277,7 +277,9 @@ def test_secret_of_this_name_is_masked_and_refused_on_the_command_line(name: str
         f'\\"{name}\\": \\"{_PLANTED}\\"',
     ):
         assert _PLANTED not in redact(text)
-    with pytest.raises(sw.UsageError, match="is refused: secrets are not taken from the command line") as refused:
+    with pytest.raises(
+        sw.errors.UsageError, match="is refused: secrets are not taken from the command line"
+    ) as refused:
         storage_options([f"{name}={_PLANTED}"])
     assert _PLANTED not in str(refused.value)
 
@@ -321,7 +323,7 @@ def test_secret_in_a_text_is_masked_and_the_rest_is_kept(text: str, masked: str)
 
 @pytest.mark.parametrize("value", [f"https://h/?sig={_PLANTED}", f"http://user:{_PLANTED}@h:9000"])
 def test_url_with_a_secret_in_it_is_refused_on_the_command_line(value: str) -> None:
-    with pytest.raises(sw.UsageError, match="-o endpoint is refused: its value has a secret in it") as refused:
+    with pytest.raises(sw.errors.UsageError, match="-o endpoint is refused: its value has a secret in it") as refused:
         storage_options([f"endpoint={value}"])
     assert _PLANTED not in str(refused.value)
 

@@ -437,7 +437,7 @@ def test_a_second_pipeline_on_a_queue_is_refused_and_takes_nothing_from_it(told:
     told.put("a")
     with ListRun(pipeline(told, tmp_path / "second")) as second:
         eventually(lambda: second.failure is not None)
-        assert isinstance(second.failure, sw.SettingsError) and "SNS" in str(second.failure)
+        assert isinstance(second.failure, sw.errors.SettingsError) and "SNS" in str(second.failure)
         assert str(tmp_path / "first") in str(second.failure) and str(tmp_path / "second") in str(second.failure)
         eventually(lambda: not second.is_busy)
         assert told.depth == QueueDepth(1, 0)
@@ -532,7 +532,7 @@ def test_a_queue_that_is_deleted_ends_the_run_with_what_to_do(told: ToldBucket, 
     with ListRun(pipeline(told, tmp_path / "root")) as run:
         run.catch_up()
         told.sqs.client().delete_queue(QueueUrl=told.queue_url)
-        eventually(lambda: isinstance(run.failure, sw.QueueNotFoundError))
+        eventually(lambda: isinstance(run.failure, sw.errors.QueueNotFoundError))
         assert f"{told.queue_url}: there is no such queue" in str(run.failure)
 
 
@@ -547,7 +547,7 @@ def test_a_queue_that_does_not_answer_fails_the_attempt_and_the_next_one_goes_on
             told.put("a")
             eventually(lambda: run.handed_on == ["a"])
             proxy.on("POST").refuse()
-            eventually(lambda: isinstance(run.failure, sw.StorageUnavailableError))
+            eventually(lambda: isinstance(run.failure, sw.errors.StorageUnavailableError))
         proxy.heal()
         with ListRun(made) as run:
             run.catch_up()

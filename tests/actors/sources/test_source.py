@@ -13,13 +13,13 @@ from actors.sources.source import FilePolicy
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, True, "20 %", float("nan")])
 def test_a_share_is_from_0_to_1(share: float) -> None:
-    with pytest.raises(sw.SettingsError, match=r"max_removed_share=.*: give a share from 0 to 1"):
+    with pytest.raises(sw.errors.SettingsError, match=r"max_removed_share=.*: give a share from 0 to 1"):
         FilePolicy(on_change="replace", max_removed_share=share)
 
 
 @pytest.mark.parametrize("files", [-1, 1.5, True, "100"])
 def test_a_number_of_files_is_a_whole_number(files: int) -> None:
-    with pytest.raises(sw.SettingsError, match=r"max_removed_files=.*: give a whole number, 0 or more"):
+    with pytest.raises(sw.errors.SettingsError, match=r"max_removed_files=.*: give a whole number, 0 or more"):
         FilePolicy(on_change="replace", max_removed_files=files)
 
 
@@ -27,7 +27,7 @@ def test_a_number_of_files_is_a_whole_number(files: int) -> None:
 def test_limits_of_removals_are_refused_where_nothing_is_removed(tmp_path: Path, limit: dict[str, float]) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
     with pytest.raises(
-        sw.SettingsError, match=r'are for on_change="replace": with \'ignore\' the rows .* leave the op'
+        sw.errors.SettingsError, match=r'are for on_change="replace": with \'ignore\' the rows .* leave the op'
     ):
         pipeline.source("s", tmp_path, format="csv", **limit)  # type: ignore[arg-type]
     pipeline.source("s", tmp_path, format="csv", on_change="replace", materialize=True, **limit)  # type: ignore[arg-type]

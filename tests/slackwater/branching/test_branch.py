@@ -62,12 +62,12 @@ def test_a_branch_begins_with_an_epoch_and_copies_no_rows(written: WrittenRoot) 
     head = LanceStateStore.open(branch, SystemClock(), read_only=True).head
     tagged = open_dataset(branch.child(head.views["late"].path), "committed")
     assert tagged.count_rows() == 2, "for plain readers of Lance"
-    with pytest.raises(sw.EpochExpiredError) as raised:
+    with pytest.raises(sw.errors.EpochExpiredError) as raised:
         opened(written.root).snapshot(written.epochs[0] - 1)
     assert "it is a branch" not in str(raised.value)
     [row] = opened(written.root).branches().to_pylist()
     assert row == {"branch": "trial", "epoch": third, "latest_epoch": third, "state": "ready", "url": branch.url}
-    with pytest.raises(sw.EpochExpiredError, match=r"epochs before its first one are at .*"):
+    with pytest.raises(sw.errors.EpochExpiredError, match=r"epochs before its first one are at .*"):
         opened(branch).snapshot(written.epochs[1])
 
 
@@ -114,7 +114,7 @@ def test_a_death_at_any_step_leaves_no_wrong_branch_and_the_next_try_ends_it(
         vacuum_now(local.root)
         assert contents(local.root) == root
         if states[-1] != "ready":
-            with pytest.raises(sw.StoreNotFoundError):
+            with pytest.raises(sw.errors.StoreNotFoundError):
                 sw.open(local.root.child("branches/b").url)
             branched(local.root, "b", local.epochs[2])
         assert contents(local.root.child("branches/b")) == expected
@@ -137,7 +137,7 @@ def test_a_branch_whose_dropping_died_at_any_step_is_dropped_by_the_next_try(
             break
         states |= {row["state"] for row in rows}
         if "dropping" in states:
-            with pytest.raises(sw.UsageError, match="is being dropped: finish that"):
+            with pytest.raises(sw.errors.UsageError, match="is being dropped: finish that"):
                 branched(local.root, "b")
     assert states == {"ready", "dropping"}
     assert not opened(local.root).branches().num_rows
@@ -156,7 +156,7 @@ def test_a_branch_of_a_branch_is_a_branch(local: WrittenRoot) -> None:
     for each in (second, branch, local.root):
         vacuum_now(each)
     assert contents(second) == expected
-    with pytest.raises(sw.UsageError, match="has branches itself, drop these first: second"):
+    with pytest.raises(sw.errors.UsageError, match="has branches itself, drop these first: second"):
         sw.drop_branch(local.root.url, "trial")
     sw.drop_branch(branch.url, "second")
     sw.drop_branch(local.root.url, "trial")
@@ -188,18 +188,18 @@ def test_a_branch_that_was_deleted_by_other_means_is_let_go(local: WrittenRoot) 
 def test_names_that_exist_or_are_no_names_are_refused(local: WrittenRoot) -> None:
     branched(local.root, epoch=local.epochs[2])
     for epoch in (None, local.epochs[2], local.epochs[3]):
-        with pytest.raises(sw.UsageError, match="exists, at epoch"):
+        with pytest.raises(sw.errors.UsageError, match="exists, at epoch"):
             branched(local.root, epoch=epoch)
     for name in ("", "../x", "a/b", "1", "a b"):
-        with pytest.raises(sw.UsageError, match="not a valid name of a branch"):
+        with pytest.raises(sw.errors.UsageError, match="not a valid name of a branch"):
             branched(local.root, name)
     local.root.child("branches/mine").path.mkdir(parents=True)
     (local.root.child("branches/mine").path / "notes.txt").write_text("x")
-    with pytest.raises(sw.UsageError, match="has files already"):
+    with pytest.raises(sw.errors.UsageError, match="has files already"):
         branched(local.root, "mine")
-    with pytest.raises(sw.NotFoundError, match="has no branch 'mine'; its branches are: trial"):
+    with pytest.raises(sw.errors.NotFoundError, match="has no branch 'mine'; its branches are: trial"):
         sw.drop_branch(local.root.url, "mine")
-    with pytest.raises(sw.EpochExpiredError):
+    with pytest.raises(sw.errors.EpochExpiredError):
         branched(local.root, "old", local.epochs[0] - 1)
     assert opened(local.root).branches()["branch"].to_pylist() == ["trial"]
 
@@ -224,7 +224,7 @@ def test_the_tags_of_branches_are_not_those_of_users(local: WrittenRoot) -> None
     Writer(local.root).commit()
     second = branched(local.root, "second")
     assert opened(branch).tags() == opened(second).tags() == {}
-    with pytest.raises(sw.UsageError, match="exists, at epoch"):
+    with pytest.raises(sw.errors.UsageError, match="exists, at epoch"):
         run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, "branch/trial", local.epochs[1]))
 
 
@@ -249,7 +249,7 @@ def test_the_rest_of_a_branch_that_has_lived_is_not_a_branch_in_the_making(local
     writer.append("late", late(9))
     writer.commit()
     shutil.rmtree(branch.child("state.lance").path)
-    with pytest.raises(sw.UsageError, match=r"exists, and is not version .* delete the rest of that branch"):
+    with pytest.raises(sw.errors.UsageError, match=r"exists, and is not version .* delete the rest of that branch"):
         branched(local.root)
     sw.drop_branch(local.root.url, "trial")
     assert contents(branched(local.root)) == contents(local.root)
@@ -261,10 +261,10 @@ def test_a_branch_with_a_running_owner_is_not_dropped(local: WrittenRoot) -> Non
     ownership = Ownership(branch, SystemClock(), run_id="a run", pipeline="flights")
     ownership.acquire()
     try:
-        with pytest.raises(sw.OwnedError):
+        with pytest.raises(sw.errors.OwnedError):
             sw.drop_branch(local.root.url, "trial")
         run_as_owner(local.root.url, {}, lambda store, _: put_tag(store, dropping_tag("trial"), local.epochs[-1]))
-        with pytest.raises(sw.OwnedError):  # also after a drop that noted itself and did no more
+        with pytest.raises(sw.errors.OwnedError):  # also after a drop that noted itself and did no more
             sw.drop_branch(local.root.url, "trial")
         assert contents(branch) == contents(local.root)
     finally:
@@ -282,7 +282,7 @@ def test_a_branch_whose_store_is_half_deleted_is_dropped_by_the_next_try(local: 
     *older, _ = sorted((branch.child("state.lance/data").path).iterdir(), key=lambda file: file.stat().st_mtime_ns)
     for file in older:
         file.unlink()
-    with pytest.raises(sw.NotFoundError):
+    with pytest.raises(sw.errors.NotFoundError):
         contents(branch)
     assert opened(local.root).branches()["state"].to_pylist() == ["dropping"]
     sw.drop_branch(local.root.url, "trial")
@@ -324,7 +324,7 @@ def test_a_branch_that_is_dropped_while_it_is_made_leaves_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(BranchFiles, "make", made)
-        with pytest.raises(sw.UsageError, match="was dropped while it was made"):
+        with pytest.raises(sw.errors.UsageError, match="was dropped while it was made"):
             branched(local.root)
     assert opened(local.root).branches().num_rows == 0
     assert contents(branched(local.root)) == contents(local.root)
@@ -335,7 +335,7 @@ def test_of_many_at_once_each_makes_the_same_branch_or_is_refused(local: Written
     def attempt(_: int) -> Any:
         try:
             return branched(local.root)
-        except (sw.UsageError, sw.OwnedError, sw.FencedError) as error:
+        except (sw.errors.UsageError, sw.errors.OwnedError, sw.errors.FencedError) as error:
             return error
 
     with ThreadPoolExecutor(6) as threads:

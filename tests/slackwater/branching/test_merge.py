@@ -175,11 +175,13 @@ def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -
     with_new_view(written.root)
     finish(Writer(written.root), "day=4/new.csv", 3)
     before = contents(written.root)
-    with pytest.raises(sw.UsageError, match=r"not read the same files of flights: they differ in day=4/new\.csv; run"):
+    with pytest.raises(
+        sw.errors.UsageError, match=r"not read the same files of flights: they differ in day=4/new\.csv; run"
+    ):
         merged(written)
     assert contents(written.root) == before
     finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 2)
-    with pytest.raises(sw.UsageError, match=r"they differ in day=4/new\.csv"):
+    with pytest.raises(sw.errors.UsageError, match=r"they differ in day=4/new\.csv"):
         merged(written)
     finish(Writer(Location(f"{written.root.url}/branches/trial", written.root.storage_options)), "day=4/new.csv", 3)
     assert merged(written).views == ("more",)
@@ -192,7 +194,7 @@ def test_version_set_in_the_views_are_not_compared(local: WrittenRoot) -> None:
     for size, status in ((1, "replaced"), (2, "forgotten"), (3, "done")):
         finish(Writer(local.root), "day=4/new.csv", 3, status, size)
     finish(Writer(local.root), "day=4/gone.csv", 0, "vanished")
-    with pytest.raises(sw.UsageError, match=r"they differ in day=4/new\.csv; run"):
+    with pytest.raises(sw.errors.UsageError, match=r"they differ in day=4/new\.csv; run"):
         merged(local)
     finish(Writer(branch), "day=4/new.csv", 3, size=3)
     assert merged(local).views == ("more",)
@@ -205,7 +207,7 @@ def test_a_part_of_a_file_more_is_another_file(local: WrittenRoot) -> None:
     key = encode_key("flights", "day=2/big.csv", row["version"])
     writer.delta.patch("queue", key, 1, row_offset=2_000)
     writer.commit()
-    with pytest.raises(sw.UsageError, match=r"they differ in day=2/big\.csv"):
+    with pytest.raises(sw.errors.UsageError, match=r"they differ in day=2/big\.csv"):
         merged(local)
 
 
@@ -222,11 +224,11 @@ def test_views_that_are_not_whole_are_not_taken(local: WrittenRoot, definition: 
     writer = Writer(branched(local.root))
     writer.add("more", late(1), **definition)
     writer.commit()
-    with pytest.raises(sw.UsageError, match=f"view 'more' {reason}"):
+    with pytest.raises(sw.errors.UsageError, match=f"view 'more' {reason}"):
         merged(local, "more")
     if "not maintained" in reason:
         assert merged(local).views == (), "it is not a view of the branch any more"
-    with pytest.raises(sw.ViewNotFoundError, match="its views are: by_carrier, late, more"):
+    with pytest.raises(sw.errors.ViewNotFoundError, match="its views are: by_carrier, late, more"):
         merged(local, "nothing")
 
 
@@ -237,7 +239,9 @@ def test_a_view_comes_with_its_readers_and_not_without_what_it_reads(local: Writ
     writer.add("late", late(5), identity="another plan")
     writer.add("above", late(6), **reads)
     writer.commit()
-    with pytest.raises(sw.UsageError, match="view 'above' reads 'late', which the root does not have so: merge it"):
+    with pytest.raises(
+        sw.errors.UsageError, match="view 'above' reads 'late', which the root does not have so: merge it"
+    ):
         merged(local, "above")
     assert merged(local, "late").views == ("above", "late")
 
@@ -268,7 +272,9 @@ def test_a_view_over_closed_windows_is_not_taken_without_them(local: WrittenRoot
     writer.add("more", late(5, 6), visible={"over": ("day",)})
     writer.commit()
     before = contents(local.root)
-    with pytest.raises(sw.UsageError, match="view 'more' reads 'over', whose rows depend on the epochs of each root"):
+    with pytest.raises(
+        sw.errors.UsageError, match="view 'more' reads 'over', whose rows depend on the epochs of each root"
+    ):
         merged(local)
     assert contents(local.root) == before
     writer.add("closed", late(5, 6), definition=f"another\n{ON_CLOSE}", identity="another plan")
@@ -318,7 +324,9 @@ def test_a_view_under_one_that_stays_is_not_replaced(local: WrittenRoot) -> None
     writer = Writer(branched(local.root, epoch=local.epochs[-1]))
     writer.add("late", late(5), identity="another plan")
     writer.commit()
-    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
+    with pytest.raises(
+        sw.errors.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"
+    ):
         merged(local)
 
 
@@ -331,7 +339,9 @@ def test_a_view_under_one_that_the_root_is_building_is_not_replaced(local: Writt
     above.add("mine.next", late(6), visible={"late": ("day",)})
     above.views["mine.next"] = replace(above.views["mine.next"], pinned_epoch=local.epochs[-1])
     above.commit()
-    with pytest.raises(sw.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"):
+    with pytest.raises(
+        sw.errors.UsageError, match=r"view 'mine' of the root reads one that the branch replaces \(late\)"
+    ):
         merged(local)
 
 
@@ -366,7 +376,7 @@ def test_a_root_with_a_run_is_not_merged_into(local: WrittenRoot) -> None:
     ownership = Ownership(local.root, SystemClock(), run_id="a run", pipeline="flights")
     ownership.acquire()
     try:
-        with pytest.raises(sw.OwnedError):
+        with pytest.raises(sw.errors.OwnedError):
             merged(local)
     finally:
         ownership.release()
@@ -418,5 +428,7 @@ def test_a_merge_that_would_move_the_tag_of_a_user_is_refused(local: WrittenRoot
     put_expectations(writer.delta, ViewExpectations("more", "hold", {"n is positive": Expectation("n > 0")}))
     writer.commit()
     put_tag(Writer(local.root).store, "published", opened(local.root).latest_epoch())
-    with pytest.raises(sw.UsageError, match="the root has a tag 'published', which views with on_violation=\"hold\""):
+    with pytest.raises(
+        sw.errors.UsageError, match="the root has a tag 'published', which views with on_violation=\"hold\""
+    ):
         merged(local)

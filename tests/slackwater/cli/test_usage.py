@@ -73,6 +73,10 @@ def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
             "unexpected keyword argument 'intervall_s'; did you mean 'interval_s'?",
         ),
         (
+            "sw.settings.FetchSettings(num_fetcher=3)",
+            "unexpected keyword argument 'num_fetcher'; did you mean 'num_fetchers'?",
+        ),
+        (
             "p.source('a', 'b', format='csv', patern='*')",
             "unexpected keyword argument 'patern'; did you mean 'pattern'?",
         ),

@@ -146,9 +146,9 @@ def test_what_cannot_be_compared_is_named(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("p", root=str(tmp_path / "root"))
     pipeline.source("t", str(tmp_path / "raw"), format="csv", schema="k string, i bigint")
     pipeline.view("v", "SELECT k FROM t")
-    with pytest.raises(sw.UsageError, match="declares no view 'w' to compare; it declares: v"):
+    with pytest.raises(sw.errors.UsageError, match="declares no view 'w' to compare; it declares: v"):
         pipeline.explain_change("w")
-    with pytest.raises(sw.StoreNotFoundError, match="has no store, and so no view 'v' to compare with: run"):
+    with pytest.raises(sw.errors.StoreNotFoundError, match="has no store, and so no view 'v' to compare with: run"):
         pipeline.explain_change("v")
     ended = slackwater("explain", str(tmp_path), "--against", "v")
     assert ended.code == 2 and "--against compares a view of a pipeline" in ended.err

@@ -182,9 +182,11 @@ def test_listings_are_as_far_apart_as_the_budget_makes_them(s3: S3Server, bucket
     assert any("max_requests_per_hour is 60" in note for note in source.notes)
 
 
-@pytest.mark.parametrize("requests", [sw.RequestSettings(), sw.RequestSettings(max_held_bytes=1 << 20)], ids=str)
+@pytest.mark.parametrize(
+    "requests", [sw.settings.RequestSettings(), sw.settings.RequestSettings(max_held_bytes=1 << 20)], ids=str
+)
 def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
-    tmp_path: Path, requests: sw.RequestSettings
+    tmp_path: Path, requests: sw.settings.RequestSettings
 ) -> None:
     rows = np.random.default_rng(7).random((4, 600_000))
     content = io.BytesIO()
@@ -192,7 +194,9 @@ def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
     pq.write_table(table, content, row_group_size=150_000, use_dictionary=False)
     for name in ("a.parquet", "b.parquet"):
         (tmp_path / name).write_bytes(content.getvalue())
-    pipeline = sw.Pipeline("p", root=tmp_path / "root", settings=sw.Settings(fetch=sw.FetchSettings(requests=requests)))
+    pipeline = sw.Pipeline(
+        "p", root=tmp_path / "root", settings=sw.Settings(fetch=sw.settings.FetchSettings(requests=requests))
+    )
     pipeline.source("s", tmp_path, format="parquet")
     definition, source = pipeline.settings.fetch, pipeline.sources["s"]
     nothing = CommittedFiles.nothing(
@@ -202,7 +206,7 @@ def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
             sources=(source,),
             views={},
             ansi=False,
-            barrier=sw.BarrierSettings(),
+            barrier=sw.settings.BarrierSettings(),
             fetch=definition,
         )
     )
@@ -221,7 +225,7 @@ def test_gets_of_a_large_parquet_file_are_those_that_reading_it_takes(
 
 @pytest.mark.parametrize("price", [-1.0, float("nan"), float("inf"), "cheap", True])
 def test_an_impossible_price_is_refused(price: object) -> None:
-    with pytest.raises(sw.SettingsError, match="lists"):
+    with pytest.raises(sw.errors.SettingsError, match="lists"):
         Prices(lists=price)  # type: ignore[arg-type]
 
 

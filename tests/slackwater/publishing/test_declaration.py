@@ -42,7 +42,7 @@ def test_a_view_has_one_table_or_several_or_none(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("publish", ["delta:/tmp/x", {"uri": "/tmp/x"}, [sw.Delta("/tmp/x"), "/tmp/y"], None])
 def test_what_is_no_table_is_named(tmp_path: Path, publish: Any) -> None:
-    with pytest.raises(sw.SettingsError, match=r"view v: publish=.* is not a table: give sw.Delta"):
+    with pytest.raises(sw.errors.SettingsError, match=r"view v: publish=.* is not a table: give sw.Delta"):
         pipeline(tmp_path).view("v", "SELECT * FROM events", publish=publish)
 
 
@@ -58,7 +58,7 @@ def test_what_is_no_table_is_named(tmp_path: Path, publish: Any) -> None:
     ],
 )
 def test_an_option_that_is_not_valid_is_named(make: Any, message: str) -> None:
-    with pytest.raises(sw.SettingsError, match=message):
+    with pytest.raises(sw.errors.SettingsError, match=message):
         make()
 
 
@@ -67,7 +67,8 @@ def test_two_publications_to_one_table_are_refused(tmp_path: Path) -> None:
     for name in ("one", "other"):
         made.view(name, "SELECT * FROM events", publish=sw.Delta(str(tmp_path / "t")))
     with pytest.raises(
-        sw.SettingsError, match=r"the published table of view one .* is the same as the published table of view other"
+        sw.errors.SettingsError,
+        match=r"the published table of view one .* is the same as the published table of view other",
     ):
         made.explain()
 
@@ -75,7 +76,7 @@ def test_two_publications_to_one_table_are_refused(tmp_path: Path) -> None:
 def test_a_table_below_a_source_is_refused(tmp_path: Path) -> None:
     made = pipeline(tmp_path)
     made.view("v", "SELECT * FROM events", publish=sw.ParquetFiles(str(tmp_path / "in" / "out")))
-    with pytest.raises(sw.SettingsError, match="the source would read the files of the table as data"):
+    with pytest.raises(sw.errors.SettingsError, match="the source would read the files of the table as data"):
         made.explain()
 
 
@@ -115,10 +116,10 @@ def test_a_table_is_looked_at_before_a_run(tmp_path: Path, format: str) -> None:
     assert sorted((tmp_path / "new" / "v").rglob("*")) == before
     other = GrowingView(Location(str(tmp_path / "other")))
     other.create(events(1))
-    with pytest.raises(sw.UsageError, match=r"holds view 'v' of .*/root"):
+    with pytest.raises(sw.errors.UsageError, match=r"holds view 'v' of .*/root"):
         check(other, target)
     written_by_another(tmp_path / "new", format, events(9))
-    with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
         check(view, target)
 
 
@@ -127,7 +128,7 @@ def test_a_table_of_another_shape_is_refused_before_a_run(tmp_path: Path) -> Non
     view.create(events(1))
     view.store.publish("v", target)
     view.create(events(1).select(["n", "name"]))
-    with pytest.raises(sw.SchemaError, match="has other columns than the view: 'tiny' is"):
+    with pytest.raises(sw.errors.SchemaError, match="has other columns than the view: 'tiny' is"):
         check(view, target)
 
 
@@ -135,11 +136,11 @@ def test_a_place_without_the_right_to_write_is_refused_before_a_run(tmp_path: Pa
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(events(1))
     (tmp_path / "file").write_text("")
-    with pytest.raises(sw.StorageError, match=str(tmp_path / "file")):
+    with pytest.raises(sw.errors.StorageError, match=str(tmp_path / "file")):
         check(view, target_in(tmp_path / "file", "delta"))
-    with pytest.raises(sw.StorageError, match=r"access to s3://.* is refused: correct the credentials"):
+    with pytest.raises(sw.errors.StorageError, match=r"access to s3://.* is refused: correct the credentials"):
         check(view, sw.ParquetFiles(f"s3://{bucket}/v", {**s3.storage_options, "secret_access_key": "wrong"}))
-    with pytest.raises(sw.SettingsError, match=r"iceberg:lake\.v needs a catalog"):
+    with pytest.raises(sw.errors.SettingsError, match=r"iceberg:lake\.v needs a catalog"):
         check(view, sw.Iceberg("lake.v"))
 
 
@@ -155,6 +156,6 @@ def test_a_run_whose_table_is_refused_starts_nothing(tmp_path: Path) -> None:
     pq.write_table(events(1), tmp_path / "v" / "foreign.parquet")
     made = pipeline(tmp_path)
     made.view("v", "SELECT * FROM events", publish=target_in(tmp_path, "parquet"))
-    with pytest.raises(sw.CommitRefusedError, match=r"parquet:.*/v was written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match=r"parquet:.*/v was written by another program"):
         made.run(until="caught_up")
     assert not (tmp_path / "root" / "owner.json").exists()

@@ -85,7 +85,7 @@ def test_what_somebody_else_has_written_stays(catalog: Mapping[str, str], tmp_pa
     table.append(table.scan().to_arrow())
     view.table.upsert(groups({2: 2}))
     view.commit()
-    with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
         view.store.publish("v", target)
     assert counts(catalog, f"{database}.v") == [1, 1]
 
@@ -105,13 +105,17 @@ def test_a_commit_whose_answer_was_lost_keeps_its_files(tmp_path: Path) -> None:
     with rest_catalog(str(tmp_path), repeats=True) as (url, _):
         catalog = {"type": "rest", "uri": url}
         target = sw.Iceberg("lake.v", catalog)
-        with pytest.raises(sw.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"):
+        with pytest.raises(
+            sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"
+        ):
             view.store.publish("v", target)
         assert counts(catalog, "lake.v") == [1]
         assert view.store.publish("v", target).rows == 0, "the first commit counts"
         view.table.upsert(groups({1: 3, 2: 2}))
         view.commit()
-        with pytest.raises(sw.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"):
+        with pytest.raises(
+            sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"
+        ):
             view.store.publish("v", target)
         assert counts(catalog, "lake.v") == [2, 3]
 
@@ -137,7 +141,7 @@ def test_a_catalog_that_accepts_a_connection_and_never_answers_is_named(
     view.create(groups({1: 1}))
     with silent_server() as (url, connections):
         reason = "connection timeout expired" if name == "sql" else r"read timeout=0\.2"
-        with pytest.raises(sw.StorageUnavailableError, match=rf"iceberg:lake\.v .*{reason}"):
+        with pytest.raises(sw.errors.StorageUnavailableError, match=rf"iceberg:lake\.v .*{reason}"):
             view.store.publish("v", sw.Iceberg("lake.v", _SILENT[name](url)))
     assert len(connections) == 1 or name == "sql", "a request is sent once"
 
@@ -147,6 +151,6 @@ def test_a_store_that_accepts_a_connection_and_never_answers_a_delta_table_is_na
     view.create(groups({1: 1}))
     with silent_server() as (url, connections):
         access = {"endpoint": url, "access_key_id": "any", "secret_access_key": "any", "timeout": "200ms"}
-        with pytest.raises(sw.StorageUnavailableError, match=r"s3://lake/v cannot be read"):
+        with pytest.raises(sw.errors.StorageUnavailableError, match=r"s3://lake/v cannot be read"):
             view.store.publish("v", sw.Delta("s3://lake/v", access))
     assert len(connections) == 4, "delta-rs tries ten times by itself"

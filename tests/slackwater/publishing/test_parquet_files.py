@@ -128,7 +128,7 @@ def test_partitions_that_cannot_be_are_named(tmp_path: Path, partition_by: Any, 
     view = GrowingView(Location(str(tmp_path / "root")))
     kind = "delay" if partition_by == "delay" else "name"
     view.create(pa.table({"n": [1], "day": [date(2026, 1, 1)], kind: [1.5 if kind == "delay" else "a"]}))
-    with pytest.raises(sw.SchemaError, match=message):
+    with pytest.raises(sw.errors.SchemaError, match=message):
         view.store.publish("v", sw.ParquetFiles(str(tmp_path / "v"), partition_by=partition_by))
     assert not (tmp_path / "v").exists()
 
@@ -139,7 +139,7 @@ def test_another_partitioning_is_refused(tmp_path: Path) -> None:
     view.store.publish("v", target_in(tmp_path, "parquet"))
     view.table.append(numbered(2))
     view.commit()
-    with pytest.raises(sw.SchemaError, match="is partitioned by no column, and not by day"):
+    with pytest.raises(sw.errors.SchemaError, match="is partitioned by no column, and not by day"):
         view.store.publish("v", target_in(tmp_path, "parquet", partition_by="day"))
 
 
@@ -148,7 +148,7 @@ def test_files_of_another_program_are_left_alone(tmp_path: Path) -> None:
     pq.write_table(numbered(1), tmp_path / "v" / "foreign.parquet")
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(numbered(1))
-    with pytest.raises(sw.CommitRefusedError, match=r"it has foreign\.parquet without a manifest"):
+    with pytest.raises(sw.errors.CommitRefusedError, match=r"it has foreign\.parquet without a manifest"):
         view.store.publish("v", target_in(tmp_path, "parquet"))
     assert files_in(tmp_path / "v") == {"foreign.parquet"}
 
@@ -174,6 +174,6 @@ def test_of_two_writers_one_wins(tmp_path: Path) -> None:
     target = sw.ParquetFiles(str(tmp_path / "v"))
     late, early = PublishedParquetFiles(target, ManualClock()), PublishedParquetFiles(target, ManualClock())
     early.replace(numbered(1).to_reader(), PublishedEpoch("r", "v", 1))
-    with pytest.raises(sw.CommitRefusedError, match="it is unknown whether the epoch is published"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published"):
         late.replace(numbered(2).to_reader(), PublishedEpoch("r", "v", 2))
     assert contents(tmp_path, "parquet")[0] == 1 and len(files_in(tmp_path / "v")) == 1

@@ -88,7 +88,9 @@ def test_any_epoch_is_published_once_and_the_table_never_goes_back(tmp_path: Pat
         epochs.append(view.commit())
     assert view.store.publish("v", target, epoch=epochs[1]).rows == 2
     assert require_equal(view.store, tmp_path, format) == epochs[1]
-    with pytest.raises(sw.UsageError, match=f"at epoch {epochs[1]}, later than {epochs[0]}, and never goes back"):
+    with pytest.raises(
+        sw.errors.UsageError, match=f"at epoch {epochs[1]}, later than {epochs[0]}, and never goes back"
+    ):
         view.store.publish("v", target, epoch=epochs[0])
     once, again = (view.store.publish("v", target) for _ in range(2))
     assert (once.rows, again.rows, again.version) == (1, 0, once.version)
@@ -132,7 +134,7 @@ def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format
     written_by_another(tmp_path, format, events(9))
     view.table.append(events(2))
     view.commit()
-    with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
         view.store.publish("v", target)
     assert sorted(rows_of_another(tmp_path, format)["n"].to_pylist()) == [1, 9]
 
@@ -154,7 +156,7 @@ def test_a_commit_between_reading_and_writing_is_refused(
 
     opened_table = publisher.opened_table
     monkeypatch.setattr(publisher, "opened_table", opened)
-    with pytest.raises(sw.CommitRefusedError, match="it is unknown whether the epoch is published"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published"):
         view.store.publish("v", target)
 
 
@@ -181,13 +183,13 @@ def test_a_schema_that_does_not_fit_is_refused_before_anything_is_written(tmp_pa
     view.store.publish("v", target)
     before = contents(tmp_path, format)
     view.create(pa.table({"n": ["a"], "more": [1.5]}))
-    with pytest.raises(sw.SchemaError, match=r"other columns than the view: 'n' is .*; 'more' is missing there"):
+    with pytest.raises(sw.errors.SchemaError, match=r"other columns than the view: 'n' is .*; 'more' is missing there"):
         view.store.publish("v", target)
     assert contents(tmp_path, format) == before
 
     view.create(pa.table({"n": pa.array([1], pa.duration("us"))}))
     elsewhere = target_in(tmp_path / "elsewhere", format)
-    with pytest.raises(sw.SchemaError, match="column 'n' cannot be published to"):
+    with pytest.raises(sw.errors.SchemaError, match="column 'n' cannot be published to"):
         view.store.publish("v", elsewhere)
     assert not (tmp_path / "elsewhere" / "v").exists()
 
@@ -202,7 +204,7 @@ def test_a_table_of_another_root_is_left_alone(tmp_path: Path, format: str) -> N
         if name == "one":
             view.store.publish("v", target)
     reason = r"holds view .v. of .*/one \(without an identity\): publish view .v. of .*/other .* to a table of its own"
-    with pytest.raises(sw.UsageError, match=reason):
+    with pytest.raises(sw.errors.UsageError, match=reason):
         view.store.publish("v", target)
 
 
@@ -240,10 +242,10 @@ def test_the_properties_of_a_catalog_alone_give_access_to_a_bucket(tmp_path: Pat
     view.create(groups({1: 1, 2: 2}))
     assert view.store.publish("v", target).rows == 2
     below = sw.Delta(f"s3://{bucket}/lake/v/below", s3.storage_options)
-    with pytest.raises(sw.UsageError, match="publish to a directory outside"):
+    with pytest.raises(sw.errors.UsageError, match="publish to a directory outside"):
         view.store.publish("v", below)
     inside = sw.Iceberg(f"s3://{bucket}/lake/v/inside", catalog_with_access(tmp_path, s3))
-    with pytest.raises(sw.UsageError, match="publish to a directory outside"):
+    with pytest.raises(sw.errors.UsageError, match="publish to a directory outside"):
         view.store.publish("v", inside)
 
 
@@ -252,7 +254,7 @@ def test_a_table_in_a_bucket_of_the_catalog_is_compared_with_the_sources(
 ) -> None:
     source = DeclaredPlace(PlaceKind.SOURCE, "s", Location(f"s3://{bucket}/lake", s3.storage_options))
     target = sw.Iceberg(f"s3://{bucket}/lake/v", catalog_with_access(tmp_path, s3))
-    with pytest.raises(sw.SettingsError, match=r"published table of view v"):
+    with pytest.raises(sw.errors.SettingsError, match=r"published table of view v"):
         require_apart([source, *places_of([DeclaredPublication("v", target)])])
 
 
@@ -269,7 +271,7 @@ def test_an_iceberg_table_may_get_its_credentials_from_its_catalog(
         sw.Delta(f"s3://{bucket}/v"),
         sw.Iceberg(f"s3://{bucket}/v", {**catalog, "s3.endpoint": s3.endpoint}),
     ):
-        with pytest.raises(sw.StorageUnavailableError):
+        with pytest.raises(sw.errors.StorageUnavailableError):
             require_free(other, wanted)
 
 

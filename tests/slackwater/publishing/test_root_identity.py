@@ -204,7 +204,7 @@ def test_a_delta_log_that_has_lost_the_commits_of_another_root_is_refused(tmp_pa
     [log] = (tmp_path / "v" / "_delta_log").glob("*.json")
     log.unlink()
     second = made_anew(tmp_path, 3)
-    with pytest.raises(sw.CommitRefusedError, match="written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="written by another program"):
         second.store.publish("v", target)
 
 

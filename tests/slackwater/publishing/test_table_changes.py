@@ -133,9 +133,9 @@ def test_a_view_with_other_columns_is_refused_at_the_start_and_by_each_publicati
     first = view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
     view.store.publish("v", target)
     view.create(changed)
-    with pytest.raises(sw.SchemaError, match="other columns than the view"):
+    with pytest.raises(sw.errors.SchemaError, match="other columns than the view"):
         opened_table(target, SystemClock()).require_fit(view.store.snapshot().reader("v").schema)
-    with pytest.raises(sw.SchemaError, match="other columns than the view"):
+    with pytest.raises(sw.errors.SchemaError, match="other columns than the view"):
         view.store.publish("v", target)
     assert require_equal_twice(view, tmp_path, format, KEPT) == first
 
@@ -158,14 +158,14 @@ def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, 
 def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(tmp_path: Path, format: str, text: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
     view.create(pa.table({"k": ["a", text], "n": [1, 2]}, schema=KEPT))
-    with pytest.raises(sw.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
+    with pytest.raises(sw.errors.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
         view.store.publish("v", target)
     assert not list(tmp_path.glob("v/**/*.parquet"))
     view.correct("n = 2", pa.table({"k": ["b"], "n": [2]}, schema=KEPT))
     last = view.store.publish("v", target).epoch
     view.table.append(pa.table({"k": [text], "n": [3]}, schema=KEPT))
     view.commit()
-    with pytest.raises(sw.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
+    with pytest.raises(sw.errors.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
         view.store.publish("v", target)
     assert require_equal_twice(view, tmp_path, format, KEPT) == last
 
@@ -188,17 +188,19 @@ def test_dates_whole_numbers_and_booleans_are_partitions_and_far_years_are_refus
             if kind == pa.date32():
                 view.table.append(pa.table({"k": pa.array([2_932_897], kind), "n": [9]}, schema=schema))
                 view.commit()
-                with pytest.raises(sw.SchemaError, match="not between the years 1 and 9999"):
+                with pytest.raises(sw.errors.SchemaError, match="not between the years 1 and 9999"):
                     view.store.publish("v", target)
 
 
 def test_partitions_of_a_type_that_has_no_text_are_refused_at_the_start(tmp_path: Path) -> None:
     schema = pa.schema([("k", pa.float64()), ("n", pa.int64())])
     target = partitioned(tmp_path, "delta", schema)
-    with pytest.raises(sw.SchemaError, match="is partitioned by 'k': the column is double; partitions are of text"):
+    with pytest.raises(
+        sw.errors.SchemaError, match="is partitioned by 'k': the column is double; partitions are of text"
+    ):
         opened_table(target, SystemClock()).require_fit(schema)
     named = sw.ParquetFiles(str(tmp_path / "other"), partition_by="_k")
-    with pytest.raises(sw.SchemaError, match="skip directories whose names begin with '_'; rename the column"):
+    with pytest.raises(sw.errors.SchemaError, match="skip directories whose names begin with '_'; rename the column"):
         opened_table(named, SystemClock()).require_fit(pa.schema([("_k", pa.string()), ("n", pa.int64())]))
 
 
@@ -221,7 +223,7 @@ def test_an_iceberg_table_with_partitions_has_every_value_in_its_files(tmp_path:
         spec.add_identity("x")
     view.table.append(pa.table({"k": ["b"], "x": [math.nan], "n": [8]}, schema=schema))
     view.commit()
-    with pytest.raises(sw.SchemaError, match="such as NaN, has no partition"):
+    with pytest.raises(sw.errors.SchemaError, match="such as NaN, has no partition"):
         view.store.publish("v", target)
     assert require_equal_twice(view, tmp_path, "iceberg", schema) == last
 
@@ -279,7 +281,7 @@ def test_a_table_whose_log_has_lost_the_epoch_of_another_view_is_left_alone(tmp_
         expire_delta_log(tmp_path / "v")
     else:
         expire_iceberg_snapshots(tmp_path)
-    with pytest.raises(sw.CommitRefusedError, match="was written by another program"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
         view.store.publish("v", target)
 
 
@@ -307,7 +309,9 @@ def test_a_table_that_refuses_a_commit_is_no_failure_of_the_store(tmp_path: Path
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     DeltaTable.create(str(tmp_path / "v"), KEPT, configuration={"delta.appendOnly": "true"})
     view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
-    with pytest.raises(sw.PublishError, match=r"delta:.* refuses the rows or the commit .*publish to a new table"):
+    with pytest.raises(
+        sw.errors.PublishError, match=r"delta:.* refuses the rows or the commit .*publish to a new table"
+    ):
         view.store.publish("v", target)
     assert DeltaTable(str(tmp_path / "v")).version() == 0
 
@@ -338,7 +342,7 @@ def test_a_commit_without_information_is_one_of_another_program(tmp_path: Path) 
     commit.write_text("\n".join(each for each in actions if "commitInfo" not in each))
     view.table.append(pa.table({"n": [2]}))
     view.commit()
-    with pytest.raises(sw.CommitRefusedError, match=r"another program \(a commit without information by"):
+    with pytest.raises(sw.errors.CommitRefusedError, match=r"another program \(a commit without information by"):
         view.store.publish("v", target)
     assert sorted(rows_of_another(tmp_path, "delta")["n"].to_pylist()) == [1, 99]
 
@@ -349,7 +353,7 @@ def test_rows_that_came_with_the_creation_of_a_table_stay(tmp_path: Path) -> Non
     commit.write_text(commit.read_text().replace('"operation":"WRITE"', '"operation":"CREATE TABLE"'))
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     view.create(pa.table({"n": [1]}))
-    with pytest.raises(sw.CommitRefusedError, match=r"written by another program \(CREATE TABLE by"):
+    with pytest.raises(sw.errors.CommitRefusedError, match=r"written by another program \(CREATE TABLE by"):
         view.store.publish("v", target)
     assert rows_of_another(tmp_path, "delta")["n"].to_pylist() == [99]
 
@@ -389,7 +393,7 @@ def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_progra
         columns.add_column("n", LongType())
     view.table.append(pa.table({"k": ["c"], "n": [3]}, schema=KEPT))
     view.commit()
-    with pytest.raises(sw.CommitRefusedError, match="a change of columns after snapshot"):
+    with pytest.raises(sw.errors.CommitRefusedError, match="a change of columns after snapshot"):
         view.store.publish("v", target)
 
 
@@ -433,7 +437,7 @@ def test_iceberg_metadata_that_is_read_in_part_loses_no_row(tmp_path: Path, part
     last_block = content.rindex(content[-16:], 0, len(content) - 16) + 16  # a block ends with the mark of the file
     for read in (last_block, 0, 100, len(content) - 20):
         file.write_bytes(content[:read])
-        with pytest.raises((sw.StorageUnavailableError, sw.PublishError)):
+        with pytest.raises((sw.errors.StorageUnavailableError, sw.errors.PublishError)):
             view.store.publish("v", target)
         assert iceberg_table(tmp_path).current_snapshot().snapshot_id == snapshot.snapshot_id
     file.write_bytes(content)

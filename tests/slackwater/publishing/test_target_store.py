@@ -46,8 +46,10 @@ def test_a_new_table_on_a_store_without_a_capability_is_refused(
     growing = GrowingView(Location(str(tmp_path / "root")))
     growing.create(events(1))
     table = target(bucket, s3.faithless_proxy([header]).storage_options)
-    with pytest.raises(sw.StoreCapabilityError, match=rf"table s3://{bucket}/table: its store lacks {capability}"):
+    with pytest.raises(
+        sw.errors.StoreCapabilityError, match=rf"table s3://{bucket}/table: its store lacks {capability}"
+    ):
         Publisher(growing.store, "v", table, SystemClock()).publish()
-    with pytest.raises(sw.StoreCapabilityError, match=capability):
+    with pytest.raises(sw.errors.StoreCapabilityError, match=capability):
         check_publications(growing.writer.root, declared("v", [table], growing.writer.root), SystemClock())
     assert keys(s3, bucket) == []

@@ -28,14 +28,14 @@ from tests.slackwater.publishing.published import require_equal
     ],
 )
 def test_a_bad_target_is_named(text: str, message: str) -> None:
-    with pytest.raises(sw.UsageError, match=message):
+    with pytest.raises(sw.errors.UsageError, match=message):
         target_of(text)
 
 
 def test_options_of_another_format_are_refused() -> None:
-    with pytest.raises(sw.UsageError, match="belong to Iceberg"):
+    with pytest.raises(sw.errors.UsageError, match="belong to Iceberg"):
         target_of("delta:/tmp/x", {"type": "rest"})
-    with pytest.raises(sw.SettingsError, match="'flat' is not a valid name"):
+    with pytest.raises(sw.errors.SettingsError, match="'flat' is not a valid name"):
         sw.Iceberg("/tmp/x", table="flat")
 
 

@@ -51,14 +51,14 @@ def test_a_tagged_epoch_is_kept_and_read_by_its_name(place: str, request: pytest
 def test_an_expired_epoch_is_told_apart_from_one_that_is_yet_to_come(written: WrittenRoot) -> None:
     vacuum_now(written)
     store = opened(written)
-    with pytest.raises(sw.EpochExpiredError, match="no longer retained"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="no longer retained"):
         store.snapshot(written.epochs[1])
-    with pytest.raises(sw.EpochExpiredError, match="committed up to"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="committed up to"):
         store.snapshot(as_of=START + timedelta(seconds=1))
-    with pytest.raises(sw.EpochNotFoundError) as raised:
+    with pytest.raises(sw.errors.EpochNotFoundError) as raised:
         store.snapshot(written.epochs[-1] + 1)
-    assert not isinstance(raised.value, sw.EpochExpiredError)
-    with pytest.raises(sw.UsageError, match="the tags are: none"):
+    assert not isinstance(raised.value, sw.errors.EpochExpiredError)
+    with pytest.raises(sw.errors.UsageError, match="the tags are: none"):
         store.snapshot("audit")
 
 
@@ -67,9 +67,9 @@ def test_a_reader_whose_files_vanish_is_told_that_its_epoch_has_expired(written:
     carriers, late = snapshot.view("by_carrier"), snapshot.view("late")
     assert late.schema.names == ["day", "delay"]  # open, and not read yet
     vacuum_now(written)
-    with pytest.raises(sw.EpochExpiredError, match="by_carrier"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="by_carrier"):
         carriers.to_arrow()
-    with pytest.raises(sw.EpochExpiredError, match="not retained"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="not retained"):
         snapshot.files("flights")
 
 
@@ -77,7 +77,7 @@ def test_a_view_that_is_open_when_its_files_vanish_has_expired(written: WrittenR
     view = opened(written).snapshot(written.epochs[2]).view("by_carrier")
     assert view.schema.names == ["carrier", "n"]  # open, and not read yet
     vacuum_now(written)
-    with pytest.raises(sw.EpochExpiredError, match="by_carrier"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="by_carrier"):
         view.to_arrow()
 
 
@@ -96,7 +96,7 @@ def test_a_living_owner_is_not_disturbed_and_the_root_is_let_go_of_afterwards(wr
                 running.update(last_error=str(self.monotonic()))
                 running.renew()
 
-        with pytest.raises(sw.OwnedError, match="flights"):
+        with pytest.raises(sw.errors.OwnedError, match="flights"):
             run_as_owner(written.root.url, {}, lambda store, _: put_tag(store, "b", 1), clock=Renewing())
     finally:
         running.release()
@@ -104,6 +104,6 @@ def test_a_living_owner_is_not_disturbed_and_the_root_is_let_go_of_afterwards(wr
 
 
 def test_a_root_without_a_store_gets_no_owner(tmp_path: Path) -> None:
-    with pytest.raises(sw.StoreNotFoundError):
+    with pytest.raises(sw.errors.StoreNotFoundError):
         run_as_owner(str(tmp_path), {}, lambda store, _: None)
     assert read_owner(Location(str(tmp_path))) is None

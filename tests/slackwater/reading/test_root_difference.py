@@ -75,7 +75,7 @@ def test_columns_of_one_side_are_named_and_not_compared(tmp_path: Path) -> None:
     found = compared(tmp_path / "a", left, right)
     assert found.columns_here == ("n int64", "t string") and found.columns_there == ("n double", "u string")
     assert (found.only_here, found.only_there) == (0, 0) and not found.is_equal
-    with pytest.raises(sw.UsageError, match="no column in both roots"):
+    with pytest.raises(sw.errors.UsageError, match="no column in both roots"):
         compared(tmp_path / "b", left.select(["t"]), right.select(["n"]))
 
 
@@ -104,9 +104,9 @@ def test_a_branch_is_compared_by_what_was_written_since(written: WrittenRoot, mo
         map(repr, [{"carrier": None, "n": 1}, {"carrier": "BB", "n": 1}])
     )
     assert here.diff("late", there, epoch=written.epochs[-1], other_epoch=written.epochs[-1]).is_equal
-    with pytest.raises(sw.ViewNotFoundError):
+    with pytest.raises(sw.errors.ViewNotFoundError):
         here.diff("nothing", there)
-    with pytest.raises(sw.UsageError, match="limit=-1"):
+    with pytest.raises(sw.errors.UsageError, match="limit=-1"):
         here.diff("late", there, limit=-1)
 
 

@@ -89,7 +89,7 @@ _ENDLESS = "SELECT count(*) FROM range(100_000_000_000) a, range(1_000) b"
 
 def test_query_without_an_end_is_ended(snapshot: Snapshot) -> None:
     with pytest.raises(
-        sw.UsageError, match=r"took more than 0\.2 s: read less, or give it more time \(timeout_s; --time"
+        sw.errors.UsageError, match=r"took more than 0\.2 s: read less, or give it more time \(timeout_s; --time"
     ):
         snapshot.sql(_ENDLESS, timeout_s=0.2)
     assert snapshot.sql("SELECT 1 AS one", timeout_s=None, max_memory_bytes=None).to_pylist() == [{"one": 1}]
@@ -110,7 +110,7 @@ def test_query_with_too_large_an_answer_or_state_is_ended(
     monkeypatch.chdir(tmp_path)
     before = list(tmp_path.iterdir())
     with pytest.raises(
-        sw.UsageError, match=r"needs more than 67\.1 MB of memory: .* \(max_memory_bytes; --max-memory-gib\)"
+        sw.errors.UsageError, match=r"needs more than 67\.1 MB of memory: .* \(max_memory_bytes; --max-memory-gib\)"
     ):
         snapshot.sql(query, max_memory_bytes=64 << 20)
     assert list(tmp_path.iterdir()) == before, "nothing is spilled into the working directory"
@@ -118,9 +118,9 @@ def test_query_with_too_large_an_answer_or_state_is_ended(
 
 @pytest.mark.more
 def test_a_query_in_native_code_is_ended_with_its_worker(snapshot: Snapshot) -> None:
-    with pytest.raises(sw.UsageError, match=r"took more than 0\.5 s"):
+    with pytest.raises(sw.errors.UsageError, match=r"took more than 0\.5 s"):
         snapshot.sql("SELECT levenshtein(repeat('a', 300000), repeat('b', 300000))", timeout_s=0.5)
-    with pytest.raises(sw.UsageError, match=r"needs more than 134\.2 MB of memory"):
+    with pytest.raises(sw.errors.UsageError, match=r"needs more than 134\.2 MB of memory"):
         query = "SELECT damerau_levenshtein(repeat('a', 20000), repeat('b', 20000))"
         snapshot.sql(query, max_memory_bytes=128 << 20, timeout_s=None)
     assert snapshot.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}]
@@ -128,7 +128,7 @@ def test_a_query_in_native_code_is_ended_with_its_worker(snapshot: Snapshot) -> 
 
 def test_a_query_leaves_nothing_for_the_next_one(snapshot: Snapshot) -> None:
     for query in ("CREATE TABLE t AS SELECT 1", "SET search_path = 'main'", "ATTACH ':memory:' AS other"):
-        with pytest.raises(sw.UsageError):
+        with pytest.raises(sw.errors.UsageError):
             snapshot.sql(query)
     databases = snapshot.sql("SELECT count(*) AS n FROM duckdb_databases() WHERE NOT internal").to_pylist()
     assert databases == [{"n": 1}]
@@ -146,7 +146,7 @@ def test_a_worker_that_ended_is_replaced(snapshot: Snapshot) -> None:
 
 @pytest.mark.parametrize(("option", "value"), [("timeout_s", 0), ("max_memory_bytes", -1), ("timeout_s", math.nan)])
 def test_impossible_limit_is_refused(snapshot: Snapshot, option: str, value: float) -> None:
-    with pytest.raises(sw.UsageError, match=f"{option}={value}: give a number above 0, or None"):
+    with pytest.raises(sw.errors.UsageError, match=f"{option}={value}: give a number above 0, or None"):
         snapshot.sql("SELECT 1", **{option: value})  # type: ignore[arg-type]
 
 
@@ -234,7 +234,7 @@ def test_what_is_no_query_over_views_is_refused_in_one_line(
 ) -> None:
     file = tmp_path / "file.csv"
     file.write_text("secret\n")
-    with pytest.raises(sw.UsageError, match=said) as raised:
+    with pytest.raises(sw.errors.UsageError, match=said) as raised:
         snapshot.sql(query.replace("FILE", str(file)))
     assert "\n" not in str(raised.value)
     assert file.read_text() == "secret\n"
@@ -243,7 +243,7 @@ def test_what_is_no_query_over_views_is_refused_in_one_line(
 def test_views_that_only_case_tells_apart_are_not_mixed_up(tmp_path: Path) -> None:
     snapshot = snapshot_of(tmp_path, v=pa.table({"n": [1]}), V=pa.table({"n": [2]}), w=pa.table({"n": [3]}))
     assert snapshot.sql("FROM w").to_pylist() == [{"n": 3}]
-    with pytest.raises(sw.UsageError, match=r"views '[vV]' and '[vV]' have one name in SQL"):
+    with pytest.raises(sw.errors.UsageError, match=r"views '[vV]' and '[vV]' have one name in SQL"):
         snapshot.sql("FROM v")
 
 
@@ -252,7 +252,7 @@ def test_a_query_over_files_that_vanish_says_that_the_epoch_has_expired(written:
     last = RetentionSettings(keep_s=0, keep_epochs=1)
     run_as_owner(written.root.url, {}, lambda store, root: vacuum(store, root, last))
     for query in ("FROM by_carrier", "FROM late", "FROM files"):
-        with pytest.raises(sw.EpochExpiredError):
+        with pytest.raises(sw.errors.EpochExpiredError):
             snapshot.sql(query)
 
 
@@ -263,11 +263,11 @@ def test_a_view_that_cannot_be_read_on_the_way_is_no_error_of_the_query(tmp_path
     assert reader.schema.names == ["carrier", "n"]  # open, and not read yet
     for file in (tmp_path / writer.views["v"].path / "data").iterdir():
         file.unlink()
-    with pytest.raises(sw.EpochExpiredError, match="view 'v'"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="view 'v'"):
         rows_over("FROM v", {"v": reader})
 
 
 def test_without_duckdb_the_error_says_how_to_install_it(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(sw.UsageError, match=r"pip install 'slackwater\[verify\]'"):
+    with pytest.raises(sw.errors.UsageError, match=r"pip install 'slackwater\[verify\]'"):
         snapshot.sql("SELECT 1")

@@ -64,7 +64,7 @@ def test_rows_are_no_view(local: StoredRoot) -> None:
     store = opened(local)
     snapshot = store.snapshot()
     assert snapshot.views == ("by_carrier",)
-    with pytest.raises(sw.ViewNotFoundError, match="the views are: by_carrier"):
+    with pytest.raises(sw.errors.ViewNotFoundError, match="the views are: by_carrier"):
         snapshot.view("flights.rows")
     assert store.views()["name"].to_pylist() == []
     assert {view["name"] for each in store.epochs()["views"].to_pylist() for view in each} == {"by_carrier"}
@@ -72,9 +72,9 @@ def test_rows_are_no_view(local: StoredRoot) -> None:
 
 def test_rows_that_are_not_there_are_said_to_be(local: StoredRoot) -> None:
     store = opened(local)
-    with pytest.raises(sw.ViewNotFoundError, match="materialize=True"):
+    with pytest.raises(sw.errors.ViewNotFoundError, match="materialize=True"):
         store.snapshot(local.records[0].epoch).rows("flights")
-    with pytest.raises(sw.NotFoundError, match="the sources are: flights"):
+    with pytest.raises(sw.errors.NotFoundError, match="the sources are: flights"):
         store.snapshot().rows("trains")
 
 
@@ -86,7 +86,7 @@ def test_a_vacuum_leaves_tagged_and_retained_rows_and_takes_the_others(written: 
     store = opened(written)
     assert positions(store.snapshot("audit")) == [("a.csv", 0), ("a.csv", 1)]
     assert len(positions(store.snapshot())) == 5
-    with pytest.raises(sw.EpochExpiredError):
+    with pytest.raises(sw.errors.EpochExpiredError):
         before[2].rows("flights").to_arrow()
     written.ingest("c.csv", [0], rows_read=1)
     assert len(positions(opened(written).snapshot())) == 6

@@ -273,13 +273,13 @@ def test_what_cannot_be_followed_is_told(tmp_path: Path) -> None:
     followed.create(groups({1: 1}))
     first = followed.commit()
     store = sw.open(str(tmp_path))
-    with pytest.raises(sw.ViewNotFoundError, match="the views are: v"):
+    with pytest.raises(sw.errors.ViewNotFoundError, match="the views are: v"):
         store.watch("w")
-    with pytest.raises(sw.UsageError, match="poll_s=-1"):
+    with pytest.raises(sw.errors.UsageError, match="poll_s=-1"):
         store.watch("v", poll_s=-1)
-    with pytest.raises(sw.EpochNotFoundError):
+    with pytest.raises(sw.errors.EpochNotFoundError):
         store.watch("v", since=first + 1)
-    with pytest.raises(sw.EpochExpiredError, match="watch without `since`"):
+    with pytest.raises(sw.errors.EpochExpiredError, match="watch without `since`"):
         store.watch("v", since=first - 1)
 
 
@@ -305,7 +305,9 @@ def test_a_follower_whose_epochs_have_expired_is_told_how_to_go_on(tmp_path: Pat
             followed.commit()
         vacuumed(followed)
 
-    with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained: begin again without"):
+    with pytest.raises(
+        sw.errors.EpochExpiredError, match=f"since epoch {first} is no longer retained: begin again without"
+    ):
         list(followed.changes(after(fall_behind), since=first))
 
 
@@ -320,7 +322,7 @@ def test_epochs_that_have_expired_are_not_skipped_while_their_files_are_still_th
             followed.commit()
         followed.writer.store.amend(expiry_delta(list(followed.rows_at)[:-1]))
 
-    with pytest.raises(sw.EpochExpiredError, match=f"since epoch {first} is no longer retained"):
+    with pytest.raises(sw.errors.EpochExpiredError, match=f"since epoch {first} is no longer retained"):
         list(followed.changes(after(fall_behind), since=first))
 
 

@@ -31,7 +31,7 @@ def test_a_run_on_a_store_without_conditional_writes_is_refused_and_leaves_nothi
     s3: S3Server, bucket: str, tmp_path: Path
 ) -> None:
     root = Location(f"s3://{bucket}/root", s3.faithless_proxy(["If-None-Match"]).storage_options)
-    with pytest.raises(sw.StoreCapabilityError, match=r"lacks conditional creation .* nothing was written"):
+    with pytest.raises(sw.errors.StoreCapabilityError, match=r"lacks conditional creation .* nothing was written"):
         pipeline(root, tmp_path / "raw").start()
     assert keys(s3, bucket) == []
 
@@ -44,7 +44,7 @@ def test_a_run_on_an_existing_root_records_what_its_store_lacks_and_goes_on(
     other = Ownership(root, SystemClock(), run_id="r", pipeline="p")
     other.acquire()
     try:
-        with pytest.raises(sw.OwnedError):  # the first step that follows
+        with pytest.raises(sw.errors.OwnedError):  # the first step that follows
             pipeline(root, tmp_path / "raw").start()
     finally:
         other.release()

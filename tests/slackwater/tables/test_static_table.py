@@ -72,7 +72,7 @@ def test_rows_that_do_not_fit_change_nothing(tmp_path: Path, rows: pa.Table, mes
     location = table_location(Location(str(tmp_path)), "places")
     table = StaticTable(location, "places")
     table.declare(ROWS)
-    with pytest.raises(sw.SchemaError, match=message):
+    with pytest.raises(sw.errors.SchemaError, match=message):
         table.replace(rows)
     assert stored(location) == ROWS.to_pylist()
 
@@ -94,18 +94,18 @@ def test_types_that_do_not_reach_spark_are_replaced() -> None:
 def test_what_a_table_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pipeline = sw.Pipeline("shop", tmp_path / "root")
     pipeline.table("places", ROWS)
-    with pytest.raises(sw.SettingsError, match="Places is declared twice, as places"):
+    with pytest.raises(sw.errors.SettingsError, match="Places is declared twice, as places"):
         pipeline.table("Places", ROWS)
-    with pytest.raises(sw.SettingsError, match="give the format of its files"):
+    with pytest.raises(sw.errors.SettingsError, match="give the format of its files"):
         pipeline.table("rates", tmp_path)
-    with pytest.raises(sw.SettingsError, match="table rates: int is no table"):
+    with pytest.raises(sw.errors.SettingsError, match="table rates: int is no table"):
         pipeline.table("rates", 3)
-    with pytest.raises(sw.SettingsError, match="are for a table of files"):
+    with pytest.raises(sw.errors.SettingsError, match="are for a table of files"):
         pipeline.table("rates", ROWS, format="csv")
-    with pytest.raises(sw.SchemaError, match="table rates: column __sw_a"):
+    with pytest.raises(sw.errors.SchemaError, match="table rates: column __sw_a"):
         pipeline.table("rates", pa.table({"__sw_a": [1]}))
     monkeypatch.setattr("slackwater.tables.table_rows.MAX_BYTES", 10)
-    with pytest.raises(sw.SettingsError, match="write it to a directory or bucket"):
+    with pytest.raises(sw.errors.SettingsError, match="write it to a directory or bucket"):
         pipeline.table("rates", ROWS)
 
 
