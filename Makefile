@@ -13,6 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # order of their names: those with Spark, which take longest, before the last ones.  Each process collects all tests, which
 # takes ten seconds: there are as many as cores, and the tests on Ray are looked for only where they are.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder -n 2
+# A test that hangs is ended with the stacks of its threads, so that a check of a change says which one it was.
+QUICKLY := --timeout 480
 ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/observability \
   tests/slackwater/reading tests/spark_bridge/engine/application
 
@@ -39,15 +41,15 @@ job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop 
 
 .PHONY: test
 test: setup  ## run the tests that prove the product (six minutes on two quiet cores)
-	$(PYTEST) -m "not (ray or more or long or fault)"
-	$(PYTEST) -m "ray and not (more or long)" $(ON_RAY)
+	$(PYTEST) $(QUICKLY) -m "not (ray or more or long or fault)"
+	$(PYTEST) $(QUICKLY) -m "ray and not (more or long)" $(ON_RAY)
 
 PART ?= 1/1
 
 .PHONY: test-more
 test-more: setup  ## run more cases, random queries and stories (an hour); PART=2/4 runs a quarter of them
-	$(PYTEST) -m "more and not (ray or long)" --part $(PART)
-	$(PYTEST) -m "more and ray and not long" --part $(PART)
+	$(PYTEST) $(QUICKLY) -m "more and not (ray or long)" --part $(PART)
+	$(PYTEST) $(QUICKLY) -m "more and ray and not long" --part $(PART)
 
 .PHONY: test-docs
 test-docs: setup  ## run every page and example of the documentation (three minutes)

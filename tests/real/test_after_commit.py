@@ -72,6 +72,7 @@ def test_files_go_to_the_archive_when_their_rows_are_committed_and_published(
     assert f"move to s3://{bucket}/archive" in said.out
 
 
+@pytest.mark.more
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_a_view_that_the_next_run_declares_gets_the_rows_before_the_files_are_deleted(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_a_view_that_is_declared_late_has_everything_from_its_first_epoch_on(tmp
     assert late.run(until="caught_up").epochs == 0
 
 
+@pytest.mark.more
 def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     rows: list[dict[str, Any]] = []

@@ -68,6 +68,7 @@ def test_every_delivery_in_a_bucket_is_read_once(s3: S3Server, bucket: str) -> N
     assert [(each["status"], each["rows_read"]) for each in store.files("daily").to_pylist()] == [("done", 2)] * 5
 
 
+@pytest.mark.more
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_a_local_file_that_returns_with_its_old_time_is_read(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ def write(directory: Path, name: str, *rows: str) -> None:
     (directory / "in" / name).write_text("\n".join(("user,amount", *rows)) + "\n")
 
 
+@pytest.mark.more
 @pytest.mark.ray
 @pytest.mark.usefixtures("session")
 def test_tables_of_a_run_equal_its_views_and_a_run_that_leaves_one_behind_says_so(

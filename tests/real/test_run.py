@@ -107,6 +107,7 @@ def test_files_that_arrive_while_it_runs_are_in_the_views_and_each_epoch_is_whol
     assert oracle.check_every_epoch(store, {"totals": TOTALS}) >= 5
 
 
+@pytest.mark.more
 def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_path: Path) -> None:
     rows = events(0, 60_000)
     write(tmp_path / "in", "large.parquet", parquet(rows, row_group_size=500))
@@ -328,6 +329,7 @@ def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
     assert totals(tmp_path / "root") == expected(events(0) + events(50))
 
 
+@pytest.mark.more
 def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     local(tmp_path).run(until="caught_up")

@@ -56,6 +56,7 @@ def test_files_go_when_their_rows_are_committed(told: Told, after: Any) -> None:
         assert (outcome.present, outcome.removed) == (frozenset(), 2)
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("step", ["delete", "copy", "note"])
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_run_that_dies_in_the_middle_goes_on_with_its_files(told: Told, step: str, when: str) -> None:
@@ -74,6 +75,7 @@ def test_a_version_that_was_not_read_stays_until_it_is(told: Told) -> None:
         assert outcome.statuses["s/a"] in (("done", "done"), ("vanished", "done"), ("done",))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "restart", [[STOP, STOPPED], [KILL], [FREEZE]], ids=["stopped", "killed", "frozen and replaced"]
 )
@@ -84,6 +86,7 @@ def test_files_wait_for_the_views_that_the_next_run_declares(told: Told, restart
         assert outcome.present == frozenset()
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("change", [ADD_VIEW("extra"), CHANGE_VIEW("groups")], ids=["added", "changed"])
 def test_files_that_are_due_wait_while_a_view_is_built(told: Told, change: Step) -> None:
     story = *(file(name, rows=8) for name in "abcd"), START, BARRIER, STOP, STOPPED, LATER(60), change, START
@@ -104,6 +107,7 @@ def test_files_of_a_view_that_has_failed_stay(told: Told) -> None:
         assert "s/b" in outcome.present
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("jump_s", [-86_400, -3_600, 3_600, 86_400])
 @pytest.mark.parametrize("restarts", [False, True], ids=["in the run", "between runs"])
 def test_a_clock_that_jumps_takes_no_file_early(told: Told, jump_s: float, restarts: bool) -> None:
@@ -139,12 +143,14 @@ def test_files_wait_for_a_table_that_fails_for_a_while(told: Told) -> None:
         assert outcome.present == frozenset()
 
 
+@pytest.mark.more
 def test_files_stay_while_another_program_has_written_to_a_table(told: Told) -> None:
     story = file("a"), START, CAUGHT_UP, SPOIL_TABLE("groups"), file("b"), CAUGHT_UP, SECONDS(200)
     for outcome in told(*story, after=_DELETE, publishes=("groups",)):
         assert "s/b" in outcome.present
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "fault, codes",
     [(TABLES_DOWN(10), {0, 3}), (TABLES_DOWN(300), {0, 3}), (SPOIL_TABLE("rows"), {3}), (CRASH_PUBLICATIONS, {0, 3})],
@@ -185,6 +191,7 @@ def test_a_run_that_waits_for_its_tables_at_its_end_still_renews_and_notices_a_t
         assert outcome.published["rows"]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("target", ["sources/s", "sources/s/x", "root/x", "tables/groups", "tables"])
 def test_a_table_whose_place_begins_to_overlap_is_not_written_and_follows_again(told: Told, target: str) -> None:
     story = file("a"), START, CAUGHT_UP, link("tables/rows", target), file("b"), BARRIER, SECONDS(60), unlink

@@ -71,6 +71,7 @@ SETTINGS = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.more_after(15)
 @SETTINGS
 @CONTINUED
 @pytest.mark.parametrize("story", GONE)
@@ -81,6 +82,7 @@ def test_rows_leave_with_an_object_whose_last_version_was_not_read(
         assert "done" not in outcome.statuses["s/a"] and "quarantined" not in outcome.statuses["s/a"]
 
 
+@pytest.mark.more_after(1)
 @SETTINGS
 @CONTINUED
 @pytest.mark.parametrize("story", THERE)
@@ -91,6 +93,7 @@ def test_a_version_that_was_not_read_is_read_when_it_is_there_again(
         assert outcome.statuses["s/a"].count("done") == 1
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("on_change", ["append", "ignore"])
 @pytest.mark.parametrize("story", GONE)
 def test_rows_stay_with_other_sources(told: Told, story: str, on_change: str) -> None:

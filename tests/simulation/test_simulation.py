@@ -44,6 +44,7 @@ def test_fifty_seeds_keep_every_promise(start: int) -> None:
     assert [seed for _, failing in failing_seeds(start, 50) for seed in failing] == []
 
 
+@pytest.mark.more
 def test_a_file_that_changes_while_its_retry_is_under_way_is_not_lost() -> None:
     assert [seed for _, failing in failing_seeds(1664, 1) for seed in failing] == []
 

@@ -151,12 +151,14 @@ def test_a_file_that_kills_at_one_row_is_found_wherever_its_reading_begins(told:
         assert outcome.statuses == {"s/a": ("done",), "s/b": ("quarantined",), "s/c": ("done",)}
 
 
+@pytest.mark.more
 def test_a_large_file_that_makes_progress_is_read_to_its_end_however_often_its_reader_dies(told: Told) -> None:
     deaths = [step for _ in range(9) for step in (ROWS, CRASH("fetch-0"))]
     for outcome in told(file("big", rows=60), START, *deaths, seeds=4, fetchers=1, epoch_rows=6, credit_rows=6):
         assert outcome.statuses == {"s/big": ("done",)}
 
 
+@pytest.mark.more
 def test_a_row_of_which_no_state_was_heard_before_a_death_shows_that_the_file_makes_progress(told: Told) -> None:
     twice = [DEATH("fetch-0"), RECOVERED, DEATH("fetch-0"), RECOVERED]
     told(
@@ -359,6 +361,7 @@ def test_removals_that_events_tell_pause_as_well_and_keep_no_message(told: Told)
         assert outcome.statuses == left | {f"s/{name}": ("done",) for name in "efg"}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("moment", few(["before fold", "after fold", "before vacuum"], "after fold", "before vacuum"))
 @pytest.mark.parametrize("misfortune", few([KILL, FREEZE], KILL), ids=repr)
 def test_a_store_on_lance_has_the_same_rows_whatever_happens_to_a_fold(
@@ -376,6 +379,7 @@ def test_rows_that_wait_for_their_commit_for_a_week_are_read_again(told: Told, m
         assert outcome.statuses == dict.fromkeys(("s/a", "s/b", "s/c"), ("done",))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "misfortune", [CRASH("materializer"), CRASH("coordinator"), VIEW_COMMIT("unanswered")], ids=repr
 )
@@ -480,6 +484,7 @@ def test_a_view_that_fails_over_a_row_stands_however_the_run_dies(told: Told, vi
             assert outcome.statuses == {f"s/{name}": ("done",) for name in "abc"}, "no file is blamed"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("view", few(["rows", "groups", "full"], "groups"))
 def test_a_failed_view_is_whole_when_it_is_retried_without_the_row(told: Told, view: str) -> None:
     retry = ASK(RetryViewCommand(view=view))
@@ -516,6 +521,7 @@ _KINDS = get_args(JoinKind)
 _JOINED: dict[str, Any] = {"sources": ("s", "t"), "on_change": "replace", "max_removed_share": 1.0}
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", few(list(_KINDS), "inner", "full"))
 def test_a_join_is_that_of_the_rows_of_the_files_whatever_changes_and_dies(told: Told, kind: JoinKind) -> None:
     first = [file("s/a", rows=8), file("s/c", rows=4), file("t/b", rows=5), START, CAUGHT_UP]
@@ -591,6 +597,7 @@ def test_no_row_of_a_backlog_is_late_in_whatever_order_it_is_read(told: Told, wh
         assert not outcome.late_rows
 
 
+@pytest.mark.more
 def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatever_dies(told: Told) -> None:
     for who in ("fetch-0", "coordinator", "materializer"):
         news = [step for name in "efgh" for step in (file(name, rows=4), CAUGHT_UP, CRASH(who))]

@@ -74,6 +74,7 @@ def test_a_view_over_null_elements_equals_spark(
     view.materializer.close()
 
 
+@pytest.mark.more
 def test_many_rows_with_null_elements_are_readable(local_spark: SparkSession) -> None:
     """Above a size Spark keeps them as Arrow columns; the scan below an interpreted function makes rows of its own."""
     threshold = "spark.sql.execution.arrow.localRelationThreshold"

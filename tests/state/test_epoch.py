@@ -10,6 +10,7 @@ from state.epoch import TERMS, epoch_time, next_epoch
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
+@pytest.mark.more_after(3)
 @pytest.mark.parametrize(("every_s", "epochs"), [(60.0, 1), (10.0, 1), (1.0, 16), (0.002, 64)])
 def test_epochs_of_many_runs_stay_with_the_clock(every_s: float, epochs: int) -> None:
     clock, head = ManualClock(START), 0

@@ -47,6 +47,7 @@ def test_ends_are_found_in_segments_of_any_size(monkeypatch: pytest.MonkeyPatch,
         assert records.last_end(text) == (ends[-1] if ends else 0), text
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("look_bytes", [2, 5, 1 << 12])
 def test_the_last_end_is_told_from_the_end_of_the_text(monkeypatch: pytest.MonkeyPatch, look_bytes: int) -> None:
     monkeypatch.setattr(csv_records, "_FIRST_LOOK_BYTES", look_bytes)

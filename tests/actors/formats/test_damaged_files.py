@@ -73,6 +73,7 @@ def test_no_damage_does_more_than_make_a_file_unreadable(tmp_path: Path, kind: F
         read_damaged(tmp_path, kind, damage, chance.choice([1, 1 << 20]))
 
 
+@pytest.mark.more_after(2)
 @pytest.mark.parametrize("kind", few(KINDS, *SHORT), ids=lambda kind: kind.name)
 def test_every_prefix_of_a_file_is_its_first_rows_or_refused(tmp_path: Path, kind: FileKind) -> None:
     table = flights(_ROWS)

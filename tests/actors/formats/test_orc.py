@@ -165,6 +165,7 @@ def test_a_dictionary_that_unfolds_comes_in_pieces_and_ends_at_the_limit(tmp_pat
     assert 0 < rows < 10_000
 
 
+@pytest.mark.more
 def test_a_text_that_takes_more_than_a_batch_is_refused(tmp_path: Path) -> None:
     for dictionary in (0.0, 1.0):
         content = _one_text(20, 5 * MIB, dictionary)
@@ -180,6 +181,7 @@ def test_a_list_of_many_elements_is_refused(tmp_path: Path) -> None:
         list(OrcReader(_SMALL).read(file, pa.schema([("a", pa.list_(pa.int64()))])))
 
 
+@pytest.mark.more
 def test_lengths_that_are_not_true_are_refused_before_room_is_made_for_them(tmp_path: Path) -> None:
     content = write_orc(pa.table({"a": ["x" * (1 << 24)] * 5}), None, "uncompressed", dictionary_key_size_threshold=0.0)
     # A run of five equal lengths, of four bytes each.

@@ -145,6 +145,7 @@ def test_worker_sends_nothing_to_a_server_of_another_user() -> None:
             assert listener.stdout.readline() == "0\n"
 
 
+@pytest.mark.more
 @_needs_root
 def test_server_answers_no_process_of_another_user(server: ForkServer) -> None:
     address = Path(os.environ[forked_worker.VARIABLE])

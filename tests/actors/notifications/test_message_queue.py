@@ -101,6 +101,7 @@ def test_a_poll_without_a_message_ends_with_none(sqs: SqsServer, queue_url: str)
     assert queue(sqs, queue_url).receive(10, 0.2) == []
 
 
+@pytest.mark.more
 def test_a_message_that_is_not_deleted_comes_again_and_counts_its_deliveries(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url, visibility_s=0.5)
     sqs.send(queue_url, "hello")
@@ -142,6 +143,7 @@ def test_a_stale_receipt_is_no_error_and_stops_no_other_one(sqs: SqsServer, queu
     assert made.depth() == QueueDepth(0, 0)
 
 
+@pytest.mark.more
 def test_a_purged_queue_is_empty_and_goes_on(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url)
     sqs.send_batch(queue_url, bodies(12))
@@ -197,6 +199,7 @@ def test_an_endpoint_without_an_answer_is_tried_again_later() -> None:
         made.receive(10, 0.0)
 
 
+@pytest.mark.more
 def test_a_queue_without_a_region_says_where_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
     _without_environment(monkeypatch)
     made = MessageQueue(Notifications(queue_url="http://127.0.0.1:1/1/q"), Location("s3://raw", _SECRETS))
@@ -263,6 +266,7 @@ def test_what_sqs_says_of_a_message_that_is_not_ours_any_more_is_no_error(
 # --- Whose a queue is -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.more
 def test_a_second_root_on_one_queue_is_refused_with_both_named(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url)
     assert made.claim("s3://lake/a") is None
@@ -278,6 +282,7 @@ def test_a_second_root_on_one_queue_is_refused_with_both_named(sqs: SqsServer, q
         made.claim("s3://lake/a")
 
 
+@pytest.mark.more
 def test_a_root_of_the_same_url_with_another_identity_is_refused(sqs: SqsServer, queue_url: str) -> None:
     made = queue(sqs, queue_url)
     assert made.claim("file:///data/root") is None, "before its first start a root has no identity"
@@ -356,6 +361,7 @@ def _without_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("url", "bucket_endpoint", "shown"),
     [
@@ -382,6 +388,7 @@ def test_the_keys_of_a_bucket_go_only_to_a_queue_of_the_same_provider(
     assert keys.token == (_SECRETS["session_token"] if shown else None)
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("options", "bucket_region", "region", "endpoint"),
     [

@@ -63,6 +63,7 @@ def _committed(root: Location) -> tuple[list[int], list[str]]:
     return [record.epoch for record in store.epochs()], sorted(row["key"].decode() for row in store.rows("seen"))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("kind", few(["refuse", "reset", "cut", "freeze", "slow"], "cut", "freeze"))
 def test_a_manifest_that_is_written_and_not_confirmed_is_committed_exactly_once(
     s3: S3Server, bucket: str, proxy: FaultProxy, kind: str

@@ -60,6 +60,7 @@ def test_a_marker_above_a_source_is_found(lake: Location) -> None:
     assert above(lake) is None
 
 
+@pytest.mark.more_after(9)
 @pytest.mark.parametrize("log", LOGS)
 def test_a_log_above_a_source_is_found(lake: Location, log: str, request: pytest.FixtureRequest) -> None:
     put(lake, f"t/{log}", request)

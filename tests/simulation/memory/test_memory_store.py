@@ -6,6 +6,7 @@ import pickle
 import tempfile
 from typing import Any
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def test_memory_and_lance_agree_on_any_changes(epochs: list[list[list[tuple[str,
             assert memory == lance
 
 
+@pytest.mark.more
 @settings(deadline=None)
 @given(st.lists(CHANGE.filter(lambda change: change[0] != "put_many"), min_size=1))
 def test_a_delta_is_the_same_before_and_after_it_travels(changes: list[tuple[str, bytes, dict[str, Any]]]) -> None:

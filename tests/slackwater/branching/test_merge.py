@@ -171,6 +171,7 @@ def test_a_dataset_that_root_and_branch_have_made_in_epochs_of_one_number_is_cop
     assert contents(local.root)["more"] == expected
 
 
+@pytest.mark.more
 def test_roots_that_have_read_other_files_are_not_merged(written: WrittenRoot) -> None:
     with_new_view(written.root)
     finish(Writer(written.root), "day=4/new.csv", 3)

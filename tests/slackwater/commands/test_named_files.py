@@ -26,6 +26,7 @@ def store(tmp_path: Path) -> StateStore:
     return files.root.open(read_only=True)
 
 
+@pytest.mark.more_after(8)
 @pytest.mark.parametrize(
     ("file", "expected"),
     [

@@ -316,6 +316,7 @@ def test_the_queue_of_a_source_is_asked_and_not_claimed(
     assert deaf == {"source deaf": State.OK, "source deaf's queue": State.WRONG}
 
 
+@pytest.mark.more
 def test_the_command_fails_on_what_is_wrong_and_shows_no_secret(s3: S3Server, bucket: str, tmp_path: Path) -> None:
     environment = {**s3.environment, "AWS_SECRET_ACCESS_KEY": "open-sesame-open-sesame"}
     root = f"s3://{bucket}/root"

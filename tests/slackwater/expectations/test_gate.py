@@ -179,6 +179,7 @@ def test_no_file_is_to_be_forgotten_where_no_row_violates(root: GatedRoot) -> No
     assert "slackwater release" in told.out and "slackwater forget" not in told.out
 
 
+@pytest.mark.more
 def test_the_commands_tell_the_files_and_release_the_rows(root: GatedRoot) -> None:
     url = root.writer.root.url
     good = root.epoch(1)

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.repository import ONE_PROCESS, REPOSITORY, trees
 
 pytestmark = ONE_PROCESS
@@ -59,6 +61,7 @@ def test_the_documented_events_are_those_that_are_logged() -> None:
     assert events == sorted(events)
 
 
+@pytest.mark.more
 def test_every_line_says_who_speaks() -> None:
     for path, call in _calls():
         if not _makes_a_logger(call):

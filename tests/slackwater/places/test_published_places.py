@@ -62,6 +62,7 @@ def test_a_table_of_an_earlier_version_gets_its_marker_and_a_foreign_object_stay
     assert marker.read_text() == "mine"
 
 
+@pytest.mark.more
 @FORMATS
 def test_a_new_table_in_a_root_or_another_table_is_refused(tmp_path: Path, format: str) -> None:
     view, target = view_in(tmp_path), target_in(tmp_path / "lake", format)
@@ -79,6 +80,7 @@ def test_a_new_table_in_a_root_or_another_table_is_refused(tmp_path: Path, forma
         view.store.publish("v", target_in(tmp_path, format))
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("place", ["root", "root/views", "."])
 @FORMATS
 def test_one_publication_by_hand_keeps_off_the_root(tmp_path: Path, format: str, place: str) -> None:

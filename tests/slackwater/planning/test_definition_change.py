@@ -109,6 +109,7 @@ def test_a_change_does_what_its_explanation_says(local_spark: SparkSession, tmp_
     graph.materializer.close()
 
 
+@pytest.mark.more
 def test_views_over_a_changed_one_are_computed_after_it(local_spark: SparkSession, tmp_path: Path) -> None:
     over = ViewDefinition("over", "SELECT count(*) AS n FROM v")
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GROUPS), over])

@@ -131,6 +131,7 @@ _SILENT: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("name", _SILENT)
 def test_a_catalog_that_accepts_a_connection_and_never_answers_is_named(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

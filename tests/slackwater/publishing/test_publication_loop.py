@@ -229,6 +229,7 @@ def test_a_view_that_is_not_shown_yet_is_no_failure(tmp_path: Path) -> None:
     assert followed.turn().epoch == last
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_replaced", [False, True])
 def test_the_table_of_a_view_in_backfill_is_behind_until_the_backfill_is_complete(
     tmp_path: Path, is_replaced: bool
@@ -278,6 +279,7 @@ def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(t
     assert (followed.turn().error, require_equal(followed.view.store, tmp_path, "delta")) == (None, last)
 
 
+@pytest.mark.more
 def test_a_table_is_compacted_and_old_files_go(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "delta", keep_s=0)
     followed.view.create(events(1))
@@ -298,6 +300,7 @@ def test_a_table_is_compacted_and_old_files_go(tmp_path: Path) -> None:
     require_equal(followed.view.store, tmp_path, "delta")
 
 
+@pytest.mark.more
 def test_old_snapshots_of_iceberg_expire(tmp_path: Path) -> None:
     followed = Followed(tmp_path, "iceberg", keep_s=0)
     followed.view.create(events(1))

@@ -74,6 +74,7 @@ def test_several_tables_follow_a_view_and_the_last_epoch_is_in_all_of_them(tmp_p
     ] * 3
 
 
+@pytest.mark.more
 def test_a_failed_publication_stops_no_other_and_tells_its_reason_and_lag(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     epochs = [view.create(events(1))]
@@ -96,6 +97,7 @@ def test_a_failed_publication_stops_no_other_and_tells_its_reason_and_lag(tmp_pa
     assert require_equal(view.store, tmp_path / "whole", "delta") == epochs[-1]
 
 
+@pytest.mark.more
 def test_a_table_that_is_added_follows_at_once_and_after_a_death(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     epochs = [view.create(events(1, 2))]

@@ -36,6 +36,7 @@ from tests.slackwater.publishing.published import (
 FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_an_append_view_is_published_and_appended_to(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -50,6 +51,7 @@ def test_an_append_view_is_published_and_appended_to(tmp_path: Path, format: str
         assert require_equal(view.store, tmp_path, format) == epoch
 
 
+@pytest.mark.more_after(1)
 @FORMATS
 def test_changed_and_removed_groups_are_rows_of_one_commit(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it"), target_in(tmp_path, format)
@@ -79,6 +81,7 @@ def test_a_corrected_file_takes_as_many_equal_rows_with_it_as_it_had(tmp_path: P
     assert require_equal(view.store, tmp_path, format) == published.epoch
 
 
+@pytest.mark.more
 @FORMATS
 def test_any_epoch_is_published_once_and_the_table_never_goes_back(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -126,6 +129,7 @@ def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str
     require_equal(view.store, tmp_path, format)
 
 
+@pytest.mark.more
 @FORMATS
 def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -139,6 +143,7 @@ def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format
     assert sorted(rows_of_another(tmp_path, format)["n"].to_pylist()) == [1, 9]
 
 
+@pytest.mark.more
 @FORMATS
 def test_a_commit_between_reading_and_writing_is_refused(
     tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch

@@ -123,6 +123,7 @@ def test_a_root_without_an_identity_publishes_by_its_url_and_continues_with_its_
         early.publish("v", target, adopt=True)
 
 
+@pytest.mark.more
 @FORMATS
 def test_a_moved_root_is_refused_until_it_adopts_its_table(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
@@ -137,6 +138,7 @@ def test_a_moved_root_is_refused_until_it_adopts_its_table(tmp_path: Path, forma
     assert not moved.publish("v", target).is_whole
 
 
+@pytest.mark.more
 @FORMATS
 def test_an_older_copy_of_a_root_does_not_take_its_table_back(tmp_path: Path, format: str) -> None:
     """The same identity and URL, as after `cp -r` to another machine."""

@@ -48,6 +48,7 @@ def test_a_time_before_the_first_epoch_is_told_with_the_epochs(store: Store, as_
         store.snapshot(as_of=as_of)
 
 
+@pytest.mark.more_after(3)
 @pytest.mark.parametrize("word", ["yesterday", "#", "-x", "#-1", "٣"])
 def test_another_word_is_refused_with_the_ways_to_name_an_epoch(store: Store, word: str) -> None:
     with pytest.raises(UsageError, match="give its number, `latest`, -1 for the one before it"):

@@ -74,6 +74,7 @@ def test_the_rest_of_a_view_is_not_read(tmp_path: Path) -> None:
     assert 4 * one < view.lance().io_stats_incremental().read_bytes
 
 
+@pytest.mark.more_after(7)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

@@ -95,6 +95,7 @@ def test_query_without_an_end_is_ended(snapshot: Snapshot) -> None:
     assert snapshot.sql("SELECT 1 AS one", timeout_s=None, max_memory_bytes=None).to_pylist() == [{"one": 1}]
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     "query",
     [

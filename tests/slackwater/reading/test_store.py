@@ -314,6 +314,7 @@ def test_the_owner_is_told(written: WrittenRoot) -> None:
     ownership.release()
 
 
+@pytest.mark.more
 def test_a_root_in_a_bucket_reads_the_same(written_s3: WrittenRoot) -> None:
     store = opened(written_s3)
     assert store.epochs()["epoch"].to_pylist() == written_s3.epochs

@@ -78,6 +78,7 @@ def test_rows_that_are_not_there_are_said_to_be(local: StoredRoot) -> None:
         store.snapshot().rows("trains")
 
 
+@pytest.mark.more_after(1)
 def test_a_vacuum_leaves_tagged_and_retained_rows_and_takes_the_others(written: StoredRoot) -> None:
     put_tag(written.store, "audit", written.records[1].epoch)
     before = [opened(written).snapshot(record.epoch) for record in written.records]

@@ -32,6 +32,7 @@ def store(written: WrittenRoot) -> Store:
     return open_store(str(written.root))
 
 
+@pytest.mark.more_after(3)
 @pytest.mark.parametrize(
     ("path", "status", "words"),
     [

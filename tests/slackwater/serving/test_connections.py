@@ -184,6 +184,7 @@ _SILENT: dict[str, Callable[[RawClient], object]] = {
 }
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("kind", _SILENT)
 def test_a_client_that_does_not_log_in_is_disconnected(encrypted: ServedSql, kind: str) -> None:
     with RawClient(encrypted.port) as client:
@@ -383,6 +384,7 @@ def test_a_reset_at_any_step_leaves_nothing_behind(few: ServedSql, encrypted: Se
     assert [line["event"] for line in logged if line["log_level"] in ("error", "critical")] == []
 
 
+@pytest.mark.more
 def test_clients_that_reset_their_connections_fill_no_log(flights: ServedSql, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(20):
         _reset(RawClient(flights.port).send(startup()))

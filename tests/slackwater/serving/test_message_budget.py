@@ -60,6 +60,7 @@ def test_half_sent_messages_share_a_budget_and_stop_no_client(endpoint: ServedSq
         assert answer(large).endswith(str(2 * _MIB).encode())
 
 
+@pytest.mark.more
 def test_a_message_returns_its_share_when_it_is_answered(endpoint: ServedSql) -> None:
     with RawClient(endpoint.port) as client:
         client.send(startup()).until(b"Z")

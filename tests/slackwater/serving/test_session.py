@@ -27,6 +27,7 @@ def expected(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "above": None if row["above"] is None else Decimal(row["above"])}
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("binary", [False, True])
 def test_every_type_arrives_as_it_was_stored(values: ServedSql, binary: bool) -> None:
     with values.connect() as client, client.cursor(binary=binary) as cursor:
@@ -65,6 +66,7 @@ def test_a_parameter_of_any_type_comes_back_as_it_is(values: ServedSql, form: st
             assert (back, type(back)) == (value, type(value))
 
 
+@pytest.mark.more
 def test_parameters_choose_rows_by_the_type_of_their_column(values: ServedSql) -> None:
     for column, value in {
         "whole": 2**31 - 1, "text": "é'\\ \"x\"", "day": date(9999, 12, 31), "money": Decimal("0.0001"), "flag": False,
@@ -75,6 +77,7 @@ def test_parameters_choose_rows_by_the_type_of_their_column(values: ServedSql) -
     assert values.rows("SELECT n FROM totals WHERE number = ANY(%s) ORDER BY n", [1, 3]) == [(10,), (30,)]
 
 
+@pytest.mark.more
 def test_a_look_up_by_the_key_finds_what_a_scan_finds(values: ServedSql) -> None:
     for condition, parameters, found in [
         ("shop = 'a' AND number = 1", (), [("a", 1, 10)]),
@@ -148,6 +151,7 @@ def test_a_client_cancels_its_statement(values: ServedSql) -> None:
         assert client.execute("SELECT 1").fetchone() == (1,)
 
 
+@pytest.mark.more
 def test_a_statement_beyond_a_limit_is_refused(tmp_path: Path) -> None:
     writer = RootWriter(Location(str(tmp_path)), Location("/nowhere"))
     writer.view("by_carrier", by_carrier({"AA": 1}))
@@ -195,6 +199,7 @@ def carriers(client: psycopg.Connection[Any]) -> Any:
     return client.execute("SELECT n FROM by_carrier WHERE carrier = 'AA'").fetchall()
 
 
+@pytest.mark.more
 def test_a_transaction_sees_one_epoch_and_the_next_statement_the_latest(tmp_path: Path) -> None:
     writer = RootWriter(Location(str(tmp_path)), Location("/nowhere"))
     writer.view("by_carrier", by_carrier({"AA": 1}))
@@ -253,6 +258,7 @@ def test_the_history_of_a_file_is_a_row(written: WrittenRoot, flights: ServedSql
         assert client.execute("SELECT status FROM slackwater_why('day=1/b.csv')").fetchone() == ("waiting",)
 
 
+@pytest.mark.more
 def test_the_tables_beside_the_views_are_those_of_the_store(written: WrittenRoot, flights: ServedSql) -> None:
     assert flights.rows("SELECT epoch FROM epochs ORDER BY epoch") == [(epoch,) for epoch in written.epochs]
     assert flights.rows("SELECT name, format FROM sources") == [("flights", "csv")]

@@ -96,6 +96,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.more
 def test_a_client_that_breaks_the_protocol_is_told_and_harms_no_other(values: ServedSql) -> None:
     with values.connect() as other:
         for name, said in BROKEN.items():

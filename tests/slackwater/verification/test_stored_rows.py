@@ -78,6 +78,7 @@ def test_bad_records_that_were_cleared_still_count(written: StoredRoot) -> None:
     assert check(written).outcome is Outcome.EQUAL
 
 
+@pytest.mark.more
 def test_a_wrong_index_is_named_and_the_result_is_not_equal(written: StoredRoot, tmp_path: Path) -> None:
     for number in range(30):
         written.ingest(f"{number}.csv", range(number), rows_read=number)

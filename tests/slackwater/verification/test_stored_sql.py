@@ -138,6 +138,7 @@ def test_harmless_text_of_a_view_is_computed(root: CommittedRoot, text: str, eng
     assert root.verify(engine=engine).all_equal
 
 
+@pytest.mark.more
 def test_url_that_only_the_root_names_is_not_followed(root: CommittedRoot) -> None:
     _written(root)
     with pytest.raises(UsageError) as refused:

@@ -110,6 +110,7 @@ def written(root: CommittedRoot, *views: ViewDefinition, format: str = "csv", sc
     root.ingest({"dir/b": 20})
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("format", few(FORMATS, "csv"))
 @pytest.mark.parametrize("engine", ENGINES)
 def test_views_are_equal_to_what_either_engine_computes(root: CommittedRoot, format: str, engine: str) -> None:
@@ -151,6 +152,7 @@ def test_a_changed_value_is_named_with_both_values(root: CommittedRoot, engine: 
     assert check(root.verify(engine=engine), "big").outcome is Outcome.EQUAL
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("engine", few(ENGINES, "duckdb"))
 @pytest.mark.parametrize("view", few(["grouped", "big"], "big"))
 def test_missing_and_extra_rows_are_counted_and_named(root: CommittedRoot, view: str, engine: str) -> None:

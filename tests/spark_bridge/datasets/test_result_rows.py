@@ -66,6 +66,7 @@ def test_an_empty_replacement_empties_and_an_empty_append_makes_no_version(
     assert open_dataset(location, table.version).count_rows() == 0
 
 
+@pytest.mark.more
 def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, Result(ROWS, 1, lambda: local_spark.range(10).toDF("n")))
@@ -77,6 +78,7 @@ def test_a_task_that_fails_leaves_the_dataset_as_it_was(local_spark: SparkSessio
     assert open_dataset(location).count_rows() == 15
 
 
+@pytest.mark.more
 def test_a_commit_after_another_writer_is_refused(local_spark: SparkSession, tmp_path: Path) -> None:
     location = Location(str(tmp_path / "v.lance"))
     table = create_of_result(location, Result(ROWS, 1, lambda: local_spark.range(10).toDF("n")))

@@ -165,6 +165,7 @@ def test_a_replacement_is_shown_when_it_is_complete_and_not_before(pipeline: Pip
     assert pipeline.materializer.backfilling == {}, "with replace=True the stored view is the declared one"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("is_replaced", [True, pytest.param(False, marks=pytest.mark.more)])
 def test_a_row_of_the_history_that_the_view_cannot_compute_stops_the_backfill_alone(
     pipeline: Pipeline, is_replaced: bool
@@ -233,6 +234,7 @@ def test_a_view_with_a_missing_file_is_shown_only_if_allowed(pipeline: Pipeline)
     assert pipeline.known["added"].missing == ("file 10",)
 
 
+@pytest.mark.more
 def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipeline: Pipeline) -> None:
     chance = random.Random(5)
     pipeline.run(random_rows(chance, 12))

@@ -55,6 +55,7 @@ def test_columns_without_a_name_have_the_same_name_in_every_session(local_spark:
     assert [each.identity for each in (*first.inner, first)] == [each.identity for each in (*again.inner, again)]
 
 
+@pytest.mark.more
 def test_what_a_grouping_within_computes_is_a_part_of_the_identity(local_spark: SparkSession) -> None:
     query = "SELECT sum(n) AS n FROM (SELECT k, {} AS n FROM t GROUP BY k)"
     assert _plan(local_spark, query.format("sum(i)")).identity != _plan(local_spark, query.format("max(i)")).identity

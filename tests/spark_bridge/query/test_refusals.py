@@ -237,6 +237,7 @@ def test_the_time_at_which_rows_came_is_stored_below(local_spark: SparkSession, 
     assert analyse(local_spark, ViewDefinition("v", query), SCHEMAS, ["t", "u"]).view_class == "append"
 
 
+@pytest.mark.more
 def test_a_refusal_names_all_that_recomputation_needs_at_once(local_spark: SparkSession) -> None:
     definition = ViewDefinition("v", "SELECT t.k FROM t JOIN u ON t.i < u.i")
     for stored, wanted in (["t", "u"], ""), (["t"], ", and u declared"), ([], ", and t and u declared"):

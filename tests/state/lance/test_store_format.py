@@ -132,6 +132,7 @@ def test_this_version_writes_the_rows_of_the_example(kept: Path, tmp_path: Path)
 OWN = version("slackwater")
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize(
     ("found", "shown"),
     [

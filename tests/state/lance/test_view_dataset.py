@@ -78,6 +78,7 @@ def test_the_fence_is_tagged_with_its_term_alone(root: Location) -> None:
     assert dataset.version == 1
 
 
+@pytest.mark.more_after(1)
 def test_a_plain_lance_reader_opens_the_committed_tag(root: Location) -> None:
     dataset = create(root.child(PATH), totals(1))
     tag_committed(root, ViewVersion("totals", PATH, 1))

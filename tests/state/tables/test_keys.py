@@ -47,6 +47,7 @@ def test_sorting_the_bytes_sorts_the_tuples(data: st.DataObject, kinds: list[str
     assert sorted(rows, key=in_order) == sorted(rows, key=lambda row: encode_key(*row))
 
 
+@pytest.mark.more_after(1)
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None)
 @given(data=st.data())

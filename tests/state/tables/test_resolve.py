@@ -62,6 +62,7 @@ def by_key(rows: pa.Table) -> dict[bytes, dict[str, Any]]:
     return {row.pop("key"): row for row in found}
 
 
+@pytest.mark.more
 @settings(deadline=None)
 @given(CHANGES)
 def test_current_rows_are_those_of_a_plain_replay(changes: list[Change]) -> None:
@@ -77,6 +78,7 @@ def test_current_rows_are_those_of_a_plain_replay(changes: list[Change]) -> None
         assert by_key(resolve("ledger", pa.concat_tables(stored))) == model(changes)
 
 
+@pytest.mark.more
 @settings(deadline=None)
 @given(CHANGES, st.integers(1, 4))
 def test_deltas_of_several_actors_merge_to_what_one_would_have_built(changes: list[Change], actors: int) -> None:

@@ -303,6 +303,7 @@ def test_a_pipeline_that_commits_nothing_is_left_in_peace(local: Writer) -> None
     assert local.store.version == version
 
 
+@pytest.mark.more
 @pytest.mark.parametrize("sleeps_at", [1, 3, 5])
 def test_a_process_that_slept_through_a_vacuum_is_fenced(writer: Writer, sleeps_at: int) -> None:
     sleeper: Any = None

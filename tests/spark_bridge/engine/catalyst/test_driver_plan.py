@@ -86,6 +86,7 @@ def test_it_runs_without_a_job(local_spark: SparkSession) -> None:
     assert len(tracker.getJobIdsForGroup()) > known
 
 
+@pytest.mark.more
 def test_several_threads_take_turns(local_spark: SparkSession) -> None:
     made = Made(local_spark, QUERIES["a grouping by hash"])
     given = [rows(200, first) for first in range(0, 80, 10)]
