@@ -40,5 +40,6 @@ class SourcePages:
             self._must_look = False
             found = self._store.enclosing_table()
             self._above = None if found is None else f"the source is in {found}"
-            requests += sum(requests_above(self._store.location))
+            lists, _ = requests_above(self._store.location)
+            requests += lists
         return replace(page, above=self._above, requests=requests)
