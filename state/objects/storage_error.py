@@ -17,7 +17,7 @@ from state.errors import (
 )
 from state.location import Location, is_secret
 from state.objects.store_faults import FailedRequest, StoreFault
-from state.objects.stored_object import NotARegularFileError
+from state.objects.stored_object import UnfitObjectError
 
 _QUERY = re.compile(r"\?\S*")  # of a URL: it may hold a signature
 _CAUSE = re.compile("\x1b\\[31m↳\x1b\\[0m")  # as delta-rs prints them
@@ -42,7 +42,7 @@ def storage_error(error: Exception, location: Location) -> StorageError | NotFou
     failed = FailedRequest(error)
     if failed.mentions(StoreFault.INTERRUPTED):
         raise KeyboardInterrupt
-    if isinstance(error, NotARegularFileError):
+    if isinstance(error, UnfitObjectError):
         return DamagedStoreError(f"{failed.text}: delete it, or restore the file of this name from a copy")
     if failed.mentions(StoreFault.NO_BUCKET):
         return BucketNotFoundError(f"the bucket of {location} does not exist: create it or correct the URL")

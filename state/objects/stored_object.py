@@ -18,9 +18,20 @@ from state.objects.local_identity import LocalFile, open_file
 
 _KINDS = {"p": "a named pipe", "s": "a socket", "d": "a directory", "c": "a device", "b": "a device"}
 
+MOST_BYTES = 1 << 31
+"""The limit of an object that is read as a whole: a larger one is not ours, or damaged."""
 
-class NotARegularFileError(OSError):
+
+class UnfitObjectError(OSError):
+    """Something has the name of an object that cannot be this object."""
+
+
+class NotARegularFileError(UnfitObjectError):
     """A pipe, a socket, a device or a directory has the name of a file."""
+
+
+class ObjectTooLargeError(UnfitObjectError):
+    """An object has more than `MOST_BYTES`."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +56,7 @@ def read_object(client: ObjectStore, place: Location, name: str) -> StoredObject
         name: of the object.
 
     Raises:
-        NotARegularFileError: a pipe, a socket, a device or a directory has the name.
+        UnfitObjectError: a pipe, a socket, a device or a directory has the name, or the object is too large.
         ValueError: the name is absolute, or has a part `..`, as obstore refuses it.
         FileNotFoundError, obstore.exceptions.NotFoundError: the object does not exist.
         obstore.exceptions.BaseError, OSError: the object cannot be read.
@@ -57,6 +68,7 @@ def read_object(client: ObjectStore, place: Location, name: str) -> StoredObject
         content, file = _read(place.path / name)
         return StoredObject(content, {"e_tag": normal_etag(file.etag_of_obstore) or None, "version": None})
     found = obstore.get(client, name)  # noqa: TID251 - not on a disk
+    _require_size(found.meta["size"], f"{place}/{name}")
     version = {"e_tag": normal_etag(found.meta.get("e_tag")) or None, "version": found.meta.get("version")}
     return StoredObject(bytes(found.bytes()), version)
 
@@ -65,7 +77,7 @@ def read_regular(path: Path) -> bytes:
     """The content of a local file, which may be reached by a link.
 
     Raises:
-        NotARegularFileError: it is a pipe, a socket, a device or a directory.
+        UnfitObjectError: it is a pipe, a socket, a device or a directory, or too large.
         OSError: it does not exist, or cannot be read.
     """
     return _read(path)[0]
@@ -77,6 +89,7 @@ def _read(path: Path) -> tuple[bytes, LocalFile]:
         file = open_file(descriptor)
         if not file.is_regular:
             raise _not_regular(path, file.mode)
+        _require_size(file.size, str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as opened:
             return opened.read(), file
     finally:
@@ -113,3 +126,8 @@ def _opened_after_lease(path: Path) -> int:
 def _not_regular(path: Path, mode: int) -> NotARegularFileError:
     kind = _KINDS.get(filemode(S_IFMT(mode))[0], "not a file")
     return NotARegularFileError(f"{path} is {kind}, not a regular file")
+
+
+def _require_size(size: int, name: str) -> None:
+    if size > MOST_BYTES:
+        raise ObjectTooLargeError(f"{name} has {size:,} bytes, more than {MOST_BYTES:,}, and is no file of this kind")

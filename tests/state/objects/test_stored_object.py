@@ -15,13 +15,15 @@ import pytest
 import slackwater as sw
 from slackwater.publishing.parquet_files import MANIFEST
 from slackwater.publishing.publisher import opened_table
+from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.store_record import NAME, read_record
 from state.clock import SystemClock
 from state.errors import DamagedStoreError
 from state.location import Location
+from state.objects import stored_object
 from state.objects.etag import normal_etag
 from state.objects.object_client import object_client
-from state.objects.stored_object import NotARegularFileError, read_object
+from state.objects.stored_object import NotARegularFileError, ObjectTooLargeError, read_object
 from state.ownership.command_inbox import CommandInbox
 from state.ownership.owner import read_owner
 
@@ -116,3 +118,22 @@ def test_a_pipe_with_the_name_of_a_small_file_is_named(tmp_path: Path, name: str
     step = "delete it, or restore the file of this name from a copy"
     with pytest.raises(DamagedStoreError, match=rf"/{name} is a named pipe, not a regular file: {step}"):
         READERS[name](Location(str(tmp_path)))
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_is_too_large_is_named_before_its_bytes_are_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    with (tmp_path / name).open("wb") as file:
+        file.truncate(1 << 43)
+    with pytest.raises(DamagedStoreError, match=rf"/{name} has 8,796,093,022,208 bytes, more than .*: delete it"):
+        READERS[name](Location(str(tmp_path)))
+
+
+def test_an_object_of_a_bucket_that_is_too_large_is_not_read(
+    s3: S3Server, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    s3.put(bucket, "root/a.json", b"abc")
+    place = Location(f"s3://{bucket}/root", s3.storage_options)
+    monkeypatch.setattr(stored_object, "MOST_BYTES", 2)
+    with pytest.raises(ObjectTooLargeError, match="has 3 bytes"):
+        read_object(object_client(place), place, "a.json")
