@@ -33,8 +33,9 @@ from actors.names.seen_index import SeenIndex
 from actors.names.seen_piece import SeenLoader, SeenPiece
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block
+from actors.protocol.counters import SourceProgress
 from actors.protocol.messages import NewFiles
-from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
+from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover

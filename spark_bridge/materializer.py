@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.protocol.blocks import Block, Correction
+from actors.protocol.counters import MaterializerCounts
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
@@ -378,9 +379,9 @@ class Materializer:
         return any(each.tidy(self._audit) for each in (self._incremental, self._stored, self._backfills, self._derived))
 
     @property
-    def rebuilt_indexes(self) -> Mapping[str, int]:
-        """View → the number of its indexes that differed from the rows, see `IndexAudit`."""
-        return self._audit.rebuilt
+    def counts(self) -> MaterializerCounts:
+        """The counts since the start, see `IndexAudit`."""
+        return MaterializerCounts(rebuilt_indexes=self._audit.rebuilt)
 
     def close(self) -> None:
         """Ends the threads; the session is the caller's."""

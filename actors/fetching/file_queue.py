@@ -67,7 +67,7 @@ class FileQueue:
     def begin(self, progress: FileProgress) -> None:
         """Notes that a file of `pending` is opened."""
         self.begun[progress.key] = progress
-        self.tally(progress.file.source).reading += 1
+        self.tally(progress.file.source).begin_reading()
         progress.is_reading = True
 
     def put_back(self, progress: FileProgress) -> bool:
@@ -90,9 +90,7 @@ class FileQueue:
 
     def add_cost(self, source: str, *, requests: int, bytes_read: int) -> None:
         """Adds the cost of one read to a source alone."""
-        tally = self.tally(source)
-        tally.requests += requests
-        tally.bytes += bytes_read
+        self.tally(source).add(requests=requests, bytes=bytes_read)
 
     def advance(self, progress: FileProgress, rows: Rows, epoch: int) -> int:
         """Moves the offset of a file behind rows that are emitted, and quarantines its bad records.
@@ -130,7 +128,7 @@ class FileQueue:
         """Notes that no more of a file is read."""
         if progress.is_reading:
             progress.is_reading = False
-            self.tally(progress.file.source).reading -= 1
+            self.tally(progress.file.source).end_reading()
 
     def end(self, progress: FileProgress, status: FileStatus) -> None:
         """Removes a finished file, which is not pending."""
@@ -144,7 +142,7 @@ class FileQueue:
         """
         self.end_reading(progress)
         self._remove(progress)
-        self.tally(progress.file.source).unfinished -= 1
+        self.tally(progress.file.source).add(waiting=-1)
 
     def vnode_of(self, path: PathKey) -> int:
         """The vnode whose owner reads an object."""
@@ -161,7 +159,7 @@ class FileQueue:
         if progress.key in self._files:
             raise ProtocolError(f"{progress.file.path} of {progress.file.source} was sent twice in one version")
         self._files[progress.key] = progress
-        self.tally(progress.file.source).unfinished += 1
+        self.tally(progress.file.source).add(waiting=1)
 
     def _remove(self, progress: FileProgress) -> None:
         del self._files[progress.key]
@@ -169,6 +167,4 @@ class FileQueue:
         self.pending.end(progress)
 
     def _count_rows(self, progress: FileProgress, good: int, bad: int) -> None:
-        tally = self.tally(progress.file.source)
-        tally.rows += good
-        tally.rows_bad += bad
+        self.tally(progress.file.source).add(rows=good, rows_bad=bad)

@@ -99,7 +99,7 @@ class FileVersions:
                 self.without_rows.discard(progress.key)
                 self.state.delete_ledger(progress)
                 self.queue.add(self.state.touch(progress))
-                self.queue.tally(each.source).quarantined -= 1
+                self.queue.tally(each.source).add(quarantined=-1)
 
     def is_without_rows(self, changed: ChangedFile) -> bool:
         """True if the version before a change has ended without an ingested row."""
@@ -131,7 +131,7 @@ class FileVersions:
             if source in self._appending or replaces:
                 self.add(changed.now, epoch, replaces=replaces)
             else:
-                self.queue.tally(source).changes_ignored += 1
+                self.queue.tally(source).add(changes_ignored=1)
 
     def note_gone(self, files: Sequence[GoneFile], epoch: int) -> list[ForgottenFile]:
         """Notes in the ledger that objects are gone; a version that is being read notes it at its end.
@@ -232,7 +232,7 @@ class FileVersions:
             self.queue.add(successor)
         elif successor is not None:
             self.state.drop(successor)
-            self.queue.tally(source).changes_ignored += 1
+            self.queue.tally(source).add(changes_ignored=1)
         if not progress.row_offset and successor is None:
             self.without_rows.add(progress.key)
             if ending.status == "vanished":

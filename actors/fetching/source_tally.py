@@ -2,51 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import fields
 
 from actors.fetching.file_progress import FileStatus
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 
 
-@dataclass
 class SourceTally:
-    """Counts of a source's files since the start of the actor; `unfinished` and `reading` are as of now."""
+    """Counts of a source since the start of the actor; `waiting` and `reading` are the present numbers of files."""
 
-    unfinished: int = 0
-    reading: int = 0
-    done: int = 0
-    quarantined: int = 0
-    vanished: int = 0
-    rows: int = 0
-    rows_bad: int = 0
-    bytes: int = 0
-    requests: int = 0
-    changes_ignored: int = 0
+    def __init__(self) -> None:
+        self._counts = {each.name: 0 for each in fields(SourceProgress)}
+
+    def add(self, **counts: int) -> None:
+        """Adds to counters of `SourceProgress`, by their names."""
+        for name, number in counts.items():
+            self._counts[name] += number
+
+    def begin_reading(self) -> None:
+        """Counts a file that waited and is read now."""
+        self.add(waiting=-1, reading=1)
+
+    def end_reading(self) -> None:
+        """Counts a file that is not read any more, and is not finished yet."""
+        self.add(waiting=1, reading=-1)
 
     def finish(self, status: FileStatus) -> None:
-        """Counts the end of one file."""
-        self.unfinished -= 1
-        match status:
-            case "done":
-                self.done += 1
-            case "quarantined":
-                self.quarantined += 1
-            case "vanished":
-                self.vanished += 1
-            case "forgotten":
-                pass
+        """Counts the end of a file that is not being read."""
+        self.add(waiting=-1)
+        if status != "forgotten":
+            self.add(**{status: 1})
 
     def as_progress(self) -> SourceProgress:
         """The counts, as the fetch actor reports them."""
-        return SourceProgress(
-            waiting=self.unfinished - self.reading,
-            reading=self.reading,
-            done=self.done,
-            quarantined=self.quarantined,
-            vanished=self.vanished,
-            rows=self.rows,
-            rows_bad=self.rows_bad,
-            bytes=self.bytes,
-            requests=self.requests,
-            changes_ignored=self.changes_ignored,
-        )
+        return SourceProgress(**self._counts)

@@ -43,10 +43,9 @@ class MetricExporter:
 
 
 def _make(metric: Metric) -> Any:
-    definition = metric.value
-    if definition.kind == "histogram":
-        return metrics.Histogram(
-            definition.name, definition.description, boundaries=list(definition.boundaries), tag_keys=metric.labels
-        )
-    kind = metrics.Counter if definition.kind == "counter" else metrics.Gauge
-    return kind(definition.name, definition.description, tag_keys=metric.labels)
+    labels = ("pipeline", *metric.labels)
+    if metric.kind == "histogram":
+        boundaries = list(metric.boundaries)
+        return metrics.Histogram(metric.name, metric.description, boundaries=boundaries, tag_keys=labels)
+    kind = metrics.Counter if metric.kind == "counter" else metrics.Gauge
+    return kind(metric.name, metric.description, tag_keys=labels)

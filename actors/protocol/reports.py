@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from actors.files import Vanished
 from actors.protocol.barrier import Barrier
 from actors.protocol.blocks import Block, Correction
+from actors.protocol.counters import ListingCounts, MessageCounts, SourceProgress
 from state.tables.delta import Delta
 from state.tables.epoch_trace import Span
 from state.tables.expectations import ViewExpectations
@@ -78,43 +78,28 @@ class CollectReport:
 
 
 @dataclass(frozen=True)
-class MessageProgress:
+class MessageProgress(MessageCounts):
     """Counts of the messages of a queue of events, from the actor's start.
 
     Args:
-        received: messages, each counted once.
-        redelivered: deliveries of messages that this or another actor had received before.
-        poison: messages that say nothing about the source's bucket; they are in quarantine.
-        deleted: messages that are finished.
         tracked: messages that are being worked on.
         oldest_sent_s: time at which the oldest tracked message was sent, in seconds since 1970.
     """
 
-    received: int = 0
-    redelivered: int = 0
-    poison: int = 0
-    deleted: int = 0
     tracked: int = 0
     oldest_sent_s: float | None = None
 
 
 @dataclass(frozen=True)
-class ListProgress:
+class ListProgress(ListingCounts):
     """Progress of a list actor.  Counts run from the actor's start.
 
     Args:
         sent: files handed on.
         held: new files of the current page that wait for budget or for a schema.
         unsettled: new local files that have been seen once only.
-        listings: complete listings.
-        listed: objects in the last complete listing that the pattern takes.
         spent: LIST requests of the last hour by the minute, see `RequestBudget`.
         period_s: seconds from the beginning of one listing to that of the next.
-        stretched_by: the reason why that is longer than the source asks for, see `ListingPace`.
-        found: new and changed files that the last complete listing has found.
-        listed_at: time at which it ended.
-        paused_removals: missing files whose rows stay in the views until their removal is allowed.
-        paused: the reason why no file is handed on, with the next step; None while the source is read.
         messages: counts of the queue of events; None if the source has no queue.
     """
 
@@ -124,43 +109,10 @@ class ListProgress:
     sent: int = 0
     held: int = 0
     unsettled: int = 0
-    listings: int = 0
-    listed: int = 0
     requests: int = 0
     spent: tuple[int, ...] = ()
     period_s: float = 0.0
-    stretched_by: str | None = None
-    found: int = 0
-    listed_at: datetime | None = None
-    paused_removals: int = 0
-    paused: str | None = None
     messages: MessageProgress | None = None
-
-
-@dataclass(frozen=True)
-class SourceProgress:
-    """Progress of a fetch actor with one source.  Counts run from the actor's start; bytes are bytes read.
-
-    Args:
-        changes_ignored: changes of files that are noted and not read.
-    """
-
-    waiting: int = 0
-    reading: int = 0
-    done: int = 0
-    quarantined: int = 0
-    vanished: int = 0
-    rows: int = 0
-    rows_bad: int = 0
-    bytes: int = 0
-    requests: int = 0
-    changes_ignored: int = 0
-
-    def plus(self, other: SourceProgress) -> SourceProgress:
-        """The sums of two."""
-        return SourceProgress(
-            *(getattr(self, each.name) + getattr(other, each.name) for each in fields(SourceProgress))
-        )
 
 
 @dataclass(frozen=True)

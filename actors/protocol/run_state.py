@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from actors.files import FileKey
-from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
+from actors.protocol.counters import SourceProgress
+from actors.protocol.reports import FetchProgress, ListProgress
 from state.tables.expectations import ViewExpectations
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds, ViewVersion
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from actors.fetching.file_progress import FileProgress
 from actors.fetching.version_set import VersionSet
 from actors.files import FileKey, FileVersion, PathKey, ReadingOrder, place
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 from actors.recovery.seen_names import SeenNames
 from actors.rows import Offset
 from actors.sources.pipeline_definition import PipelineDefinition

@@ -3,19 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from datetime import datetime
+from typing import Any, Protocol
 
 from actors.protocol.run_state import CommittedEpoch
-from actors.telemetry.metrics import Metric
-from slackwater.status.run_status import PublicationStatus, RunStatus, SourceStatus
+from actors.telemetry.counted import Counted, counters_of, metrics_of
+from actors.telemetry.metrics import Metric, ages, durations, gauge
+from slackwater.status.run_status import (
+    AfterCommitStatus,
+    MessageStatus,
+    PublicationStatus,
+    RunStatus,
+    SourceStatus,
+    ViewStatus,
+)
 from state.tables.epoch_trace import EpochTrace, Span
 
 RUN_PHASES = ("starting", "running", "paused", "recovering", "stopping", "stopped", "failed")
 """The values of `RunStatus.phase`."""
 
+EPOCH_PHASE = durations("epoch_phase", "Duration of each phase of a committed epoch.", "phase")
+BARRIER = durations("barrier", "From the injection of a barrier until every actor has collected its epoch.")
+VIEW = durations("view", "Duration of the work on a view in an epoch, in Spark and in writing it.", "view")
+FRESHNESS = ages(
+    "freshness", "Age of the youngest file of a source at the commit of the epoch that finished it.", "source"
+)
+LAST_COMMIT = gauge("last_commit_timestamp_seconds", "seconds since 1970", "Time of the last commit of the run.")
+EPOCHS_IN_FLIGHT = gauge("epochs_in_flight", "epochs", "Epochs between their barrier and their commit.", "phase")
+PHASE = gauge("run_phase", "0 or 1", "1 for the phase of the run, 0 for the others.", "phase")
+EDGE_FILL = gauge(
+    "edge_fill_ratio",
+    "ratio",
+    "Fill level of an edge of the flow, as a share of its limit: at 1 the edge holds back.",
+    "edge",
+)
+VIEW_VIOLATIONS = gauge(
+    "view_violations", "rows", "Rows of the view that violate the expectation.", "view", "expectation"
+)
+VIEW_HELD = gauge("view_held", "0 or 1", "1 for a view that is held back by its expectations.", "view")
+JOIN_MEMORY = gauge("join_memory_bytes", "bytes", "Size of the rows of hidden views in the memory of the run.")
+VIEW_FAILED = gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
+VIEW_CAUGHT_UP = gauge(
+    "view_caught_up_ratio", "ratio", "Share of the rows ingested before a backfill that the view has.", "view"
+)
+METRICS: tuple[Metric, ...] = (
+    *(EPOCH_PHASE, BARRIER, VIEW, FRESHNESS, LAST_COMMIT, EPOCHS_IN_FLIGHT, PHASE, EDGE_FILL),
+    *metrics_of(RunStatus, SourceStatus, MessageStatus, ViewStatus),
+    *(VIEW_VIOLATIONS, VIEW_HELD, JOIN_MEMORY, VIEW_FAILED, VIEW_CAUGHT_UP),
+    *metrics_of(PublicationStatus, AfterCommitStatus),
+)
+"""All metrics of a run, in the order of their documentation; most follow from the descriptions of fields."""
+
 _IN_FLIGHT = ("align", "spark", "collect", "commit")
-_UNFINISHED = ("waiting", "reading")
-_FINISHED = ("done", "quarantined", "vanished")
+_YES_OR_NO = "0 or 1"
 
 
 class Exporter(Protocol):
@@ -45,92 +85,86 @@ class RunMetrics:
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
         """Publishes a committed epoch."""
         for phase, seconds in _phase_seconds(epoch).items():
-            self._exporter.observe(Metric.EPOCH_PHASE, max(0.0, seconds), phase=phase)
-        self._exporter.observe(Metric.BARRIER, epoch.seconds.collect)
+            self._exporter.observe(EPOCH_PHASE, max(0.0, seconds), phase=phase)
+        self._exporter.observe(BARRIER, epoch.seconds.collect)
         self._last_commit_s = epoch.committed_at.timestamp()
-        self._exporter.set_to(Metric.LAST_COMMIT, self._last_commit_s)
+        self._exporter.set_to(LAST_COMMIT, self._last_commit_s)
         for source, age_s in epoch.freshness_s.items():
-            self._exporter.observe(Metric.FRESHNESS, age_s, source=source)
+            self._exporter.observe(FRESHNESS, age_s, source=source)
         for view, seconds in _view_seconds(trace.spans, self._views).items():
-            self._exporter.observe(Metric.VIEW, seconds, view=view)
+            self._exporter.observe(VIEW, seconds, view=view)
 
     def on_status(self, status: RunStatus) -> None:
         """Publishes the status of the run."""
         self._views |= status.views.keys()
         if self._last_commit_s is not None:  # Ray drops a gauge that is not set again for two of its reports
-            self._exporter.set_to(Metric.LAST_COMMIT, self._last_commit_s)
+            self._exporter.set_to(LAST_COMMIT, self._last_commit_s)
         for phase in RUN_PHASES:
-            self._exporter.set_to(Metric.PHASE, phase == status.phase, phase=phase)
+            self._exporter.set_to(PHASE, phase == status.phase, phase=phase)
         for phase in _IN_FLIGHT:
             count = sum(each.phase == phase for each in status.in_flight)
-            self._exporter.set_to(Metric.EPOCHS_IN_FLIGHT, count, phase=phase)
-        self._exporter.set_to(Metric.FETCH_ACTORS, status.fetchers)
+            self._exporter.set_to(EPOCHS_IN_FLIGHT, count, phase=phase)
         for edge in status.edges:
             if edge.limit:
                 name = f"{edge.sender}-{edge.receiver}"
-                self._exporter.set_to(Metric.EDGE_FILL, edge.waiting / edge.limit, edge=name)
-        self._count(Metric.EPOCHS, status.epochs)
-        self._count(Metric.RECOVERIES, status.recoveries)
+                self._exporter.set_to(EDGE_FILL, edge.waiting / edge.limit, edge=name)
+        self._exporter.set_to(JOIN_MEMORY, sum(each.bytes for each in status.in_memory.values()))
+        self._publish(status)
         for name, source in status.sources.items():
-            self._on_source(name, source)
+            self._publish(source, name)
+            if source.messages is not None:
+                self._publish(source.messages, name)
+        self._on_views(status)
+        for publication in status.publications:
+            self._publish(publication, publication.view, publication.table)
+        for files in status.after_commit:
+            self._publish(files, files.source)
+
+    def _on_views(self, status: RunStatus) -> None:
         for name, view in status.views.items():
-            if view.rows is not None:
-                self._exporter.set_to(Metric.VIEW_ROWS, view.rows, view=name)
-            self._exporter.set_to(Metric.VIEW_LAG, view.behind_s, view=name)
-            if view.open_groups is not None:
-                self._exporter.set_to(Metric.VIEW_OPEN_GROUPS, view.open_groups, view=name)
-            if view.late_rows is not None:
-                self._count(Metric.VIEW_LATE_ROWS, view.late_rows, view=name)
+            self._publish(view, name)
             for expectation, rows in view.violations.items():
-                self._exporter.set_to(Metric.VIEW_VIOLATIONS, rows, view=name, expectation=expectation)
+                self._exporter.set_to(VIEW_VIOLATIONS, rows, view=name, expectation=expectation)
             if view.violations:
-                self._exporter.set_to(Metric.VIEW_HELD, view.held_since is not None, view=name)
-        self._exporter.set_to(Metric.JOIN_MEMORY, sum(each.bytes for each in status.in_memory.values()))
-        for name, indexes in status.rebuilt_indexes.items():
-            self._count_from_0(Metric.INDEXES_REBUILT, indexes, view=name)
+                self._exporter.set_to(VIEW_HELD, view.held_since is not None, view=name)
         for name in self._views:  # also those that are gone, whose failure is over
             known = status.views.get(name)
-            self._exporter.set_to(Metric.VIEW_FAILED, known is not None and known.error is not None, view=name)
+            self._exporter.set_to(VIEW_FAILED, known is not None and known.error is not None, view=name)
         for name in self._late - status.backfills.keys():
-            self._exporter.set_to(Metric.VIEW_CAUGHT_UP, 1.0, view=name)
+            self._exporter.set_to(VIEW_CAUGHT_UP, 1.0, view=name)
         self._late = set(status.backfills)
         for name, late in status.backfills.items():
-            self._exporter.set_to(Metric.VIEW_CAUGHT_UP, late.fraction, view=name)
+            self._exporter.set_to(VIEW_CAUGHT_UP, late.fraction, view=name)
 
-        for publication in status.publications:
-            self._on_publication(publication)
-        for files in status.after_commit:
-            self._count(Metric.HANDLED_FILES, files.handled, source=files.source)
-            self._exporter.set_to(Metric.HANDLED_FILES_FAILED, files.failed, source=files.source)
+    def _publish(self, values: object, *subject: str) -> None:
+        """Publishes the described fields of a dataclass.
 
-    def _on_publication(self, publication: PublicationStatus) -> None:
-        labels = {"view": publication.view, "table": publication.table}
-        self._exporter.set_to(Metric.PUBLICATION_EPOCHS, publication.behind_epochs, **labels)
-        self._exporter.set_to(Metric.PUBLICATION_LAG, publication.behind_s, **labels)
-        self._exporter.set_to(Metric.PUBLICATION_FAILED, publication.error is not None, **labels)
+        Args:
+            values: the dataclass.
+            subject: the first labels of its metrics: the source, the view, or the view and the table.
+        """
+        for name, counter in counters_of(type(values)).items():
+            value = getattr(values, name)
+            if isinstance(value, Mapping):
+                for key, each in value.items():
+                    self._publish_one(counter, each, *subject, key)
+            elif value is not None or counter.unit == _YES_OR_NO:
+                before = getattr(values, "before", None) if counter.in_ledger else None
+                self._publish_one(counter, value if before is None else value - getattr(before, name), *subject)
 
-    def _on_source(self, name: str, source: SourceStatus) -> None:
-        for status in _FINISHED:
-            self._count(Metric.FILES, _since_start(source, status), source=name, status=status)
-        for status in _UNFINISHED:
-            self._exporter.set_to(Metric.FILES_UNFINISHED, getattr(source, status), source=name, status=status)
-        self._exporter.set_to(Metric.OLDEST_UNFINISHED, source.oldest_unfinished_s, source=name)
-        self._exporter.set_to(Metric.LISTED_FILES, source.listed, source=name)
-        self._exporter.set_to(Metric.PAUSED_REMOVALS, source.paused_removals, source=name)
-        self._exporter.set_to(Metric.PAUSED_SOURCE, source.paused is not None, source=name)
-        if source.watermark is not None:
-            self._exporter.set_to(Metric.WATERMARK, source.watermark.timestamp(), source=name)
-        self._count(Metric.ROWS, _since_start(source, "rows"), source=name)
-        self._count(Metric.BAD_ROWS, _since_start(source, "rows_bad"), source=name)
-        self._count(Metric.READ_BYTES, _since_start(source, "bytes"), source=name)
-        self._count(Metric.REQUESTS, source.requests, source=name)
-        self._count_from_0(Metric.LISTINGS, source.listings, source=name)
-        messages = source.messages
-        if messages is not None:
-            self._count(Metric.MESSAGES, messages.received, source=name)
-            self._count(Metric.MESSAGES_REDELIVERED, messages.redelivered, source=name)
-            self._count(Metric.MESSAGES_POISON, messages.poison, source=name)
-            self._exporter.set_to(Metric.MESSAGES_IN_FLIGHT, messages.in_flight, source=name)
+    def _publish_one(self, counter: Counted, value: Any, *subject: str) -> None:
+        metric = counter.metric
+        if metric is None:
+            return
+        labels = {**dict(zip(metric.labels, subject, strict=False)), **(counter.labels or {})}
+        if counter.unit == _YES_OR_NO:
+            self._exporter.set_to(metric, value is not None, **labels)
+        elif metric.kind == "gauge":
+            self._exporter.set_to(metric, value.timestamp() if isinstance(value, datetime) else value, **labels)
+        elif counter.restarts:
+            self._count_from_0(metric, value, **labels)
+        else:
+            self._count(metric, value, **labels)
 
     def _count(self, metric: Metric, value: float, **labels: str) -> None:
         """Raises a counter to the highest value seen; Ray shows a counter only after its first count."""
@@ -146,11 +180,6 @@ class RunMetrics:
         if value < self._counted.get(key, 0):
             self._counted[key] = 0
         self._count(metric, value, **labels)
-
-
-def _since_start(source: SourceStatus, count: str) -> int:
-    added: int = getattr(source, count) - getattr(source.before, count)
-    return added
 
 
 def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 from actors.recovery.committed_files import CommittedFiles
 from actors.recovery.recovery import check
 from actors.sources.pipeline_definition import PipelineDefinition

@@ -22,7 +22,7 @@ from slackwater.expectations.view_rows import StoredRows
 from slackwater.running.loop_thread import LoopThread
 from slackwater.running.materializer_loop import POLL_S, MaterializerLoop, OnAnalysed
 from slackwater.running.spark_application import SparkApplication
-from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
+from slackwater.status.run_status import MaintainedStatus
 from spark_bridge.ingest.history import History
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.row_conditions import RowConditions
@@ -77,24 +77,9 @@ class Attempt:
         return self._loop is not None
 
     @property
-    def views(self) -> Mapping[str, ViewStatus]:
-        """The maintained views."""
-        return {} if self._loop is None else self._loop.views
-
-    @property
-    def backfills(self) -> Mapping[str, BackfillStatus]:
-        """The backfills."""
-        return {} if self._loop is None else dict(self._loop.backfills)
-
-    @property
-    def in_memory(self) -> Mapping[str, RowsInMemory]:
-        """The rows of hidden views in memory."""
-        return {} if self._loop is None else self._loop.in_memory
-
-    @property
-    def rebuilt_indexes(self) -> Mapping[str, int]:
-        """View → the number of its indexes that differed from the rows."""
-        return {} if self._loop is None else self._loop.rebuilt_indexes
+    def maintained(self) -> MaintainedStatus:
+        """The maintained views, their backfills, and the counts of the materializer."""
+        return MaintainedStatus() if self._loop is None else self._loop.status
 
     @property
     def changed_views(self) -> frozenset[str]:

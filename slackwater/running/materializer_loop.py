@@ -14,16 +14,18 @@ import pyarrow as pa
 
 from actors.protocol.barrier import BarrierKind
 from actors.protocol.blocks import Block, Correction
+from actors.protocol.counters import MaterializerCounts, ViewCounts
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
+from actors.telemetry.counted import values_of
 from slackwater.after_commit.run_views import version_name
 from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.view_facts import Records
 from slackwater.running.loop_thread import Turn
-from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
+from slackwater.status.run_status import BackfillStatus, MaintainedStatus, RowsInMemory, ViewStatus
 from spark_bridge.ingest.late_rows import late_delta
 from spark_bridge.plans.view_definition import ViewDefinition, parts_of
 from spark_bridge.plans.view_plan import ViewPlan
@@ -110,7 +112,7 @@ class ViewMaterializer(Protocol):
     def in_memory(self) -> Mapping[str, KeptSize]: ...
 
     @property
-    def rebuilt_indexes(self) -> Mapping[str, int]: ...
+    def counts(self) -> MaterializerCounts: ...
 
 
 @dataclass(frozen=True)
@@ -201,10 +203,7 @@ class MaterializerLoop:
         self._must_look, self._looked_s = False, float("-inf")
         self._datasets = _datasets(recovered.views)
         self._changed: dict[str, int] = {}
-        self.views: Mapping[str, ViewStatus] = {}
-        self.backfills: Mapping[str, BackfillStatus] = {}
-        self.in_memory: Mapping[str, RowsInMemory] = {}
-        self.rebuilt_indexes: Mapping[str, int] = {}
+        self.status = MaintainedStatus()
 
     def turn(self) -> Turn:
         """Takes one epoch to the views, or a piece of history to a backfill."""
@@ -463,23 +462,24 @@ class MaterializerLoop:
             for name in self._definitions
             if (view := self._known.get(name)) is not None and view.error
         }
-        maintained = {
-            each.name: ViewStatus(each.view_class, each.rows, each.behind_s, each.open_groups, each.late_rows)
-            for each in shown
-        }
+        maintained = {each.name: ViewStatus(**values_of(ViewCounts, each)) for each in shown}
         expected = {} if self._expectations is None else self._expectations.views
-        self.views = {
-            name: _with_expectations(view, expected.get(name))
-            for name, view in (declared | failed | maintained).items()
-        }
         kept = {} if self._materializer is None else self._materializer.in_memory
-        self.in_memory = {path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()}
-        self.rebuilt_indexes = {} if self._materializer is None else self._materializer.rebuilt_indexes
+        counts = MaterializerCounts() if self._materializer is None else self._materializer.counts
+        self.status = MaintainedStatus(
+            views={
+                name: _with_expectations(view, expected.get(name))
+                for name, view in (declared | failed | maintained).items()
+            },
+            backfills=self.status.backfills,
+            in_memory={path: RowsInMemory(size.rows, size.nbytes) for path, size in kept.items()},
+            **values_of(MaterializerCounts, counts),
+        )
 
     @property
     def _is_catching_up(self) -> bool:
         behind = frozenset[str]() if self._materializer is None else self._materializer.behind
-        return bool(behind) or any(not late.missing for late in self.backfills.values())
+        return bool(behind) or any(not late.missing for late in self.status.backfills.values())
 
     # -- the coordinator -------------------------------------------------------------------------------------------
 
@@ -487,7 +487,7 @@ class MaterializerLoop:
         """Reports the declaration to the coordinator, which makes an epoch if there is progress to record."""
         materializer = self._materializer
         if materializer is not None:
-            self.backfills = self._shown_backfills()
+            self.status = replace(self.status, backfills=self._shown_backfills())
         self._told_catching_up = self._is_catching_up
         self._client.views_declared(
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
@@ -499,7 +499,7 @@ class MaterializerLoop:
 
     def _tell_if_changed(self) -> None:
         if self._materializer is not None:
-            self.backfills = self._shown_backfills()
+            self.status = replace(self.status, backfills=self._shown_backfills())
         if self._is_catching_up != self._told_catching_up:
             self._tell()
 

@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actors.protocol.reports import ListProgress, MessageProgress, SourceProgress
+from actors.protocol.counters import ListingCounts, MessageCounts, SourceProgress
+from actors.protocol.reports import ListProgress, MessageProgress
 from actors.protocol.run_state import Recovered, RunState
+from actors.telemetry.counted import counters_of, values_of
 from slackwater.status.run_status import MessageStatus, SourceStatus
 from state.clock import Clock
 from state.epoch import epoch_time
@@ -81,13 +83,7 @@ def _sum(before: MessageProgress | None, now: MessageProgress | None) -> Message
     if before is None:
         return now
     now = now or MessageProgress()
-    return replace(
-        now,
-        received=before.received + now.received,
-        redelivered=before.redelivered + now.redelivered,
-        poison=before.poison + now.poison,
-        deleted=before.deleted + now.deleted,
-    )
+    return replace(now, **now.plus(before))
 
 
 def _is_later(time: datetime | None, other: datetime | None) -> bool:
@@ -99,13 +95,17 @@ def _time(seconds: float | None) -> datetime | None:
 
 
 _COUNTS = tuple(each.name for each in fields(SourceProgress))
+# The ledger does not have them: the run adds up those of its attempts.
+_OF_RUN = tuple(
+    name for name, each in counters_of(SourceProgress).items() if each.kind == "counter" and not each.in_ledger
+)
 
 
 class RunProgress:
     """Sums the counts of the ledger and of the present attempt.
 
-    A failed attempt loses the counts that it had not committed: the next one begins with the ledger.  Requests are
-    those of all attempts of this run.
+    A failed attempt loses the counts that it had not committed: the next one begins with the ledger.  Counts that the
+    ledger does not have, such as requests, are those of all attempts of this run.
 
     Args:
         sources: the names of all sources.
@@ -118,12 +118,13 @@ class RunProgress:
         self._discovery = DiscoveryTotals(queues)
         self._at_start: Mapping[str, SourceProgress] | None = None
         self._committed: Mapping[str, SourceProgress] = {}
-        self._requests: dict[str, int] = {}
+        self._of_run: dict[str, SourceProgress] = {}
 
     def begin(self, recovered: Recovered, last: RunState) -> None:
         """An attempt begins; `last` is the last state of the attempt before it."""
         for source, counts in _sums(last).items():
-            self._requests[source] = self._requests.get(source, 0) + counts["requests"]
+            added = SourceProgress(**{name: counts[name] for name in _OF_RUN})
+            self._of_run[source] = self._of_run.get(source, SourceProgress()).plus(added)
         self._discovery.begin(last)
         self._committed = recovered.finished
         if self._at_start is None:
@@ -136,17 +137,11 @@ class RunProgress:
         for lister in state.lists:
             unfinished, found = state.unfinished.get(lister.source), self._discovery.of(lister)
             statuses[lister.source] = SourceStatus(
-                listed=lister.listed,
-                listings=lister.listings,
+                **values_of(ListingCounts, found),
                 requests_per_hour=sum(lister.spent),
                 listing_period_s=lister.period_s,
-                stretched_by=lister.stretched_by,
                 oldest_unfinished_s=0.0 if unfinished is None else self._seconds_since(unfinished.listed_epoch),
                 oldest_unfinished_epochs=0 if unfinished is None else unfinished.epochs,
-                listed_at=found.listed_at,
-                found=found.found,
-                paused_removals=found.paused_removals,
-                paused=found.paused,
                 watermark=(watermark := _time_of(state.watermarks.get(lister.source))),
                 watermark_lag_s=None if watermark is None else (self._clock.now() - watermark).total_seconds(),
                 messages=self._messages(found),
@@ -168,20 +163,15 @@ class RunProgress:
             queue=queue,
             in_flight=messages.tracked,
             oldest_s=0.0 if oldest_s is None else max(0.0, self._clock.now().timestamp() - oldest_s),
-            received=messages.received,
-            redelivered=messages.redelivered,
-            poison=messages.poison,
-            deleted=messages.deleted,
+            **values_of(MessageCounts, messages),
         )
 
     def _seconds_since(self, epoch: int) -> float:
         return max(0.0, (self._clock.now() - epoch_time(epoch)).total_seconds())
 
     def _counts(self, source: str, added: Mapping[str, int]) -> dict[str, Any]:
-        committed = self._committed.get(source, SourceProgress())
-        counts = {name: getattr(committed, name) + added.get(name, 0) for name in _COUNTS}
-        counts["requests"] += self._requests.get(source, 0)
-        return counts
+        before = self._committed.get(source, SourceProgress()).plus(self._of_run.get(source, SourceProgress()))
+        return {name: getattr(before, name) + added.get(name, 0) for name in _COUNTS}
 
     def _before(self, source: str) -> SourceProgress:
         return (self._at_start or {}).get(source, SourceProgress())

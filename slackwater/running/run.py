@@ -11,11 +11,12 @@ from typing_extensions import Unpack
 from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
+from actors.telemetry.counted import values_of
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.publishing.publications import CATCH_UP_S
 from slackwater.running.run_control import RunControl, published_views
-from slackwater.status.run_status import RunReport, RunStatus, SourceStatus, ViewStatus
+from slackwater.status.run_status import MaintainedStatus, RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
 from spark_bridge.plans.view_definition import ViewDefinition, ViewOptions
@@ -58,10 +59,7 @@ class Run:
                 name: self._control.meter.measured(name, source)
                 for name, source in self._control.progress.sources(state).items()
             },
-            views=self._control.views,
-            backfills=self._control.backfills,
-            in_memory=self._control.in_memory,
-            rebuilt_indexes=self._control.rebuilt_indexes,
+            **values_of(MaintainedStatus, self._control.maintained),
             spark="ready" if self._control.spark_is_ready else "starting",
             message=recovering or self._message(state),
             caught_up=self._control.has_caught_up,
@@ -380,13 +378,13 @@ class Run:
         notes += [
             f"view {name} is not shown: {counted(len(backfill.missing), 'file')} that it needs deleted or changed, "
             f'first {backfill.missing[0]}; restore them and start again, or declare the view with on_missing="allow"'
-            for name, backfill in self._control.backfills.items()
+            for name, backfill in self._control.maintained.backfills.items()
             if backfill.missing
         ]
         notes += [
             f"view {name} has failed, and {_standing(view)}: {view.error}; correct it or the row, and build it anew: "
             f"slackwater retry {root} --view {name}"
-            for name, view in self._control.views.items()
+            for name, view in self._control.maintained.views.items()
             if view.error is not None
         ]
         notes += [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -34,13 +34,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import (
-    AfterCommitStatus,
-    BackfillStatus,
-    PublicationStatus,
-    RowsInMemory,
-    ViewStatus,
-)
+from slackwater.status.run_status import AfterCommitStatus, MaintainedStatus, PublicationStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.engine.application.java import prepare_java
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -108,8 +102,7 @@ class RunControl:
         self._attempt: Attempt | None = None
         self._begun: Attempt | None = None
         self._number = 0
-        self._backfills: Mapping[str, BackfillStatus] = {}
-        self._views_seen: Mapping[str, ViewStatus] = {}
+        self._maintained = MaintainedStatus()
         self._changed_views: frozenset[str] = frozenset()
         self.news = threading.Condition()
         self.state = RunState(version=0, phase="starting", term=0, epoch=0)
@@ -164,16 +157,10 @@ class RunControl:
         return self._spark.session.done()
 
     @property
-    def views(self) -> Mapping[str, ViewStatus]:
-        """The maintained views, now or at the end of the last attempt."""
+    def maintained(self) -> MaintainedStatus:
+        """The work of the materializer; between two attempts the views and backfills at the end of the last one."""
         with self.news:
-            return self._views_seen if self._attempt is None else self._attempt.views
-
-    @property
-    def backfills(self) -> Mapping[str, BackfillStatus]:
-        """The backfills, now or at the end of the last attempt."""
-        with self.news:
-            return self._backfills if self._attempt is None else self._attempt.backfills
+            return self._maintained if self._attempt is None else self._attempt.maintained
 
     @property
     def published(self) -> tuple[PublicationStatus, ...]:
@@ -198,18 +185,6 @@ class RunControl:
     def after_commit(self) -> tuple[AfterCommitStatus, ...]:
         """What is done with files after the commit; none without a source that declares it."""
         return self.files_status()
-
-    @property
-    def in_memory(self) -> Mapping[str, RowsInMemory]:
-        """The rows of hidden views in memory; none between two attempts."""
-        with self.news:
-            return {} if self._attempt is None else self._attempt.in_memory
-
-    @property
-    def rebuilt_indexes(self) -> Mapping[str, int]:
-        """View → the number of its indexes that differed from the rows; none between two attempts."""
-        with self.news:
-            return {} if self._attempt is None else self._attempt.rebuilt_indexes
 
     def abandon(self) -> bool:
         """Gives the root back if Spark is not ready and no epoch is committed.  Returns whether it did.
@@ -340,7 +315,8 @@ class RunControl:
         finally:
             with self.news:
                 self._attempt = self._begun = None
-                self._backfills, self._views_seen = attempt.backfills, attempt.views
+                seen = attempt.maintained
+                self._maintained = MaintainedStatus(views=seen.views, backfills=seen.backfills)
                 self._changed_views = attempt.changed_views
                 self.news.notify_all()
             self.requests.end()

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import ListingCounts, MaterializerCounts, MessageCounts, SourceProgress, ViewCounts
 from actors.protocol.run_state import CommittedEpoch, EpochPhase
-from state.tables.records import ViewClass
+from actors.telemetry.counted import TerminalColumn, counted
 
 INCOMPLETE = 3
 """The exit code of a command that has done its work, and whose published table lacks rows or whose source is paused."""
@@ -18,30 +18,34 @@ FlowStep: TypeAlias = Literal["list", "dispatcher", "fetch", "merger", "material
 
 
 @dataclass(frozen=True)
-class MessageStatus:
+class MessageStatus(MessageCounts):
     """The messages of the event queue of a source, since the start of the run.
 
     Args:
         queue: the URL of the queue.
         in_flight: messages that are received and not finished.
         oldest_s: age of the oldest message in flight, in seconds; 0 without one.
-        received: received messages; a message that is received again after a failure of the run counts again.
-        redelivered: deliveries of messages that any consumer had received before.
-        poison: messages that do not concern the bucket of the source; they are quarantined.
-        deleted: messages that are finished and deleted.
+        received, redelivered, poison, deleted: see `MessageCounts`.
     """
 
     queue: str
-    in_flight: int = 0
+    in_flight: int = counted(
+        "messages",
+        "Messages that are being worked on.",
+        kind="gauge",
+        metric=("messages_in_flight", "source"),
+        log="messages_in_flight",
+    )
     oldest_s: float = 0.0
-    received: int = 0
-    redelivered: int = 0
-    poison: int = 0
-    deleted: int = 0
+
+
+def _rate(unit: str, title: str, position: int, width: int, rank: int, page: str = "") -> Any:
+    column = TerminalColumn(title, position, width, rank)
+    return counted(unit, f"{title}, over the last seconds.", default=0.0, kind="gauge", column=column, page=page)
 
 
 @dataclass(frozen=True)
-class SourceStatus(SourceProgress):
+class SourceStatus(SourceProgress, ListingCounts):
     """Progress of one source.
 
     Files and rows are those of the root, with what this run has added and not yet committed.  `requests` are the LIST
@@ -73,25 +77,37 @@ class SourceStatus(SourceProgress):
     """
 
     before: SourceProgress = field(default_factory=SourceProgress)
-    listed: int = 0
-    listings: int = 0
     requests_per_hour: int = 0
     listing_period_s: float = 0.0
-    stretched_by: str | None = None
-    oldest_unfinished_s: float = 0.0
+    oldest_unfinished_s: float = counted(
+        "seconds",
+        "Time since the oldest unfinished file was listed.",
+        default=0.0,
+        kind="gauge",
+        metric=("oldest_unfinished_seconds", "source"),
+    )
     oldest_unfinished_epochs: int = 0
-    listed_at: datetime | None = None
-    found: int = 0
-    paused_removals: int = 0
-    paused: str | None = None
-    watermark: datetime | None = None
+    watermark: datetime | None = counted(
+        "seconds since 1970",
+        "Event time before which no row of the source is expected.",
+        default=None,
+        kind="gauge",
+        metric=("watermark_timestamp_seconds", "source"),
+    )
     watermark_lag_s: float | None = None
     messages: MessageStatus | None = None
-    files_per_s: float = 0.0
-    rows_per_s: float = 0.0
-    bytes_per_s: float = 0.0
-    requests_per_s: float = 0.0
-    freshness_s: float | None = None
+    files_per_s: float = _rate("files/s", "files/s", 120, 7, 11, page="files/s")
+    rows_per_s: float = _rate("rows/s", "rows/s", 70, 7, 2, page="rows/s")
+    bytes_per_s: float = _rate("bytes/s", "bytes/s", 90, 8, 5, page="read/s")
+    requests_per_s: float = _rate("requests/s", "requests/s", 110, 10, 12)
+    freshness_s: float | None = counted(
+        "seconds",
+        "Age of the youngest file of a source at the commit of the epoch that finished it.",
+        default=None,
+        kind="gauge",
+        column=TerminalColumn("freshness", 130, 9, 4),
+        page="fresh",
+    )
 
 
 @dataclass(frozen=True)
@@ -108,7 +124,7 @@ class BackfillStatus:
 
 
 @dataclass(frozen=True)
-class ViewStatus:
+class ViewStatus(ViewCounts):
     """A view that is declared.
 
     Args:
@@ -124,11 +140,6 @@ class ViewStatus:
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """
 
-    view_class: ViewClass
-    rows: int | None = None
-    behind_s: float = 0.0
-    open_groups: int | None = None
-    late_rows: int | None = None
     stands_at: int | None = None
     error: str | None = None
     violations: Mapping[str, int] = field(default_factory=dict)
@@ -159,12 +170,29 @@ class PublicationStatus:
     view: str
     table: str
     epoch: int | None = None
-    behind_epochs: int = 0
-    behind_s: float = 0.0
+    behind_epochs: int = counted(
+        "epochs",
+        "Committed epochs that a published table lacks.",
+        kind="gauge",
+        metric=("publication_lag_epochs", "view", "table"),
+    )
+    behind_s: float = counted(
+        "seconds",
+        "Time since the commit of the first of them.",
+        default=0.0,
+        kind="gauge",
+        metric=("publication_lag_seconds", "view", "table"),
+    )
     commits: int = 0
     rows: int = 0
     failures: int = 0
-    error: str | None = None
+    error: str | None = counted(
+        "0 or 1",
+        "1 for a publication whose last try failed, 0 for the others.",
+        default=None,
+        kind="gauge",
+        metric=("publication_failed", "view", "table"),
+    )
     state: Literal["current", "behind", "held", "retrying", "failed"] = "current"
     waits_for: str = ""
 
@@ -190,9 +218,16 @@ class AfterCommitStatus:
 
     source: str
     action: str
-    handled: int = 0
+    handled: int = counted(
+        "files", "Files deleted, moved or tagged after the commit.", metric=("handled_files", "source")
+    )
     left: int = 0
-    failed: int = 0
+    failed: int = counted(
+        "files",
+        "Files that the store refuses to delete, move or tag.",
+        kind="gauge",
+        metric=("handled_files_failed", "source"),
+    )
     waits_for: str = ""
     error: str | None = None
 
@@ -260,8 +295,24 @@ class StartupStep:
     done: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class MaintainedStatus(MaterializerCounts):
+    """The views, by the materializer of one attempt.
+
+    Args:
+        views: the maintained views by name.
+        backfills: the views by name that are not complete, and not shown yet.
+        in_memory: the rows of hidden views in memory, by the path of the dataset below the root.
+        rebuilt_indexes: see `MaterializerCounts`.
+    """
+
+    views: Mapping[str, ViewStatus] = field(default_factory=dict)
+    backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
+    in_memory: Mapping[str, RowsInMemory] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
-class RunStatus:
+class RunStatus(MaintainedStatus):
     """The status of a run.
 
     Args:
@@ -291,17 +342,13 @@ class RunStatus:
 
     phase: str = "starting"
     epoch: int = 0
-    epochs: int = 0
+    epochs: int = counted("epochs", "Epochs that were committed.", metric=("epochs",))
     sources: Mapping[str, SourceStatus] = field(default_factory=dict)
-    views: Mapping[str, ViewStatus] = field(default_factory=dict)
-    backfills: Mapping[str, BackfillStatus] = field(default_factory=dict)
-    in_memory: Mapping[str, RowsInMemory] = field(default_factory=dict)
-    rebuilt_indexes: Mapping[str, int] = field(default_factory=dict)
     spark: Literal["starting", "ready", ""] = "starting"
     message: str = ""
     caught_up: bool = False
-    recoveries: int = 0
-    fetchers: int = 0
+    recoveries: int = counted("failures", "Failures that the run has survived.", metric=("recoveries",))
+    fetchers: int = counted("actors", "Fetch actors that share the work.", kind="gauge", metric=("fetch_actors",))
     scaling: str = ""
     in_flight: tuple[EpochStatus, ...] = ()
     recent: tuple[CommittedEpoch, ...] = ()

@@ -13,10 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 import slackwater
+from actors.telemetry.counted import counters_of
 from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
 from slackwater.reading.tables.file_table import require_status
-from slackwater.status.run_status import RunStatus
+from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import jsonable, shell_root
 from slackwater.watching.owner_watch import OwnerWatch
 from state.clock import Clock
@@ -109,6 +110,7 @@ class RootDocuments:
                 "owner": None if owner is None else _owner(owner),
                 "warnings": self._warnings_at(owner),
                 "status": _status(owner),
+                "columns": {"sources": _columns(SourceStatus), "views": _columns(ViewStatus)},
                 "epoch": epoch or None,
                 "committed_at": epoch_time(epoch) if epoch else None,
             }
@@ -216,6 +218,13 @@ class RootDocuments:
             raw = record.pop("raw") or b""
             records.append({**record, "raw": raw_text(raw), "raw_bytes": len(raw)})
         return _plain({"matches": page.matches, "after": page.after, "records": records})
+
+
+def _columns(kind: type[SourceStatus] | type[ViewStatus]) -> list[Document]:
+    """The described numbers that the page shows, each with its name, title and unit."""
+    return [
+        {"name": name, "title": each.page, "unit": each.unit} for name, each in counters_of(kind).items() if each.page
+    ]
 
 
 def _owner(owner: Owner) -> Document:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
+from actors.protocol.counters import ViewCounts
 from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
 from state.epoch import epoch_time
-from state.tables.records import ViewClass, ViewVersion
+from state.tables.records import ViewVersion
 
 if TYPE_CHECKING:
     from spark_bridge.changes.change_set import ChangeLog
@@ -19,24 +20,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ShownView:
-    """Progress of one view: its rows, and its delay behind the newest rows in seconds.
+class ShownView(ViewCounts):
+    """Progress of one view."""
 
-    Args:
-        view_class: its class.
-        rows: number of rows; None until the attempt has written or computed the view.
-        behind_s: age of its rows against the newest ones, in seconds; above 0 for a full view only.
-        open_groups: of a view that shows a group when its window closes: the number of the others; else None.
-        late_rows: of such a view: the rows of windows that were closed before they came; a row counts once for each.
-            Of a view whose joins expire: the rows below the watermark.
-    """
-
-    name: str
-    view_class: ViewClass
-    rows: int | None
-    behind_s: float
-    open_groups: int | None = None
-    late_rows: int | None = None
+    name: str = field(kw_only=True)
 
 
 Guard = Callable[[str], AbstractContextManager[None]]

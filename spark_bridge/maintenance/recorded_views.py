@@ -309,7 +309,10 @@ class RecordedViews:
         """
         return [
             ShownView(
-                name, self._planned[name].plan.view_class, rows, seconds_behind(self.versions[name], self._rows_epoch)
+                self._planned[name].plan.view_class,
+                rows,
+                seconds_behind(self.versions[name], self._rows_epoch),
+                name=name,
             )
             for name, rows in num_rows.items()
             if name in self.versions

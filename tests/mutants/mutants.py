@@ -657,7 +657,12 @@ MUTANTS = (
     Mutant(
         "a run has caught up before its backfills",
         "slackwater/running/materializer_loop.py",
-        (("return bool(behind) or any(not late.missing for late in self.backfills.values())", "return bool(behind)"),),
+        (
+            (
+                "return bool(behind) or any(not late.missing for late in self.status.backfills.values())",
+                "return bool(behind)",
+            ),
+        ),
     ),
     Mutant(
         "a view that an epoch created is new in the next declaration",

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from actors.telemetry.counted import counters_of
 from state.clock import Clock
 
 if TYPE_CHECKING:
-    from slackwater.status.run_status import MessageStatus, RunStatus, SourceStatus
+    from slackwater.status.run_status import RunStatus, SourceStatus
 
 _INTERVAL_S = 10.0
 
@@ -87,22 +88,10 @@ class RunLog:
 
 
 def _counts(source: SourceStatus) -> dict[str, int]:
-    return {
-        "listed": source.listed,
-        "waiting": source.waiting + source.reading,
-        "done": source.done,
-        "quarantined": source.quarantined,
-        "rows": source.rows,
-        "rows_bad": source.rows_bad,
-        **_messages(source.messages),
-    }
-
-
-def _messages(messages: MessageStatus | None) -> dict[str, int]:
-    if messages is None:
-        return {}
-    return {
-        "messages_in_flight": messages.in_flight,
-        "redelivered": messages.redelivered,
-        "poison": messages.poison,
-    }
+    """The described numbers of a source and of its queue that log lines have."""
+    counts: dict[str, int] = {}
+    for values in (source, source.messages):
+        for name, counter in {} if values is None else counters_of(type(values)).items():
+            if counter.log:
+                counts[counter.log] = counts.get(counter.log, 0) + (getattr(values, name) or 0)
+    return counts

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
+from actors.telemetry.counted import counters_of
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
 from slackwater.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
 from state.visible import visible
 
 if TYPE_CHECKING:
+    from actors.telemetry.counted import Counted, TerminalColumn
     from slackwater.status.run_status import SourceStatus
-
-_SUMMED = (
-    "listed", "waiting", "reading", "done", "quarantined", "rows", "bytes", "requests",
-    "files_per_s", "rows_per_s", "bytes_per_s", "requests_per_s",
-)  # fmt: skip
 
 
 def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int, width: int) -> Table:
@@ -29,7 +26,7 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
     if len(rows) > lines:
         others = [status for _, status in rows[lines - 1 :]]
         rows = [*rows[: lines - 1], (Text(f"{len(others)} others", style="italic"), _sum(others))]
-    return fixed_table("source", rows, _COLUMNS, names=names, width=width)
+    return fixed_table("source", rows, _columns(type(rows[0][1])), names=names, width=width)
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
@@ -59,36 +56,47 @@ def _note(name: str, status: SourceStatus) -> Text | None:
         if messages.in_flight:
             in_flight.append(f", oldest {messages.oldest_s:,.0f} s")
         parts.append(in_flight)
-        if messages.poison:
-            parts.append(Text(f"{messages.poison:,} poison", style="red"))
+        for field, counter in counters_of(type(messages)).items():
+            if counter.note and (number := getattr(messages, field)):
+                parts.append(Text(f"{number:,} {counter.note}", style="red"))
     if not parts:
         return None
     return Text(f"{visible(name)}: ", no_wrap=True, overflow="ellipsis").append_text(Text(", ").join(parts))
 
 
 def _sum(sources: Sequence[SourceStatus]) -> SourceStatus:
-    known = [each.freshness_s for each in sources if each.freshness_s is not None]
-    sums = {name: sum(getattr(each, name) for each in sources) for name in _SUMMED}
-    # The worst of them.
-    return replace(sources[0], **sums, freshness_s=max(known, default=None))
+    shown: dict[str, Any] = {}
+    for name, counter in counters_of(type(sources[0])).items():
+        if counter.column is not None:
+            values = [value for each in sources if (value := getattr(each, name)) is not None]
+            # The worst of ages.
+            shown[name] = max(values, default=None) if counter.unit == "seconds" else sum(values)
+    return replace(sources[0], **shown)
 
 
-def _bad(status: SourceStatus) -> Text:
-    return Text(human_count(status.quarantined), style="bold red" if status.quarantined else "")
+def _cell(name: str, counter: Counted, column: TerminalColumn) -> Callable[[SourceStatus], Text | str]:
+    def cell(source: SourceStatus) -> Text | str:
+        value = getattr(source, name)
+        text = _text(value, counter.unit, column.digits)
+        return Text(text, style="bold red" if value else "") if column.is_alarm else text
+
+    return cell
 
 
-_COLUMNS: Sequence[Column[SourceStatus]] = (
-    Column("listed", 7, 7, lambda source: human_count(source.listed)),
-    Column("waiting", 7, 1, lambda source: human_count(source.waiting)),
-    Column("reading", 7, 6, lambda source: human_count(source.reading)),
-    Column("done", 7, 0, lambda source: human_count(source.done)),
-    Column("quarantined", 11, 3, _bad),
-    Column("rows", 11, 9, lambda source: human_count(source.rows, 11)),
-    Column("rows/s", 7, 2, lambda source: human_rate(source.rows_per_s)),
-    Column("bytes", 8, 10, lambda source: human_bytes(source.bytes)),
-    Column("bytes/s", 8, 5, lambda source: human_bytes(source.bytes_per_s)),
-    Column("requests", 8, 8, lambda source: human_count(source.requests, 8)),
-    Column("requests/s", 10, 12, lambda source: human_rate(source.requests_per_s)),
-    Column("files/s", 7, 11, lambda source: human_rate(source.files_per_s)),
-    Column("freshness", 9, 4, lambda source: "" if source.freshness_s is None else human_seconds(source.freshness_s)),
-)
+def _text(value: float | None, unit: str, digits: int) -> str:
+    if value is None:
+        return ""
+    if unit.startswith("bytes"):
+        return human_bytes(value)
+    if unit.endswith("/s"):
+        return human_rate(value)
+    return human_seconds(value) if unit == "seconds" else human_count(int(value), digits)
+
+
+def _columns(kind: type[SourceStatus]) -> Sequence[Column[SourceStatus]]:
+    """The columns of the described numbers that have one, from left to right."""
+    shown = [(name, each, each.column) for name, each in counters_of(kind).items() if each.column is not None]
+    return [
+        Column(column.title, column.width, column.rank, _cell(name, each, column))
+        for name, each, column in sorted(shown, key=lambda known: known[2].position)
+    ]

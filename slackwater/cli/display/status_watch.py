@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.console import Console
 
+from actors.telemetry.counted import counters_of
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
+from slackwater.status.run_status import SourceStatus
 from slackwater.status.text import shell_root
 from slackwater.terminal.edge import error_line
 from slackwater.terminal.output import Output
@@ -22,7 +24,7 @@ from state.location import Location
 if TYPE_CHECKING:
     from slackwater.watching.root_watcher import RootLook
 
-_COUNTS = ("listed", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "bytes", "requests")
+_COUNTS = {name: each for name, each in counters_of(SourceStatus).items() if each.is_line}
 _HEAD = ("at", "phase", "epoch", "source", *_COUNTS, "freshness_s")
 
 
@@ -128,8 +130,8 @@ class _Lines:
         status, at = look.status, self._clock.now()
         for name, source in status.sources.items() or [("", None)]:
             counts = {count: None if source is None else getattr(source, count) for count in _COUNTS}
-            # Requests of a listing without new files are not a change.
-            compared = (status.phase, status.epoch, {**counts, "requests": None})
+            news = {count: value for count, value in counts.items() if _COUNTS[count].is_news}
+            compared = (status.phase, status.epoch, news)
             if compared != self._last.get(name):
                 self._last[name] = compared
                 freshness_s = None if source is None else source.freshness_s

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from actors.telemetry.counted import counters_of
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
 from slackwater.terminal.quantities import human_count, human_seconds
@@ -88,8 +89,9 @@ def _views(status: RunStatus) -> dict[str, _View]:
             lag = Text(f"{human_seconds(view.behind_s)} behind") if view.behind_s else Text(_CURRENT)
             if view.open_groups is not None:
                 lag = Text(f"{human_count(view.open_groups)} open")
-            if view.late_rows:
-                lag.append(f", {human_count(view.late_rows)} late")
+            for field, counter in counters_of(type(view)).items():
+                if counter.note and (number := getattr(view, field)):
+                    lag.append(f", {human_count(number)} {counter.note}")
             if view.held_since is not None:
                 lag.append(", held", style=_BAD)
         rows, is_closing = (None, False) if view is None else (view.rows, view.open_groups is not None)

@@ -9,7 +9,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings

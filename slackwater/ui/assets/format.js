@@ -32,6 +32,14 @@ export function seconds(value) {
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
 }
 
+/** A number in its unit, for example files, bytes/s or seconds. */
+export function quantity(value, unit) {
+  if (value === null || value === undefined) return "–";
+  if (unit === "seconds") return seconds(value);
+  if (unit.startsWith("bytes")) return bytes(value);
+  return unit.endsWith("/s") ? compact(value) : count(value);
+}
+
 /** A time in UTC, to the second. */
 export function time(text) {
   return text ? `${new Date(text).toISOString().slice(0, 19).replace("T", " ")} UTC` : "–";

@@ -2,14 +2,20 @@
 
 import { badge, byId, el, table } from "./dom.js";
 import { Flow } from "./flow.js";
-import { bytes, compact, count, plural, seconds, time } from "./format.js";
+import { bytes, compact, count, plural, quantity, seconds, time } from "./format.js";
 
+const STATUSES = ["waiting", "reading", "done", "quarantined", "vanished"];
 const WORDS = {
   none: "no run yet",
   silent: "no sign of life",
   gone: "process is gone",
   ended: "not running",
 };
+
+/** The number of a source without a run: files by status, and the rows; undefined for others. */
+function stored(store, name) {
+  return STATUSES.includes(name) ? store.files[name] ?? 0 : store[name];
+}
 
 export class Now {
   constructor() {
@@ -78,20 +84,13 @@ export class Now {
 
   /** The sources: by the status of the run, or by the store for a source that the run does not have. */
   drawSources() {
-    if (!this.sources) return;
-    const live = this.told?.runs ? this.told.status : null;
+    if (!this.sources || !this.told) return;
+    const live = this.told.runs ? this.told.status : null;
     const known = new Map(this.sources.map((each) => [each.name, each]));
     const rows = [...known.keys()].map((name) => ({ name, store: known.get(name), run: live && Object.hasOwn(live.sources, name) ? live.sources[name] : null }));
-    const files = (status) => ({ store, run }) => count(run ? run[status] ?? 0 : store.files[status] ?? 0);
     const columns = [
       { title: "source", class: "path", cell: ({ name, store }) => [el("strong", {}, name), el("br"), el("code", { class: "small" }, store.url), el("span", { class: "small" }, ` ${store.format}`)] },
-      ...["waiting", "reading", "done", "quarantined"].map((title) => ({ title, numeric: true, cell: files(title) })),
-      { title: "rows", numeric: true, cell: ({ store, run }) => count(run ? run.rows : store.rows) },
-      { title: "bad rows", numeric: true, cell: ({ store, run }) => count(run ? run.rows_bad : store.rows_bad) },
-      { title: "files/s", numeric: true, cell: ({ run }) => (run ? compact(run.files_per_s) : "–") },
-      { title: "rows/s", numeric: true, cell: ({ run }) => (run ? compact(run.rows_per_s) : "–") },
-      { title: "read/s", numeric: true, cell: ({ run }) => (run ? bytes(run.bytes_per_s) : "–") },
-      { title: "fresh", numeric: true, cell: ({ run }) => seconds(run?.freshness_s) },
+      ...this.told.columns.sources.map(({ name, title, unit }) => ({ title, numeric: true, cell: ({ store, run }) => quantity(run ? run[name] : stored(store, name), unit) })),
       ...(rows.some(({ store, run }) => run?.watermark ?? store.watermark)
         ? [{ title: "watermark", class: "nowrap", cell: ({ store, run }) => time(run?.watermark ?? store.watermark) }]
         : []),

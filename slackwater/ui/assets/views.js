@@ -2,7 +2,7 @@
 
 import { ask } from "./api.js";
 import { badge, byId, el, table } from "./dom.js";
-import { bytes, count, epochTime, plural, seconds, time } from "./format.js";
+import { bytes, count, epochTime, plural, quantity, seconds, time } from "./format.js";
 import { graph } from "./graph.js";
 
 const SAMPLE = 20;
@@ -21,13 +21,12 @@ function costs(view) {
   return [["work of an epoch", `${seconds(took)}, the median of ${epochs}`], ["its rows", rows]];
 }
 
-/** The windows of a view that shows a group when its window closes, and the rows that came too late for a view, as facts. */
-function windows(view, live) {
-  if (view.late_rows === null) return [];
-  const open = live?.open_groups ?? null;
-  const late = [["late rows", count(view.late_rows)], ...(open === null ? [] : [["open groups", count(open)]])];
-  if (!view.definition.endsWith("-- emit on close")) return late;
-  return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ...late];
+/** The windows of a view that shows a group when its window closes, and the described numbers of a view, as facts. */
+function windows(view, live, columns) {
+  const known = columns.map(({ name, title, unit }) => [title, view[name] ?? live?.[name] ?? null, unit]);
+  const numbers = known.filter(([, value]) => value !== null).map(([title, value, unit]) => [title, quantity(value, unit)]);
+  if (view.late_rows === null || !view.definition.endsWith("-- emit on close")) return numbers;
+  return [["windows closed until", view.closed_until === null ? "none yet" : time(view.closed_until)], ...numbers];
 }
 
 /** The expectations of a view, with the rows that violate them, as facts. */
@@ -77,13 +76,15 @@ const capital = (text) => text[0].toUpperCase() + text.slice(1);
 export class Views {
   constructor() {
     this.live = {};
+    this.columns = [];
     this.publications = [];
     this.runs = false;
     this.open = new Set();
   }
 
-  showLive({ runs, status }) {
+  showLive({ runs, status, columns }) {
     this.live = runs && status ? status.views : {};
+    this.columns = columns.views;
     this.publications = status?.publications ?? [];
     this.runs = runs;
   }
@@ -128,7 +129,7 @@ export class Views {
   card(view, epoch, isRebuilt) {
     const place = el("div", {}, el("p", { class: "hint" }, "Reading…"));
     const lag = this.lag(view, isRebuilt);
-    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...windows(view, this.live[view.name]), ...expectations(view), ...costs(view)];
+    const facts = [["class", badge(view.class)], ["rows", count(view.rows)], ["lag", lag], ["reads", view.reads.join(", ") || "–"], ["key", view.key.join(", ") || "none"], ["version", count(view.version)], ...windows(view, this.live[view.name], this.columns), ...expectations(view), ...costs(view)];
     const details = el("details", { class: "panel view", "data-view": view.name, open: this.open.has(view.name) },
       el("summary", {}, el("strong", {}, view.name), badge(view.class), view.error === null ? "" : badge("failed"), isHeld(view) ? badge("held") : "", el("span", { class: "hint" }, `${plural(view.rows ?? 0, "row")}, ${lag}`)),
       el("dl", { class: "numbers" }, facts.map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, value)))),

@@ -12,7 +12,8 @@ import pytest
 from actors.coordination.barrier_scheduler import BarrierScheduler
 from actors.files import Vanished
 from actors.protocol.barrier import BarrierKind, Pause, Stop
-from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress, SourceProgress
+from actors.protocol.counters import SourceProgress
+from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, Progress
 from actors.settings import BarrierSettings
 from state.epoch import EpochPair
 from state.errors import ProtocolError

@@ -23,7 +23,8 @@ from actors.coordination.instructions import (
 from actors.fetching.file_progress import FileProgress
 from actors.files import RetriedFile
 from actors.protocol.barrier import Pause, Resume, Retry, Throttle
-from actors.protocol.reports import CollectReport, FetchProgress, SourceProgress
+from actors.protocol.counters import SourceProgress
+from actors.protocol.reports import CollectReport, FetchProgress
 from actors.protocol.run_state import Unfinished
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover

@@ -17,9 +17,10 @@ from actors.fetching.version_set import VersionSet
 from actors.files import ChangedFile, RetriedFile, Vanished
 from actors.protocol.barrier import Barrier, Pause, Throttle, Update
 from actors.protocol.blocks import BadRecords
+from actors.protocol.counters import SourceProgress
 from actors.protocol.instructions import End, Send
 from actors.protocol.messages import ChangedFiles, NewFiles, RetriedFiles
-from actors.protocol.reports import CollectReport, FetchProgress, ListProgress, SourceProgress
+from actors.protocol.reports import CollectReport, FetchProgress, ListProgress
 from actors.protocol.vnode_mapping import VnodeMapping, fetcher_names
 from actors.rows import BadRecord, Rows
 from actors.settings import BarrierSettings, FetchSettings

@@ -13,7 +13,7 @@ import pytest
 
 from actors.fetching.file_progress import Ending, FileProgress
 from actors.names.seen_index import Sight
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery import check
 from actors.sources.pipeline_definition import PipelineDefinition

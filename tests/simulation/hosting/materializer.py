@@ -173,7 +173,7 @@ class SimulatedMaterializer(Life):
             self._turn_after(TIMERS_EVERY_S)
 
     def _is_slow(self) -> bool:
-        return bool(self._loop.backfills) and self._world.random.random() < _SLOW
+        return bool(self._loop.status.backfills) and self._world.random.random() < _SLOW
 
     def _turn_after(self, seconds: float) -> None:
         if self._later is not None:

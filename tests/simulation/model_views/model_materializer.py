@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from actors.protocol.blocks import Block, Correction
+from actors.protocol.counters import MaterializerCounts
 from spark_bridge.changes.change_set import ChangeSet
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews
 from spark_bridge.ingest.followed_watermarks import follows_watermarks, is_behind
@@ -198,8 +199,8 @@ class ModelMaterializer:
         return {}
 
     @property
-    def rebuilt_indexes(self) -> Mapping[str, int]:
-        return {}
+    def counts(self) -> MaterializerCounts:
+        return MaterializerCounts()
 
     def has_news(self, watermarks: Mapping[str, int]) -> bool:
         if self._recorded.has_news or any(self._is_behind(name, watermarks) for name in self._declared):

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from actors.protocol.run_state import CommittedEpoch
-from actors.telemetry.metrics import Metric
 from slackwater.alerts.condition import FORMS, Condition, Facts
+from slackwater.observability.run_metrics import METRICS
 from slackwater.status.run_status import PublicationStatus, RunStatus, SourceStatus, ViewStatus
 from state.errors import SettingsError
 from state.tables.records import EpochCounts, EpochSeconds
@@ -111,7 +111,7 @@ def test_prometheus_has_a_rule_for_each_condition_over_published_metrics() -> No
     text = (files("slackwater.observability") / "alerts.yaml").read_text()
     rules = {each["alert"]: each["expr"] for each in yaml.safe_load(text)["groups"][0]["rules"]}
     assert [Condition.of(each).what for each in rules] == [re.sub(r" (>|for) .*", "", each) for each in FORMS]
-    metrics = {each.value.name: each.value.labels for each in Metric}
+    metrics = {each.name: each.labels for each in METRICS}
     for alert, expression in rules.items():
         (metric,) = re.findall(r"ray_(slackwater_\w+)", expression)
         kind = Condition.of(alert).kind

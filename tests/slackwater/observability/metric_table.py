@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from actors.telemetry.metrics import Metric
+from slackwater.observability.run_metrics import METRICS
 from tests.repository import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "guide" / "metrics.md"
@@ -11,15 +12,12 @@ _BEGIN, _END = "## The metrics", "Counters begin at"
 
 def metric_table() -> str:
     """One row for each metric, in the order of their declaration."""
-    rows = [
-        f"| `{each.value.name}` | {each.value.kind} | {each.value.unit} | {_labels(each)} | {each.value.description} |"
-        for each in Metric
-    ]
+    rows = [f"| `{each.name}` | {each.kind} | {each.unit} | {_labels(each)} | {each.description} |" for each in METRICS]
     return "\n".join(["| metric | | unit | labels | |", "|---|---|---|---|---|", *rows])
 
 
 def _labels(metric: Metric) -> str:
-    return ", ".join(f"`{label}`" for label in metric.value.labels)
+    return ", ".join(f"`{label}`" for label in metric.labels)
 
 
 def page_with_table() -> str:

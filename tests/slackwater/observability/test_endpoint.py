@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
-from actors.telemetry.metrics import Metric
+from slackwater.observability.run_metrics import METRICS
 from tests.real.event_pipeline import FAST, TOTALS
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually
@@ -24,24 +24,24 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
 
 NAME = "seen_from_outside"
 NOT_OF_THIS_RUN = {
-    Metric.RECOVERIES,
-    Metric.BAD_ROWS,
-    Metric.MESSAGES,
-    Metric.MESSAGES_REDELIVERED,
-    Metric.MESSAGES_POISON,
-    Metric.MESSAGES_IN_FLIGHT,
-    Metric.WATERMARK,
-    Metric.VIEW_OPEN_GROUPS,
-    Metric.VIEW_LATE_ROWS,
-    Metric.VIEW_VIOLATIONS,
-    Metric.VIEW_HELD,
-    Metric.INDEXES_REBUILT,
-    Metric.VIEW_CAUGHT_UP,
-    Metric.PUBLICATION_EPOCHS,
-    Metric.PUBLICATION_LAG,
-    Metric.PUBLICATION_FAILED,
-    Metric.HANDLED_FILES,
-    Metric.HANDLED_FILES_FAILED,
+    "slackwater_recoveries_total",
+    "slackwater_bad_rows_total",
+    "slackwater_messages_total",
+    "slackwater_messages_redelivered_total",
+    "slackwater_messages_poison_total",
+    "slackwater_messages_in_flight",
+    "slackwater_watermark_timestamp_seconds",
+    "slackwater_view_open_groups",
+    "slackwater_view_late_rows_total",
+    "slackwater_view_violations",
+    "slackwater_view_held",
+    "slackwater_indexes_rebuilt_total",
+    "slackwater_view_caught_up_ratio",
+    "slackwater_publication_lag_epochs",
+    "slackwater_publication_lag_seconds",
+    "slackwater_publication_failed",
+    "slackwater_handled_files_total",
+    "slackwater_handled_files_failed",
 }
 Labels = tuple[tuple[str, str], ...]
 
@@ -88,7 +88,7 @@ def test_what_a_run_does_is_seen_at_the_endpoint_and_as_spans(tmp_path: Path, mo
     assert (report.files, report.rows) == (3, 30)
 
     # Ray exports what is new a part at a time, and drops gauges of a run that is over.
-    expected = {each.value.name for each in {*Metric} - NOT_OF_THIS_RUN}
+    expected = {each.name for each in METRICS} - NOT_OF_THIS_RUN
     found: dict[str, dict[Labels, float]] = {}
 
     def look() -> bool:

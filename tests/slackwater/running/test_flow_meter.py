@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from actors.protocol.reports import FetchProgress, ListProgress, SourceProgress
+from actors.protocol.counters import SourceProgress
+from actors.protocol.reports import FetchProgress, ListProgress
 from actors.protocol.run_state import CommittedEpoch, EpochInFlight, RunState
 from actors.settings import BarrierSettings, FetchSettings
 from slackwater.running.flow_meter import FlowMeter

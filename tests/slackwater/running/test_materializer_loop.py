@@ -14,6 +14,7 @@ import pytest
 
 from actors.protocol.barrier import Barrier, BarrierKind, Stop
 from actors.protocol.blocks import Block, Correction
+from actors.protocol.counters import MaterializerCounts
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from slackwater.after_commit.run_views import version_name
@@ -54,7 +55,7 @@ class ScriptedMaterializer:
         self.backfilling: dict[str, float] = {}
         self.blocked: dict[str, tuple[str, ...]] = {}
         self.in_memory: dict[str, KeptSize] = {}
-        self.rebuilt_indexes: dict[str, int] = {}
+        self.counts = MaterializerCounts()
         self.known: Mapping[str, CatalogView] = {}
         self.error: ViewError | None = None
         self.broken: dict[str, str] = {}
@@ -111,7 +112,7 @@ class ScriptedMaterializer:
         self.calls.append("close")
 
     def shown(self) -> list[ShownView]:
-        return [] if self.stopped else [ShownView("v", "append", self.rows, 0.0)]
+        return [] if self.stopped else [ShownView("append", self.rows, name="v")]
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         return {"s": ("x",)}
@@ -216,7 +217,7 @@ def test_an_epoch_is_reported_when_its_views_are_written() -> None:
     assert looped.calls == ["open", "declare v", "views of 2", "report of 2", "tidy", "piece"]
     (report,) = looped.reports
     assert (report.views, report.changed_views, report.work_s) == ({"v": ViewVersion("v", "v", 2)}, (CREATED,), 0.5)
-    assert looped.loop.views == {"v": ViewStatus("append", 7)}
+    assert looped.loop.status.views == {"v": ViewStatus("append", 7)}
 
 
 def test_the_loop_names_the_views_that_epochs_up_to_the_last_committed_one_have_changed() -> None:
@@ -341,29 +342,29 @@ def test_the_last_status_has_the_rows_of_the_last_epoch_however_soon_it_comes() 
     looped.materializer.rows = 9
     looped.epochs = [epoch(3, stops=True)]
     assert looped.loop.turn() is Turn.OVER
-    assert looped.loop.views == {"v": ViewStatus("append", 9)}
+    assert looped.loop.status.views == {"v": ViewStatus("append", 9)}
 
 
 def test_the_rows_in_memory_are_told_with_the_views() -> None:
     looped = Looped()
     looped.epochs = [epoch(2, ROWS)]
     looped.turns()
-    assert looped.loop.in_memory == {}
+    assert looped.loop.status.in_memory == {}
     looped.materializer.in_memory = {"views/v.1-2.lance": KeptSize(7, 300)}
     looped.epochs = [epoch(3, stops=True)]
     assert looped.loop.turn() is Turn.OVER
-    assert looped.loop.in_memory == {"views/v.1-2.lance": RowsInMemory(7, 300)}
+    assert looped.loop.status.in_memory == {"views/v.1-2.lance": RowsInMemory(7, 300)}
 
 
 def test_wrong_indexes_are_reported_with_the_views() -> None:
     looped = Looped()
     looped.epochs = [epoch(2, ROWS), epoch(3, stops=True)]
     looped.turns()
-    assert looped.loop.rebuilt_indexes == {}
-    looped.materializer.rebuilt_indexes = {"v": 1}
+    assert looped.loop.status.rebuilt_indexes == {}
+    looped.materializer.counts = MaterializerCounts(rebuilt_indexes={"v": 1})
     looped.epochs = [epoch(4, stops=True)]
     looped.turns()
-    assert looped.loop.rebuilt_indexes == {"v": 1}
+    assert looped.loop.status.rebuilt_indexes == {"v": 1}
 
 
 def test_a_turn_waits_for_an_epoch_only_without_history() -> None:
@@ -385,7 +386,7 @@ def test_an_epoch_for_progress_alone_is_requested_once_a_second() -> None:
     looped.clock.advance(1.0)
     looped.loop.turn()
     assert looped.told[2:] == [(True, True)]
-    assert looped.loop.backfills == {"v": BackfillStatus(0.5)}
+    assert looped.loop.status.backfills == {"v": BackfillStatus(0.5)}
     looped.materializer.pieces, looped.materializer.backfilling = 1, {}
     looped.loop.turn()
     assert looped.told[3:] == [(False, False)]
@@ -483,7 +484,7 @@ def test_a_view_that_fails_is_told_with_its_epoch_and_reason() -> None:
     looped.materializer.stopped = {"v": Stopped(2, FAILED.error)}
     looped.turns()
     assert looped.reports[0].changed_views == (FAILED,)
-    assert looped.loop.views == {"v": ViewStatus("append", stands_at=2, error=FAILED.error)}
+    assert looped.loop.status.views == {"v": ViewStatus("append", stands_at=2, error=FAILED.error)}
     looped.epochs, looped.materializer.stopped = [epoch(4, ROWS)], {}
     looped.turns()
     assert looped.reports[1].changed_views == (), "the catalog has it already"
@@ -559,7 +560,9 @@ def test_a_view_that_cannot_be_analysed_any_more_is_shown_as_failed_and_a_retry_
     looped.materializer.stopped = {"v": Stopped(2, looped.materializer.broken["v"])}
     looped.epochs = [epoch(3, ROWS)]
     looped.turns()
-    assert looped.loop.views["v"] == ViewStatus("append", stands_at=2, error="its function raised KeyError: 'region'")
+    assert looped.loop.status.views["v"] == ViewStatus(
+        "append", stands_at=2, error="its function raised KeyError: 'region'"
+    )
     refused = looped.done(looped.loop.retry_view("v"))
     assert isinstance(refused, CommandRefusedError) and "KeyError: 'region'; correct it first" in str(refused)
     assert looped.materializer.known["v"].error is None and looped.retried == set()
@@ -586,7 +589,7 @@ def test_expectations_that_are_not_declared_any_more_end_with_an_epoch_that_is_a
 def test_a_view_that_is_held_back_is_in_the_status_and_is_released_by_an_epoch_that_is_asked_for() -> None:
     looped = Looped(known=(CREATED,), expected=(HELD,))
     looped.turns()
-    assert (looped.loop.views["v"].violations, looped.loop.views["v"].held_since) == ({"positive": 2}, 1)
+    assert (looped.loop.status.views["v"].violations, looped.loop.status.views["v"].held_since) == ({"positive": 2}, 1)
     assert looped.done(looped.loop.release()) is None
     assert looped.told[-1] == (True, False)
 

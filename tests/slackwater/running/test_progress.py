@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from actors.protocol.reports import FetchProgress, ListProgress, MessageProgress, SourceProgress
+from actors.protocol.counters import SourceProgress
+from actors.protocol.reports import FetchProgress, ListProgress, MessageProgress
 from actors.protocol.run_state import Recovered, RunState
 from slackwater.running.progress import RunProgress
 from slackwater.status.run_status import MessageStatus, SourceStatus

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from actors.protocol.reports import SourceProgress
+from actors.protocol.counters import SourceProgress
 from slackwater.cli.display.event_lines import EventLines
 from slackwater.running.run_events import (
     CaughtUp,
