@@ -110,7 +110,7 @@ class RootDocuments:
                 "owner": None if owner is None else _owner(owner),
                 "warnings": self._warnings_at(owner),
                 "status": _status(owner),
-                "columns": {"sources": _columns(SourceStatus), "views": _columns(ViewStatus)},
+                "columns": {"sources": page_columns(SourceStatus), "views": page_columns(ViewStatus)},
                 "epoch": epoch or None,
                 "committed_at": epoch_time(epoch) if epoch else None,
             }
@@ -220,7 +220,7 @@ class RootDocuments:
         return _plain({"matches": page.matches, "after": page.after, "records": records})
 
 
-def _columns(kind: type[SourceStatus] | type[ViewStatus]) -> list[Document]:
+def page_columns(kind: type[SourceStatus] | type[ViewStatus]) -> list[Document]:
     """The described numbers that the page shows, each with its name, title and unit."""
     return [
         {"name": name, "title": each.page, "unit": each.unit} for name, each in counters_of(kind).items() if each.page

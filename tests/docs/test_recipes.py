@@ -71,8 +71,19 @@ def copy(tmp_path: Path) -> Copy:
     return Copy(tmp_path)
 
 
-def test_there_is_a_recipe_for_each_of_the_four() -> None:
-    assert sorted(_RECIPES) == ["A check of the doctor", "A command", "A file format", "An aggregate function"]
+def test_there_is_a_recipe_for_each_usual_addition() -> None:
+    assert sorted(_RECIPES) == [
+        "A check of the doctor",
+        "A command",
+        "A counter",
+        "A file format",
+        "An aggregate function",
+    ]
+
+
+def test_a_counter_is_in_two_files() -> None:
+    steps = [step for step in _STEP.finditer(_RECIPES["A counter"]) if step["new"] or step["changed"]]
+    assert len({step["new"] or step["changed"] for step in steps}) == 2
 
 
 @pytest.mark.parametrize("name", few(sorted(_RECIPES), "A file format"))

@@ -665,6 +665,18 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "counts that the ledger does not have are lost with an attempt",
+        "slackwater/running/progress.py",
+        (("self._of_run.get(source, SourceProgress()).plus(added)", "added"),),
+        shown_by="tests/slackwater/running/test_progress.py",
+    ),
+    Mutant(
+        "a metric counts what earlier runs have counted",
+        "slackwater/observability/run_metrics.py",
+        (("if counter.in_ledger else None", "if counter.restarts else None"),),
+        shown_by="tests/slackwater/observability/test_run_metrics.py",
+    ),
+    Mutant(
         "a view that an epoch created is new in the next declaration",
         "slackwater/running/materializer_loop.py",
         (

@@ -54,7 +54,7 @@ class RunLog:
             message = {"message": status.message} if status.message else {}
             log.info("run", phase=status.phase, spark=status.spark, **message)
         for name, source in status.sources.items():
-            counts = _counts(source)
+            counts = logged_counts(source)
             # Requests of a listing without new files are not a change.
             if any(counts.values()) and self._is_news(("source", name), counts, at_most_every_s):
                 freshness = {} if source.freshness_s is None else {"freshness_s": round(source.freshness_s, 3)}
@@ -87,7 +87,7 @@ class RunLog:
         return True
 
 
-def _counts(source: SourceStatus) -> dict[str, int]:
+def logged_counts(source: SourceStatus) -> dict[str, int]:
     """The described numbers of a source and of its queue that log lines have."""
     counts: dict[str, int] = {}
     for values in (source, source.messages):

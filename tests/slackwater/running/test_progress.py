@@ -126,4 +126,6 @@ def test_the_counts_are_those_of_the_ledger_and_of_what_the_attempt_adds() -> No
     made.begin(recovered({"listed": SourceProgress(done=41, rows=410, rows_bad=3)}), running)
     again = made.sources(state(listed(requests=1)))["listed"]
     assert (again.done, again.quarantined, again.rows, again.requests) == (41, 0, 410, 4)
+    made.begin(recovered({"listed": SourceProgress(done=41, rows=410, rows_bad=3)}), state(listed(requests=1)))
+    assert made.sources(state(listed(requests=5)))["listed"].requests == 9
     assert again.before == found
