@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from benchmarks.command import run_benchmark
 from benchmarks.followed_view import COLUMNS, NEW_ROWS, SOURCE, FollowedView, compared, follow_in_turns
 from benchmarks.result import Result, Table, Target
@@ -43,10 +43,10 @@ SCHEMA = pa.schema(
         ("_row", pa.int64()),
     ]
 )
-KEY = RowKey(("id",), ("at",), "op = 'D'")
+KEY = Key("id", order_by="at", deleted="op = 'D'")
 GROUPED = f"SELECT customer, count(*) AS n, sum(amount) AS amount FROM {SOURCE} GROUP BY customer"
 IN_MEMORY = "the last row of each key, grouped"
-CASES: Mapping[str, tuple[Mapping[str, RowKey], int]] = {
+CASES: Mapping[str, tuple[Mapping[str, Key], int]] = {
     IN_MEMORY: ({SOURCE: KEY}, 1 << 30),
     "the same, nothing in memory": ({SOURCE: KEY}, 0),
     "all rows, grouped": ({}, 0),

@@ -39,8 +39,12 @@ from .reading.tables.page import Page as Page
 from .reading.view import View as View
 from .running.run import Run as Run
 from .settings import Settings as Settings
+from .sources import EventTime as EventTime
+from .sources import Key as Key
 from .sources import Listing as Listing
 from .sources import Notifications as Notifications
+from .sources import Replace as Replace
+from .sources import Schema as Schema
 from .status.run_status import AfterCommitStatus as AfterCommitStatus
 from .status.run_status import PublicationStatus as PublicationStatus
 from .status.run_status import RunReport as RunReport

@@ -19,16 +19,11 @@ from actors.formats.options import DEBEZIUM_DELETED, Debezium, Parquet
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.object_store import ObjectStore
 from actors.recovery.recovery import check, current_head
-from actors.schemas.conform import Timestamps
-from actors.schemas.ddl import parse_schema
-from actors.schemas.safe_types import safe_schema
-from actors.sources.discovery import Discovery, Listing, Notifications
-from actors.sources.event_time import Duration, EventTime
+from actors.sources.discovery import Discovery
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.row_key import METADATA as OF_KEYS
-from actors.sources.row_key import RowKey
-from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SchemaEvolution, SourceDefinition
+from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater import __version__
 from slackwater.after_commit.actions import After, Delete, Move
@@ -46,6 +41,7 @@ from slackwater.planning.dry_run.prices import Prices
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.foreground import run_in_foreground
 from slackwater.settings import Settings
+from slackwater.sources import EventTime, Key, Listing, Notifications, Replace, Schema
 from slackwater.tables.static_table import FILE as TABLE_FILE
 from slackwater.tables.static_table import StaticTable, table_location
 from slackwater.tables.table_rows import table_rows
@@ -67,6 +63,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Value = TypeVar("_Value", Key, EventTime)
 
 
 class Pipeline:
@@ -139,25 +136,16 @@ class Pipeline:
         *,
         format: str | Format,
         pattern: str = "**",
-        schema: pa.Schema | str | None = None,
+        schema: pa.Schema | str | Schema | None = None,
         discovery: Discovery = Listing(),
         storage_options: Mapping[str, Any] | None = None,
-        on_change: OnChange = "ignore",
+        on_change: OnChange | Replace = "ignore",
         on_bad_record: OnBadRecord = "quarantine",
-        schema_evolution: SchemaEvolution = "strict",
         metadata: Sequence[str] = (),
         order: ReadingOrder | None = None,
         materialize: bool = False,
-        timestamps: Timestamps = "exact",
-        max_removed_share: float = 0.2,
-        max_removed_files: int = 100,
-        key: str | Sequence[str] | None = None,
-        order_by: str | Sequence[str] | None = None,
-        deleted: str | None = None,
-        event_time: str | None = None,
-        lateness: Duration = "0 seconds",
-        max_ahead: Duration = "1 day",
-        idle: Duration | None = None,
+        key: str | Sequence[str] | Key | None = None,
+        event_time: str | EventTime | None = None,
         after: After | None = None,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
@@ -169,16 +157,16 @@ class Pipeline:
                 `"ndjson"`), `"debezium"` (one change per line, see `Debezium`), `"text"` (one row per line), or an
                 object with options: `Csv(delimiter=";")`.
             pattern: a glob for names below the URL; names that start with `_` or `.` match only if it names them.
-            schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes that of the first files.
+            schema: a pyarrow schema or DDL text (`"id bigint, at timestamp"`), or a `Schema(...)`, which also has the
+                treatment of other columns; None takes the schema of the first files.
             discovery: the way to find new files: `Listing(...)`, or `Notifications(...)` for a bucket of `s3://` that
                 sends its events to a queue.
             storage_options: access to the URL; see `Pipeline`.
             on_change: the reaction to a new version of an ingested file: `"ignore"` (the change is recorded),
                 `"fail"`, `"append"` (it is read as a new file), or `"replace"` (its rows replace the old ones in one
-                epoch; only with `materialize`).
+                epoch, and the rows of deleted files are retracted; only with `materialize`).  `Replace(...)` is
+                `"replace"` with other limits for deleted files.
             on_bad_record: `"quarantine"` keeps a record that cannot be read and continues, `"fail"` ends the run.
-            schema_evolution: `"strict"` ignores columns that are not in the schema; `"add_columns"` adds them to it;
-                `"widen"` ignores them, and keeps numbers in the widest type of their kind.
             metadata: columns about the origin of each row: any of `path`, `size`, `last_modified`, `etag`, `row` and
                 `epoch`; they are called `_path`, `_size` and so on.
             order: `"name"`, or `"last_modified"` (then by name): one reader reads the files one after the other, in
@@ -187,29 +175,10 @@ class Pipeline:
                 reads many files at a time.
             materialize: keep all rows of the source, with all columns, in a Lance dataset of their own; see
                 `Snapshot.rows`.  The first declaration of the source decides it.
-            timestamps: the treatment of a time with digits below microseconds, which Spark does not have: `"exact"`
-                makes its record a bad one, `"truncate"` leaves the digits out.  The first declaration decides it.
-            max_removed_share: with `on_change="replace"`, the rows of deleted files leave the views.  They stay if more
-                than this share of the files would go within ten minutes, until the files are back or
-                `Run.allow_removals` lets them go; 1 lets all go, 0 none.
-            max_removed_files: so many files may go whatever their share, unless none would be left.
-            key: a column, or several, of which each row is a new version of a record: views see the last row of each
-                key.  The source gets the metadata `path` and `row`.  A row without a value in it is a bad record.
-            order_by: the column, or columns, whose highest values are in the last row of a key; rows that are equal
-                in them follow in the order of their paths, and in a file in its order.  A row without a value in it is
-                a bad record.
-            deleted: an SQL condition over the columns, such as `"op = 'D'"`: a key whose last row fulfils it has no
-                row.  With `format="debezium"` it is `"__op = 'd'"`, unless another one is given.
-            event_time: the column, a timestamp or a date, that tells when a row happened.  The source then has a
-                watermark: when a listing is read to its end, the highest event time of its files less `lateness`.  A
-                row without a value in it is a bad record.  The first declaration decides it.
-            lateness: a duration, such as `"10 minutes"` or a `timedelta`: rows of later files may be so much older than
-                rows that were read before.
-            max_ahead: a row whose event time is so far ahead of the machine's clock is a bad record, and moves no
-                watermark.
-            idle: a duration: if no row has come for so long, and every file that is there is finished, the watermark
-                follows the clock, so much behind it.  Windows close then, and rows of joins expire, though no row
-                comes; a row that comes later and is older is late.  None: a source without rows keeps its watermark.
+            key: a column, or several, of which each row is a new version of a record, or a `Key(...)`, which also has
+                their order: views see the last row of each key.  The source gets the metadata `path` and `row`.
+            event_time: the column with the time of a row, or an `EventTime(...)`, which also has the lateness: the
+                source then has a watermark.  The first declaration decides the column.
             after: the action on a file when every declared view and publication has its rows, see
                 docs/howto/after-the-commit.md: `Delete(keep_s=86_400)`, `Move("s3://archive/")` or
                 `Tag({"slackwater": "done"})`.  Files with quarantined records and changed files are never touched.
@@ -221,9 +190,11 @@ class Pipeline:
         """
         self._check_source_name(name)
         made = _format(name, format)
-        if deleted is None and key is not None and isinstance(made, Debezium):
-            deleted = DEBEZIUM_DELETED
-        row_key = _row_key(name, key, order_by, deleted)
+        columns = schema if isinstance(schema, Schema) else Schema(schema)
+        limits = on_change if isinstance(on_change, Replace) else Replace()
+        row_key = _value(name, Key, key)
+        if row_key is not None and row_key.deleted is None and isinstance(made, Debezium):
+            row_key = replace(row_key, deleted=DEBEZIUM_DELETED)
         location = Location(os.fspath(url), storage_options or {})
         if storage_options is None and location.scheme == self.root.scheme:
             location = replace(location, storage_options=self.root.storage_options)
@@ -234,21 +205,21 @@ class Pipeline:
             location=location,
             format=made,
             pattern=pattern,
-            schema=None if schema is None else safe_schema(parse_schema(schema) if isinstance(schema, str) else schema),
+            schema=columns.arrow,
             discovery=discovery,
             policy=FilePolicy(
-                on_change=on_change,
+                on_change="replace" if isinstance(on_change, Replace) else on_change,
                 on_bad_record=on_bad_record,
-                max_removed_share=max_removed_share,
-                max_removed_files=max_removed_files,
+                max_removed_share=limits.max_removed_share,
+                max_removed_files=limits.max_removed_files,
             ),
-            schema_evolution=schema_evolution,
+            schema_evolution=columns.evolution,
             metadata=tuple(dict.fromkeys([*metadata, *(OF_KEYS if row_key else ())])),
             order=order,
             materialize=materialize,
-            timestamps=timestamps,
+            timestamps=columns.timestamps,
             key=row_key,
-            event_time=_event_time(name, event_time, lateness, max_ahead, idle),
+            event_time=_value(name, EventTime, event_time),
         )
         if after is not None:
             source = replace(source, deletes=isinstance(after, (Delete, Move)))
@@ -298,9 +269,8 @@ class Pipeline:
                 schema=schema,
                 discovery=discovery,
                 storage_options=storage_options,
-                on_change="replace",
+                on_change=Replace(max_removed_share=1.0),
                 materialize=True,
-                max_removed_share=1.0,
             )
             self._sources[name] = replace(self._sources[name], table="files")
             return
@@ -666,33 +636,12 @@ def _alerts(given: Sequence[Alert]) -> tuple[Alert, ...]:
     return tuple(given)
 
 
-def _row_key(
-    source: str, key: str | Sequence[str] | None, order_by: str | Sequence[str] | None, deleted: str | None
-) -> RowKey | None:
-    if key is None:
-        if order_by is not None or deleted is not None:
-            option = "order_by" if order_by is not None else "deleted"
-            raise SettingsError(f'source {source}: {option} is for a source with a key; name it, as in key="id"')
-        return None
+def _value(source: str, kind: type[_Value], given: Any) -> _Value | None:
+    """The value of an option: a plain value is the first argument of its class."""
+    if given is None or isinstance(given, kind):
+        return given
     try:
-        return RowKey.of(key, order_by, deleted)
-    except SettingsError as error:
-        raise SettingsError(f"source {source}: {error}") from None
-
-
-def _event_time(
-    source: str, column: str | None, lateness: Duration, max_ahead: Duration, idle: Duration | None
-) -> EventTime | None:
-    if column is None:
-        given = {"lateness": (lateness, "0 seconds"), "max_ahead": (max_ahead, "1 day"), "idle": (idle, None)}
-        for option, (value, default) in given.items():
-            if value != default:
-                raise SettingsError(
-                    f'source {source}: {option} is for a source with an event time; name it, as in event_time="at"'
-                )
-        return None
-    try:
-        return EventTime.of(column, lateness, max_ahead, idle)
+        return kind(given)
     except SettingsError as error:
         raise SettingsError(f"source {source}: {error}") from None
 

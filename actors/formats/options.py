@@ -69,7 +69,7 @@ class Debezium:
     names `__op`, `__ts_ms`, and `__source_lsn` and the like for the fields of `source`; a declared schema names those
     that are wanted.  With a `key`, the source has the last row of each key, without the deletions (`__op = 'd'`):
 
-        pipeline.source("orders", url, format=Debezium(), key="id", order_by="__source_lsn")
+        pipeline.source("orders", url, format=Debezium(), key=Key("id", order_by="__source_lsn"))
     """
 
     name: str = field(default="debezium", init=False)

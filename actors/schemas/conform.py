@@ -85,7 +85,7 @@ def lost_digits(reason: str) -> str:
     """The reason of an error, with the option that helps if a time has digits below microseconds."""
     if not _LOST_DIGITS.search(reason):
         return reason
-    return f'{reason}; declare the source with timestamps="truncate" to leave out the digits below microseconds'
+    return f'{reason}; declare the source with Schema(timestamps="truncate") to leave out the digits below microseconds'
 
 
 def require_common_column(names: list[str], schema: pa.Schema) -> None:

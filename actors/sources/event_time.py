@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pyarrow as pa
@@ -26,40 +26,56 @@ _DURATION = re.compile(rf"(\d+(?:\.\d+)?) ?(?:({'|'.join(_UNITS)})s?|({'|'.join(
 class EventTime:
     """The event time of a source, and its watermark.
 
-    The watermark is the highest event time of the files of a listing that is read to its end, less the lateness; of an
-    idle source it follows the clock.
+    The watermark is the highest event time of the files of a completed listing, less the lateness.  The watermark of
+    an idle source follows the clock.
 
     Args:
-        column: the column; a time or a date.
-        lateness_us: microseconds by which a row may be older than a row of an earlier listing.
-        max_ahead_us: microseconds by which a row may be ahead of the clock; a row further ahead is a bad record.
-        idle_us: microseconds without rows after which the watermark follows the clock, so much behind it; None for
-            never.
+        column: the column with the time at which a row happened: a timestamp or a date.  A row with a null in it is a
+            bad record.  The first declaration of the source decides the column.
+        lateness: a duration, such as `"10 minutes"` or a `timedelta`.  A row may be older than the rows of an earlier
+            listing by this duration.
+        max_ahead: a duration.  A row whose event time is further ahead of the machine's clock is a bad record, and
+            moves no watermark.
+        idle: a duration.  If the source gets no row for this duration, and all of its files are finished, the
+            watermark follows the clock at this distance: windows close, and rows of joins expire.  A later row before
+            the watermark is late.  None: a source without rows keeps its watermark.
 
     Raises:
-        SettingsError: the column has no name, or the idle time is 0.
+        SettingsError: the column has no name, a duration is not valid, or the idle time is 0.
     """
 
     column: str
-    lateness_us: int = 0
-    max_ahead_us: int = timedelta(days=1) // _MICROSECOND
-    idle_us: int | None = None
+    lateness: Duration = field(default="0 seconds", kw_only=True)
+    max_ahead: Duration = field(default="1 day", kw_only=True)
+    idle: Duration | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
-            raise SettingsError(f'event_time={self.column!r}: name a column of the source, as in event_time="at"')
+            raise SettingsError(
+                f'EventTime(column={self.column!r}): name a column of the source, as in EventTime("at")'
+            )
+        # Reading them checks them.
+        _ = self.lateness_us, self.max_ahead_us
         if self.idle_us == 0:
-            raise SettingsError('idle=0: give the time without rows after which the source is idle, as "10 minutes"')
+            raise SettingsError(
+                f"EventTime(idle={self.idle!r}): give the time without rows after which the source is idle, as "
+                '"10 minutes"'
+            )
 
-    @classmethod
-    def of(cls, column: str, lateness: Duration, max_ahead: Duration, idle: Duration | None) -> EventTime:
-        """The event time of these options of a source.
+    @property
+    def lateness_us(self) -> int:
+        """The lateness in microseconds."""
+        return microseconds("EventTime(lateness)", self.lateness)
 
-        Raises:
-            SettingsError: an option is not valid.
-        """
-        idle_us = None if idle is None else microseconds("idle", idle)
-        return cls(column, microseconds("lateness", lateness), microseconds("max_ahead", max_ahead), idle_us)
+    @property
+    def max_ahead_us(self) -> int:
+        """The time that a row may be ahead of the clock, in microseconds."""
+        return microseconds("EventTime(max_ahead)", self.max_ahead)
+
+    @property
+    def idle_us(self) -> int | None:
+        """The time without rows after which the source is idle, in microseconds; None for never."""
+        return None if self.idle is None else microseconds("EventTime(idle)", self.idle)
 
     def require_column(self, source: str, schema: pa.Schema) -> None:
         """Refuses a source without the column, or with one that is no time.

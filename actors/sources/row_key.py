@@ -16,46 +16,47 @@ Quoted = Callable[[str], str]
 """Makes a name a part of an SQL text."""
 
 
-@dataclass(frozen=True)
-class RowKey:
-    """The rows that views see of a source: for each key the last row, unless it is a deletion.
+@dataclass(frozen=True, init=False)
+class Key:
+    """The key of the rows of a source.  Views see the last row of each key, unless that row is a deletion.
 
-    The last row has the highest values of `order_by`; of equal ones the row of the last path, and in a file the last
-    row.  So the answer does not depend on the order in which files are read.
+    The last row has the highest values of `order_by`.  Rows with equal values follow in the order of their paths, and
+    in a file in its order.  So the answer does not depend on the order in which files are read.  A row with a null in
+    `columns` or `order_by` is a bad record.
 
     Args:
-        columns: the columns of the key.
-        order_by: the columns that order the rows of a key.
-        deleted: an SQL condition over the columns of the source that is true for a deletion; None without one.
+        columns: the column of the key, or several.
+        order_by: the column, or columns, that order the rows of a key.
+        deleted: an SQL condition over the columns of the source that is true for a deletion, such as `"op = 'D'"`.
+            Views see no row of a key whose last row is a deletion.  None is `"__op = 'd'"` with `format="debezium"`;
+            in other formats no row is a deletion.
 
     Raises:
-        SettingsError: a column is named twice, or no column is named.
+        SettingsError: a column is named twice, no column is named, or the condition is empty.
     """
 
     columns: tuple[str, ...]
-    order_by: tuple[str, ...] = ()
-    deleted: str | None = None
+    order_by: tuple[str, ...]
+    deleted: str | None
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self, columns: str | Iterable[str], *, order_by: str | Iterable[str] = (), deleted: str | None = None
+    ) -> None:
+        object.__setattr__(self, "columns", _names(columns))
+        object.__setattr__(self, "order_by", _names(order_by))
+        object.__setattr__(self, "deleted", deleted)
         if not self.columns:
-            raise SettingsError('key=(): name at least one column, as in key="id"')
-        for option, names in (("key", self.columns), ("order_by", self.order_by)):
+            raise SettingsError('Key(columns=()): name at least one column, as in Key("id")')
+        for option, names in (("columns", self.columns), ("order_by", self.order_by)):
             if not all(isinstance(name, str) and name for name in names):
-                raise SettingsError(f'{option}={names!r}: name columns of the source, as in {option}="id"')
+                raise SettingsError(f'Key({option}={names!r}): name columns of the source, as in Key("id")')
         named = [name.lower() for name in self.required]
         if twice := [name for name in self.required if named.count(name.lower()) > 1]:
-            raise SettingsError(f"key and order_by name the column {twice[0]} twice; name it once")
-        if self.deleted is not None and not self.deleted.strip():
+            raise SettingsError(f"Key: columns and order_by name the column {twice[0]} twice; name it once")
+        if deleted is not None and not (isinstance(deleted, str) and deleted.strip()):
             raise SettingsError(
-                "deleted: the condition is empty; write one as in deleted=\"op = 'D'\", or leave it out"
+                f"Key(deleted={deleted!r}): write an SQL condition such as deleted=\"op = 'D'\", or leave it out"
             )
-
-    @classmethod
-    def of(
-        cls, key: str | Iterable[str], order_by: str | Iterable[str] | None = None, deleted: str | None = None
-    ) -> RowKey:
-        """The key of these options of a source, where one column may be its name alone."""
-        return cls(_names(key), _names(() if order_by is None else order_by), deleted)
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ class RowKey:
         Raises:
             SchemaError: naming the source and the column.
         """
-        for option, columns in (("key", self.columns), ("order_by", self.order_by)):
+        for option, columns in (("key", self.columns), ("Key(order_by)", self.order_by)):
             for name in columns:
                 if name not in names:
                     raise SchemaError(
@@ -97,4 +98,4 @@ class RowKey:
 
 
 def _names(given: str | Iterable[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)

@@ -18,7 +18,7 @@ from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
 from actors.sources.event_time import EventTime
 from actors.sources.row_key import METADATA as OF_KEYS
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from state.errors import SettingsError
 from state.location import Location
 
@@ -51,17 +51,6 @@ class FilePolicy:
     def __post_init__(self) -> None:
         require_one_of("on_change", self.on_change, get_args(OnChange))
         require_one_of("on_bad_record", self.on_bad_record, get_args(OnBadRecord))
-        share, files = self.max_removed_share, self.max_removed_files
-        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
-            raise SettingsError(f"max_removed_share={share!r}: give a share from 0 to 1, for example 0.2")
-        if isinstance(files, bool) or not isinstance(files, int) or files < 0:
-            raise SettingsError(f"max_removed_files={files!r}: give a whole number, 0 or more")
-        limits = FilePolicy.max_removed_share, FilePolicy.max_removed_files
-        if not self.removes and (share, files) != limits:
-            raise SettingsError(
-                f'max_removed_share and max_removed_files are for on_change="replace": with {self.on_change!r} the '
-                "rows of deleted files stay in the views: leave the options out"
-            )
 
     @property
     def removes(self) -> bool:
@@ -106,23 +95,21 @@ class SourceDefinition:
     materialize: bool = False
     timestamps: Timestamps = "exact"
     table: TableKind | None = None
-    key: RowKey | None = None
+    key: Key | None = None
     event_time: EventTime | None = None
     deletes: bool = False
 
     def __post_init__(self) -> None:
         if self.order is not None:
             require_one_of("order", self.order, get_args(ReadingOrder))
-        require_one_of("schema_evolution", self.schema_evolution, get_args(SchemaEvolution))
-        require_one_of("timestamps", self.timestamps, get_args(Timestamps))
         if self.timestamps != "exact" and not is_built_in(self.format):
             raise SettingsError(
-                f"source {self.name}: timestamps={self.timestamps!r} is for the built-in formats; the reader of "
-                f"{self.format.name} decides itself: leave the option out"
+                f"source {self.name}: Schema(timestamps={self.timestamps!r}) is for the built-in formats; the reader "
+                f"of {self.format.name} decides itself: leave the option out"
             )
         if self.schema_evolution == "add_columns" and isinstance(self.format, Debezium):
             raise SettingsError(
-                f'source {self.name}: schema_evolution="add_columns" does not look into the envelope of Debezium: '
+                f'source {self.name}: Schema(evolution="add_columns") does not look into the envelope of Debezium: '
                 "declare a schema with the columns, or leave the option out"
             )
         for name in self.metadata:
@@ -198,7 +185,7 @@ class SourceDefinition:
             materialize=recorded.get("materialize", False),
             timestamps=recorded.get("timestamps", "exact"),
             table=recorded.get("table"),
-            key=RowKey.of(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
+            key=Key(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
             event_time=EventTime(column) if (column := recorded.get("event_time")) else None,
         )
 
@@ -223,7 +210,9 @@ def _arguments(definition: Mapping[str, Any]) -> dict[str, str]:
     rest = dict(definition)
     key, format = rest.pop("key", {}), rest.pop("format")
     given = {**rest, "format": format.pop("name"), **{f"format {name}": value for name, value in format.items()}}
-    given |= {"key" if name == "columns" else name: value for name, value in key.items()}
+    given |= {"key" if name == "columns" else f"Key({name})": value for name, value in key.items()}
+    if "timestamps" in given:
+        given["Schema(timestamps)"] = given.pop("timestamps")
     return {name: json.dumps(value) for name, value in given.items()}
 
 
@@ -247,7 +236,7 @@ def event_columns(sources: Iterable[SourceDefinition]) -> dict[str, str]:
     return {name: each.column for name, each in event_times(sources).items()}
 
 
-def row_keys(sources: Iterable[SourceDefinition]) -> dict[str, RowKey]:
+def row_keys(sources: Iterable[SourceDefinition]) -> dict[str, Key]:
     """Source → the key of its rows, for the sources with one."""
     return {source.name: source.key for source in sources if source.key is not None}
 

@@ -188,7 +188,7 @@ class AllowRemovalsCommand(Operation, kind="allow_removals"):
     def why_run(self) -> str:
         return (
             "`allow-removals` needs a run, which lists the files; start the pipeline, and ask when `status` shows the "
-            "paused removals, or start it with another max_removed_share"
+            "paused removals, or start it with on_change=Replace(max_removed_share=...)"
         )
 
     def on_run(self, run: RunOperations) -> Answer:

@@ -188,10 +188,10 @@ class Run:
         self._control.declared.release()
 
     def allow_removals(self, source: str | None = None) -> int:
-        """Lets missing files leave the views whose removal is paused; see `max_removed_share` of `Pipeline.source`.
+        """Permits the paused retraction of the rows of missing files; see `Replace`.
 
         Returns when a listing is asked for; the rows of the files that it lacks, too, leave the views in the epochs
-        after it.  `SourceStatus.paused_removals` tells what is paused.
+        after it.  `SourceStatus.paused_removals` is the number of paused files.
 
         Args:
             source: only files of this source.
@@ -401,7 +401,8 @@ class Run:
         notes += [f"source {name} is paused: {source.paused}" for name, source in sources.items() if source.paused]
         notes += [
             f"source {name}: removals are paused, {counted(source.paused_removals, 'missing file')} stayed in the "
-            f"views; restore the files, or let them go: slackwater allow-removals {root} in a run, or max_removed_share"
+            f"views; restore the files, or let them go: slackwater allow-removals {root} in a run, or "
+            "on_change=Replace(max_removed_share=...)"
             for name, source in sources.items()
             if source.paused_removals
         ]

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.schemas.path_columns import path_values
-from actors.sources.row_key import NUMBER, RowKey
+from actors.sources.row_key import NUMBER, Key
 from actors.sources.source import SourceDefinition
 from actors.telemetry.text import first_line
 from slackwater.confinement.confined_duckdb import confine_to, unconfined_duckdb
@@ -270,14 +270,14 @@ class DuckDbTables:
             # DuckDB 1.4 fails here for JOIN ... USING, which it computes well.
             return known
 
-    def _create_current(self, source: SourceDefinition, key: RowKey, table: str) -> None:
+    def _create_current(self, source: SourceDefinition, key: Key, table: str) -> None:
         """Keeps the last rows of each key, under the name of the source, in place of all rows."""
         assert source.schema is not None
         columns = ", ".join(map(quoted, source.schema.names))
         numbered = f"SELECT *, {key.number(quoted)} AS {quoted(NUMBER)} FROM {quoted(table)}"
         query = f"SELECT {columns} FROM ({numbered}) WHERE {key.is_current(quoted)}"
         # The condition for deletions comes from the root.
-        refusal = f"source {source.name}: deleted={key.deleted!r} must be a condition over its columns"
+        refusal = f"source {source.name}: Key(deleted={key.deleted!r}) must be a condition over its columns"
         self._require_query(query, refusal)
         if self._tables(query, {table}) != {table.casefold()}:
             raise CannotComputeError(refusal)

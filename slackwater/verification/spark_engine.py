@@ -25,7 +25,7 @@ from actors.reading.file_columns import FileColumns
 from actors.rows import Offset
 from actors.schemas.metadata_columns import EPOCH
 from actors.settings import MIB, FetchSettings
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.reading.recorded_source import IngestedFile
 from slackwater.verification.engine import (
@@ -93,7 +93,7 @@ class SparkEngine:
         self._confined_session: SparkSession | None = None
         self._resources = ExitStack()
         self._schemas: dict[str, pa.Schema] = {}
-        self._keys: dict[str, RowKey] = {}
+        self._keys: dict[str, Key] = {}
         self._event_times: dict[str, str] = {}
         self._directories: dict[str, Path] = {}
 

@@ -164,7 +164,8 @@ class SparkAnalysis:
             return current_rows(rows, key)
         except PySparkException as error:
             raise ViewError(
-                f"source {source!r}: deleted={key.deleted!r} must be a condition over its columns: {one_line(error)}"
+                f"source {source!r}: Key(deleted={key.deleted!r}) must be a condition over its columns: "
+                f"{one_line(error)}"
             ) from None
 
     def _empty(self, schema: pa.Schema) -> DataFrame:

@@ -10,6 +10,7 @@ from tests.mutants.equality_mutants import EQUALITY_MUTANTS
 from tests.mutants.file_mutants import FILE_MUTANTS
 from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
+from tests.mutants.interface_mutants import INTERFACE_MUTANTS
 from tests.mutants.isolation_mutants import ISOLATION_MUTANTS
 from tests.mutants.kept_story_mutants import KEPT_STORY_MUTANTS
 from tests.mutants.mutant import Mutant
@@ -896,6 +897,7 @@ MUTANTS = (
     *AFTER_COMMIT_MUTANTS,
     *FILE_MUTANTS,
     *GATE_MUTANTS,
+    *INTERFACE_MUTANTS,
     *ISOLATION_MUTANTS,
     *KEPT_STORY_MUTANTS,
     *OUTER_MUTANTS,

@@ -56,10 +56,8 @@ def pipeline(root: str, sources: str, archive: str, tables: str, options: Mappin
         pattern="*.csv",
         schema="user bigint, factor bigint",
         discovery=sw.Listing(interval_s=0.5),
-        on_change="replace",
         # Corrections replace most files of a small source at once, and delete some.
-        max_removed_share=1.0,
-        max_removed_files=1_000,
+        on_change=sw.Replace(max_removed_share=1.0, max_removed_files=1_000),
         materialize=True,
     )
     published = targets(tables)

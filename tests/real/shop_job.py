@@ -42,9 +42,7 @@ def pipeline(place: Path) -> sw.Pipeline:
         discovery=often,
         schema="customer bigint, state string, step bigint, op string",
         materialize=True,
-        key="customer",
-        order_by="step",
-        deleted="op = 'D'",
+        key=sw.Key("customer", order_by="step", deleted="op = 'D'"),
     )
     made.table("customers", place / "customers", format="csv", discovery=often, schema="id bigint, region bigint")
     made.table("regions", [{"region": each, "name": f"first {each}"} for each in range(REGIONS)])

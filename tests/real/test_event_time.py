@@ -39,7 +39,7 @@ def _made(place: Path, lateness: timedelta = _LATENESS, idle: timedelta | None =
     pipeline = sw.Pipeline("events", place / "root", settings=_SLOW)
     pipeline.source(
         "events", place / "in", format="parquet", pattern="*.parquet", schema=_SCHEMA, discovery=FAST,
-        event_time="at", lateness=lateness, idle=idle, metadata=("path", "row"),
+        event_time=sw.EventTime("at", lateness=lateness, idle=idle), metadata=("path", "row"),
     )  # fmt: skip
     pipeline.view("counted", "SELECT count(*) AS n FROM events")
     pipeline.view("per_hour", _PER_HOUR, emit="on_close")

@@ -44,11 +44,11 @@ def _made(place: Path, *, materialize: bool = True) -> sw.Pipeline:
     pipeline = sw.Pipeline("shop", place / "root", settings=ONE_FETCHER)
     pipeline.source(
         "orders", place / "orders", format="parquet", pattern="*.parquet", schema=_ORDERS, discovery=FAST,
-        key="id", order_by="at", deleted="op = 'D'", materialize=materialize,
+        key=sw.Key("id", order_by="at", deleted="op = 'D'"), materialize=materialize,
         on_change="replace" if materialize else "ignore",
     )  # fmt: skip
     pipeline.source(
-        "customers", place / "customers", format="debezium", discovery=FAST, key="id", order_by="__source_lsn"
+        "customers", place / "customers", format="debezium", discovery=FAST, key=sw.Key("id", order_by="__source_lsn")
     )
     pipeline.view("current", "SELECT id, customer, amount FROM orders")
     pipeline.view("by_city", BY_CITY)

@@ -143,7 +143,7 @@ def test_a_strict_source_leaves_columns_out_and_reports_each_with_its_first_file
 @pytest.mark.more
 def test_added_columns_are_in_the_schema_and_views_keep_theirs_over_a_restart(tmp_path: Path) -> None:
     everything = ("everything", "SELECT * FROM t")
-    options = {"format": "json", "schema_evolution": "add_columns", "metadata": ("row",)}
+    options = {"format": "json", "schema": sw.Schema(evolution="add_columns"), "metadata": ("row",)}
     put_lines(tmp_path, "a.json", {"id": 1}, {"id": 2})
     pipeline(tmp_path, everything, **options).run(until="caught_up")
     put_lines(tmp_path, "b.json", {"id": 3}, {"id": 4, "new": 1.5, "other": "x"})

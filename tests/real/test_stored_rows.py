@@ -112,8 +112,7 @@ def test_columns_that_come_bad_records_and_large_blocks_are_stored_exactly(tmp_p
         "t",
         tmp_path / "in",
         format="json",
-        schema="k bigint, v bigint",
-        schema_evolution="add_columns",
+        schema=sw.Schema("k bigint, v bigint", evolution="add_columns"),
         discovery=FAST,
         materialize=True,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from actors.files import PathKey
@@ -414,7 +414,8 @@ def _definition(scenario: Scenario, place: Location) -> PipelineDefinition:
 def _event_time(scenario: Scenario) -> EventTime | None:
     if scenario.lateness_us is None:
         return None
-    return EventTime("x", scenario.lateness_us, idle_us=_idle_us(scenario))
+    idle = None if scenario.idle_s is None else timedelta(seconds=scenario.idle_s)
+    return EventTime("x", lateness=timedelta(microseconds=scenario.lateness_us), idle=idle)
 
 
 def _idle_us(scenario: Scenario) -> int | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from spark_bridge.plans.view_definition import ViewDefinition
 from tests.spark_bridge.view_graph import ViewGraph
 
@@ -31,7 +31,7 @@ class KeyedGraph(ViewGraph):
         root: Path,
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema],
-        key: RowKey,
+        key: Key,
         is_deleted: Callable[[Mapping[str, Any]], bool],
     ) -> None:
         self._source, self._key, self._is_deleted = next(iter(schemas)), key, is_deleted

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.duckdb_answers import DuckDbAnswers
@@ -25,7 +25,7 @@ from tests.spark_bridge.ways_of_rows import as_if_many, kept_at_once
 EPOCHS_OF_A_STORY = 40
 _VIEWS = 6
 _REOPENED, _CHANGED, _TIDIED, _MANY = 0.05, 0.15, 0.3, 0.1
-_KEY = RowKey(("k", "g"), ("i",), "b")
+_KEY = Key(("k", "g"), order_by="i", deleted="b")
 _KEYED = pa.schema([*SCHEMA, *ORIGIN])
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from actors.schemas.ddl import quoted_name
 from actors.schemas.safe_types import can_be_stored
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.query.analysis import analyse
 from state.errors import ViewError
@@ -82,7 +82,7 @@ def test_names_with_any_character_are_stored_and_found(local_spark: SparkSession
 
 @pytest.mark.more
 def test_a_key_of_columns_with_any_character(local_spark: SparkSession, tmp_path: Path) -> None:
-    key = RowKey(tuple(STORED), ("id",), f"{quoted_name(STORED[-1])} < 0")
+    key = Key(STORED, order_by="id", deleted=f"{quoted_name(STORED[-1])} < 0")
     schema = pa.schema([*[SCHEMA.field(name) for name in ("id", *STORED)], *ORIGIN])
     view = ViewDefinition("v", f"SELECT id, {_LIST} FROM t")
     graph = KeyedGraph(local_spark, tmp_path, [view], {"t": schema}, key, lambda row: row[STORED[-1]] < 0)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.equality.row_identity import kinds_of
 from state.tables.group_key import group_keys
@@ -190,7 +190,7 @@ def test_records_with_equal_keys_are_one(local_spark: SparkSession, tmp_path: Pa
         )
         return with_origin(table, path).cast(schema)
 
-    key = RowKey(("v",), ("id",))
+    key = Key("v", order_by="id")
     views = [ViewDefinition("v", "SELECT id, v, _path FROM t")]
     graph = KeyedSpecialValues(local_spark, tmp_path, views, ("t",), schema, {"t": key})
     graph.correct({("t", path): rows(path, shift) for shift, path in enumerate("fg")})

@@ -22,7 +22,7 @@ from obstore.store import MemoryStore
 
 from actors.formats.options import Csv
 from actors.sources.event_time import EventTime
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from actors.sources.source import SourceDefinition
 from slackwater.commands import operations
 from spark_bridge.operators.group import distinct_set
@@ -180,7 +180,7 @@ def _source() -> SourceDefinition:
         metadata=("path", "row"),
         materialize=True,
         timestamps="truncate",
-        key=RowKey(("id",), ("at",), "is_deleted"),
+        key=Key("id", order_by="at", deleted="is_deleted"),
         event_time=EventTime("at"),
     )
 

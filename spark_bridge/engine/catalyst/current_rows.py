@@ -8,13 +8,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from actors.schemas.ddl import quoted_name
-from actors.sources.row_key import NUMBER, RowKey
+from actors.sources.row_key import NUMBER, Key
 
-RowKeys = Mapping[str, RowKey]
+RowKeys = Mapping[str, Key]
 """Source → the key of its rows, for the sources with one."""
 
 
-def current_rows(frame: DataFrame, key: RowKey) -> DataFrame:
+def current_rows(frame: DataFrame, key: Key) -> DataFrame:
     """The current rows, lazily, with the same columns.
 
     Args:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -23,7 +24,11 @@ class Source:
 
     def __init__(self, committed: SourceWatermark = SourceWatermark("s"), idle_us: int | None = None) -> None:
         self._marks, self.now_s = itertools.count(2), 0.0
-        event_time = EventTime("at", 10, idle_us=idle_us)
+        event_time = EventTime(
+            "at",
+            lateness=timedelta(microseconds=10),
+            idle=None if idle_us is None else timedelta(microseconds=idle_us),
+        )
         self.made = Watermarks(
             {"s": event_time},
             {"list-s": "s"},

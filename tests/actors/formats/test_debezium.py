@@ -73,8 +73,8 @@ def test_an_envelope_with_its_schema_is_refused_with_the_setting_of_the_connecto
 
 def test_a_source_with_a_key_leaves_out_deletions(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
-    pipeline.source("orders", tmp_path, format="debezium", key="id", order_by="__source_lsn")
-    pipeline.source("all", tmp_path, format=sw.Debezium(), key="id", deleted="false")
+    pipeline.source("orders", tmp_path, format="debezium", key=sw.Key("id", order_by="__source_lsn"))
+    pipeline.source("all", tmp_path, format=sw.Debezium(), key=sw.Key("id", deleted="false"))
     keys = {name: source.key for name, source in pipeline.sources.items()}
     assert keys["orders"] and keys["orders"].deleted == "__op = 'd'"
     assert keys["all"] and keys["all"].deleted == "false"
@@ -85,4 +85,4 @@ def test_a_source_with_a_key_leaves_out_deletions(tmp_path: Path) -> None:
 def test_columns_are_not_added_from_within_the_envelope(tmp_path: Path) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
     with pytest.raises(SettingsError, match="declare a schema with the columns"):
-        pipeline.source("orders", tmp_path, format="debezium", schema_evolution="add_columns")
+        pipeline.source("orders", tmp_path, format="debezium", schema=sw.Schema(evolution="add_columns"))

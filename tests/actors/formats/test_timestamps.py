@@ -14,6 +14,7 @@ from actors.formats.registry import Format, reader_for
 from actors.schemas.conform import Timestamps, conform
 from actors.sources.source import SourceDefinition
 from slackwater.pipeline import Pipeline
+from slackwater.sources import Schema
 from state.errors import SettingsError
 from state.location import Location
 from tests.actors.formats.fixed_width import FixedWidth
@@ -30,7 +31,7 @@ _EXPECTED = [
     datetime(9999, 12, 31, tzinfo=UTC),
     datetime(2020, 1, 2, tzinfo=UTC),
 ]
-_HINT = 'declare the source with timestamps="truncate"'
+_HINT = 'declare the source with Schema(timestamps="truncate")'
 
 
 def _csv() -> bytes:
@@ -87,14 +88,13 @@ def test_what_is_no_time_stays_a_bad_record(tmp_path: Path, timestamps: Timestam
 def test_a_reader_of_ones_own_truncates_by_conform() -> None:
     table = pa.table({"at": pa.array([1_001], pa.timestamp("ns"))})
     assert conform(table, pa.schema([("at", _AT)]), timestamps="truncate")["at"].cast(pa.int64()).to_pylist() == [1]
-    with pytest.raises(SettingsError, match=re.escape("timestamps='truncate' is for the built-in formats")):
-        Pipeline("p", root="root").source("s", "in", format=FixedWidth(), timestamps="truncate")
+    with pytest.raises(SettingsError, match=re.escape("Schema(timestamps='truncate') is for the built-in formats")):
+        Pipeline("p", root="root").source("s", "in", format=FixedWidth(), schema=Schema(timestamps="truncate"))
 
 
 def test_the_option_is_checked_and_recorded() -> None:
-    pipeline = Pipeline("p", root="root")
-    with pytest.raises(SettingsError, match="timestamps='round': give one of exact, truncate"):
-        pipeline.source("s", "in", format="csv", timestamps="round")  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match=re.escape("Schema(timestamps)='round': give one of exact, truncate")):
+        Schema(timestamps="round")  # type: ignore[arg-type]
     for timestamps in ("exact", "truncate"):
         source = SourceDefinition(name="s", location=Location("s3://raw"), format=Csv(), timestamps=timestamps)
         assert SourceDefinition.of_json("s", source.to_json()).timestamps == timestamps

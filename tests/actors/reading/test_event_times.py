@@ -95,7 +95,7 @@ def test_times_that_no_clock_shows_are_far_ahead(tmp_path: Path) -> None:
     days = pa.array([1, 2**31 - 1, -(2**31)], pa.int32()).cast(pa.date32())
     rows = _read(tmp_path, pa.table({"id": [0, 1, 2], "at": days}))
     assert rows.table.column("id").to_pylist() == [0, 2] and rows.event_high == _DAY_US
-    wide = _source(tmp_path, event_time=EventTime("at", max_ahead_us=2**62))
+    wide = _source(tmp_path, event_time=EventTime("at", max_ahead=timedelta(microseconds=2**62)))
     late = pa.array([2**62], pa.int64()).cast(pa.timestamp("us", tz="UTC"))
     assert wide.event_time is not None
     made = with_event_times(Rows(pa.table({"at": late}), 0), wide.event_time, ManualClock(_NOW).now)
@@ -124,16 +124,20 @@ def test_durations_are_texts_and_timedeltas() -> None:
 
 
 def test_the_definition_keeps_the_column_alone() -> None:
-    source = _source(Path("/in"), event_time=EventTime("at", 5, 6))
+    source = _source(Path("/in"), event_time=EventTime("at", lateness="5 s", max_ahead="6 s"))
     assert SourceDefinition.of_json("s", source.to_json()).event_time == EventTime("at")
-    with pytest.raises(SettingsError, match="event_time='': name a column"):
+    with pytest.raises(SettingsError, match=r"EventTime\(column=''\): name a column"):
         EventTime("")
 
 
 def test_an_idle_time_is_a_duration_above_zero() -> None:
-    assert EventTime.of("at", "1 second", "1 day", "2 minutes").idle_us == 120_000_000
-    assert EventTime.of("at", "1 second", "1 day", None).idle_us is None
-    with pytest.raises(SettingsError, match="idle=0: give the time without rows after which the source is idle"):
-        EventTime.of("at", "1 second", "1 day", "0 seconds")
-    with pytest.raises(SettingsError, match=r'idle=.soon.: give a duration such as "10 minutes"'):
-        EventTime.of("at", "1 second", "1 day", "soon")
+    assert EventTime("at", idle="2 minutes").idle_us == 120_000_000
+    assert EventTime("at").idle_us is None
+    with pytest.raises(SettingsError, match=r"EventTime\(idle='0 seconds'\): give the time without rows after which"):
+        EventTime("at", idle="0 seconds")
+
+
+@pytest.mark.parametrize("option", ["lateness", "max_ahead", "idle"])
+def test_a_duration_of_an_event_time_is_checked_at_once(option: str) -> None:
+    with pytest.raises(SettingsError, match=rf"EventTime\({option}\)='soon': give a duration such as .10 minutes"):
+        EventTime("at", **{option: "soon"})

@@ -18,7 +18,7 @@ from actors.reading.open_file import OpenFile
 from actors.reading.required_values import with_values
 from actors.rows import BadRecord, Offset, Rows
 from actors.settings import ReadLimits
-from actors.sources.row_key import METADATA, RowKey
+from actors.sources.row_key import METADATA, Key
 from actors.sources.source import FilePolicy, SourceDefinition
 from actors.sources.source_schema import kept_schema
 from state.errors import SchemaError, SettingsError
@@ -26,7 +26,7 @@ from state.location import Location
 from tests.actors.flow import AT
 
 _SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.int64()), ("x", pa.int64())])
-_KEY = RowKey(("id",), ("at",))
+_KEY = Key("id", order_by="at")
 _NEEDS = dict.fromkeys(_KEY.required, "key")
 
 
@@ -70,7 +70,9 @@ def test_more_of_them_than_allowed_end_the_file(tmp_path: Path, most: int) -> No
 
 
 def test_the_columns_of_a_key_are_columns_of_the_source() -> None:
-    with pytest.raises(SchemaError, match="source s: order_by names the column at, which it does not have; it has id"):
+    with pytest.raises(
+        SchemaError, match=r"source s: Key\(order_by\) names the column at, which it does not have; it has id"
+    ):
         kept_schema(_source(), pa.schema([("id", pa.int64())]))
     assert kept_schema(_source(), _SCHEMA).names == ["id", "at", "x", "_path", "_row"]
 
@@ -78,15 +80,17 @@ def test_the_columns_of_a_key_are_columns_of_the_source() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"key": ()}, "name at least one column"),
-        ({"key": "id", "order_by": ["at", "ID"]}, "name the column id twice"),
-        ({"key": ["id", 5]}, "name columns of the source"),
-        ({"key": "id", "deleted": "  "}, "the condition is empty"),
+        ({"columns": ()}, "name at least one column"),
+        ({"columns": "id", "order_by": ["at", "ID"]}, "name the column id twice"),
+        ({"columns": ["id", 5]}, "name columns of the source"),
+        ({"columns": 5}, "name columns of the source"),
+        ({"columns": "id", "order_by": [""]}, r"Key\(order_by=\('',\)\): name columns of the source"),
+        ({"columns": "id", "deleted": "  "}, r"Key\(deleted='  '\): write an SQL condition"),
     ],
 )
 def test_a_key_that_cannot_be_one_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
-        RowKey.of(**options)
+        Key(**options)
 
 
 def test_a_file_must_not_have_its_rows_twice() -> None:
@@ -95,7 +99,7 @@ def test_a_file_must_not_have_its_rows_twice() -> None:
 
 
 def test_the_definition_survives_the_catalog() -> None:
-    key = RowKey(("a", "b"), ("at",), "op = 'D'")
+    key = Key(("a", "b"), order_by="at", deleted="op = 'D'")
     made = _source(key=key)
     assert SourceDefinition.of_json("s", made.to_json()).key == key
     assert "key" not in _source(key=None).to_json()

@@ -12,7 +12,7 @@ import pytest
 from actors.formats.options import Csv, Json
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from actors.sources.source import SourceDefinition
 from state.errors import DefinitionChangedError, SchemaError
 from state.tables.catalog import Catalog
@@ -75,10 +75,10 @@ def test_other_metadata_is_another_declaration(tmp_path: Path) -> None:
         ({"format": Csv()}, {"format": Csv(delimiter=";")}, r'format delimiter was ",", and is now ";"'),
         ({"format": Csv(delimiter=";")}, {"format": Json()}, r'format was "csv", and is now "json"'),
         (
-            {"metadata": ("path", "row"), "key": RowKey(("id",), ("at",)), "pattern": "a*"},
-            {"metadata": ("path", "row"), "key": RowKey(("id", "k")), "pattern": "b*"},
+            {"metadata": ("path", "row"), "key": Key("id", order_by="at"), "pattern": "a*"},
+            {"metadata": ("path", "row"), "key": Key(("id", "k")), "pattern": "b*"},
             r'pattern was "a\*", and is now "b\*"; key was \["id"\], and is now \["id", "k"\]; '
-            r'order_by was \["at"\], and is now not given',
+            r'Key\(order_by\) was \["at"\], and is now not given',
         ),
     ],
 )

@@ -14,25 +14,23 @@ from actors.sources.source import FilePolicy
 @pytest.mark.parametrize("share", [-0.1, 1.1, True, "20 %", float("nan")])
 def test_a_share_is_from_0_to_1(share: float) -> None:
     with pytest.raises(sw.errors.SettingsError, match=r"max_removed_share=.*: give a share from 0 to 1"):
-        FilePolicy(on_change="replace", max_removed_share=share)
+        sw.Replace(max_removed_share=share)
 
 
 @pytest.mark.parametrize("files", [-1, 1.5, True, "100"])
 def test_a_number_of_files_is_a_whole_number(files: int) -> None:
     with pytest.raises(sw.errors.SettingsError, match=r"max_removed_files=.*: give a whole number, 0 or more"):
-        FilePolicy(on_change="replace", max_removed_files=files)
+        sw.Replace(max_removed_files=files)
 
 
-@pytest.mark.parametrize("limit", [{"max_removed_share": 0.5}, {"max_removed_files": 0}])
-def test_limits_of_removals_are_refused_where_nothing_is_removed(tmp_path: Path, limit: dict[str, float]) -> None:
+@pytest.mark.parametrize("limits", [{}, {"max_removed_share": 0.5}, {"max_removed_files": 0}])
+def test_a_source_that_replaces_has_limits_of_removals(tmp_path: Path, limits: dict[str, float]) -> None:
     pipeline = sw.Pipeline("p", tmp_path / "root")
-    with pytest.raises(
-        sw.errors.SettingsError, match=r'are for on_change="replace": with \'ignore\' the rows .* leave the op'
-    ):
-        pipeline.source("s", tmp_path, format="csv", **limit)  # type: ignore[arg-type]
-    pipeline.source("s", tmp_path, format="csv", on_change="replace", materialize=True, **limit)  # type: ignore[arg-type]
-    policy = pipeline.sources["s"].policy
-    assert {name: getattr(policy, name) for name in limit} == limit
+    replaces = sw.Replace(**limits)  # type: ignore[arg-type]
+    pipeline.source("s", tmp_path, format="csv", on_change=replaces, materialize=True)
+    pipeline.source("t", tmp_path, format="csv", on_change="replace", materialize=True)
+    assert pipeline.sources["s"].policy == FilePolicy(on_change="replace", **limits)  # type: ignore[arg-type]
+    assert pipeline.sources["t"].policy == FilePolicy(on_change="replace")
 
 
 def test_another_number_of_name_actors_is_the_same_source(tmp_path: Path) -> None:

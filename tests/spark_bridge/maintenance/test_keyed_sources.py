@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.query.analysis import analyse
 from state.errors import ViewError
@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
         *ORIGIN,
     ]
 )
-KEY = RowKey(("id", "part"), ("at",), "op = 'D'  -- a deletion")
+KEY = Key(("id", "part"), order_by="at", deleted="op = 'D'  -- a deletion")
 SCHEMAS = {"orders": SCHEMA, "log": SCHEMA}
 VIEWS: Mapping[str, tuple[str, str]] = {
     "rows": ("append", "SELECT id, part, g, x FROM orders WHERE g IS NOT NULL"),
@@ -115,8 +115,8 @@ def test_a_view_sees_the_last_row_of_each_key_at_every_epoch(
 @pytest.mark.parametrize("deleted", ["operation = 'D'", "op", "op = "])
 def test_a_condition_that_is_none_is_refused(local_spark: SparkSession, deleted: str) -> None:
     view = ViewDefinition("v", "SELECT id FROM orders")
-    with pytest.raises(ViewError, match=r"source 'orders': deleted=.* must be a condition over its columns"):
-        analyse(local_spark, view, SCHEMAS, keys={"orders": RowKey(("id",), deleted=deleted)})
+    with pytest.raises(ViewError, match=r"source 'orders': Key\(deleted=.*\) must be a condition over its columns"):
+        analyse(local_spark, view, SCHEMAS, keys={"orders": Key(("id",), deleted=deleted)})
 
 
 @pytest.mark.more

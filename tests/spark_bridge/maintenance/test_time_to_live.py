@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from actors.sources.event_time import duration_text, event_times_us, microseconds
-from actors.sources.row_key import RowKey
+from actors.sources.row_key import Key
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.ingest.followed_watermarks import followed_watermarks
 from spark_bridge.maintenance import derived_views
@@ -341,7 +341,7 @@ def test_the_order_of_files_changes_no_answer(local_spark: SparkSession, tmp_pat
 def test_a_view_without_a_join_that_cannot_have_a_time_to_live_is_refused(
     local_spark: SparkSession, tmp_path: Path, query: str, what: str | None
 ) -> None:
-    keys = {"keyed": RowKey.of("k", order_by="x")}
+    keys = {"keyed": Key("k", order_by="x")}
     event_times = {**dict.fromkeys("tu", "at"), "keyed": "at"}
     materializer = Materializer(local_spark, Location(str(tmp_path)), event_times=event_times, keys=keys)
     groups = ViewDefinition("g", "SELECT k, count(*) AS n FROM t GROUP BY k")

@@ -1,0 +1,43 @@
+"""Faults of the public names, and of the values that `Pipeline.source` takes."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+INTERFACE_MUTANTS = (
+    Mutant(
+        "a public name is hidden from type checkers",
+        "slackwater/__init__.pyi",
+        (("import Pipeline as Pipeline\n", "import Pipeline\n"),),
+        shown_by="tests/test_exported_members.py",
+    ),
+    Mutant(
+        "the limits of the removals of a source are the defaults",
+        "slackwater/pipeline.py",
+        (("limits = on_change if isinstance(on_change, Replace) else Replace()", "limits = Replace()"),),
+        shown_by="tests/slackwater/test_sources.py",
+    ),
+    Mutant(
+        "the condition of Debezium replaces the condition of the key",
+        "slackwater/pipeline.py",
+        (
+            (
+                "row_key is not None and row_key.deleted is None and isinstance",
+                "row_key is not None and isinstance",
+            ),
+        ),
+        shown_by="tests/actors/formats/test_debezium.py",
+    ),
+    Mutant(
+        "the durations of an event time are checked when a file is read",
+        "actors/sources/event_time.py",
+        (("        _ = self.lateness_us, self.max_ahead_us\n", ""),),
+        shown_by="tests/actors/reading/test_event_times.py",
+    ),
+    Mutant(
+        "a schema is checked when a source is declared with it",
+        "slackwater/sources.py",
+        (("        _ = self.arrow\n", ""),),
+        shown_by="tests/slackwater/test_sources.py",
+    ),
+)
