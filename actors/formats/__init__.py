@@ -16,5 +16,6 @@ Invariants:
 * `ReadLimits` bound the memory and the CPU time that a file can take, whatever its bytes are.
 
 Face: `options` (the options of a format), `reader` (the protocols), `registry` (names and readers), `limits`.
+`template` has the common steps of the readers; a format fills in how its files are opened and decoded.
 `avro/`, `orc/`, `parquet/` and `text/` are the insides of the readers; `salvage` finds the bad records of a block.
 """

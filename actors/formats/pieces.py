@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import replace
 
 from actors.file_errors import UnreadableFile
 from actors.rows import Rows
 
 
-def pieces(parts: Iterator[Rows], piece_bytes: int) -> Iterator[Rows]:
+def pieces(parts: Iterator[Rows], piece_bytes: int, columns: Collection[str] | None = None) -> Iterator[Rows]:
     """Yields the rows in pieces: small parts together, and large ones cut.
+
+    Args:
+        parts: the rows as they were decoded.
+        piece_bytes: the wanted size of a piece with all columns of the parts, in bytes.
+        columns: the columns in the pieces; None for all.
 
     Raises:
         UnreadableFile: as the parts do, behind the earlier rows.
@@ -18,7 +24,7 @@ def pieces(parts: Iterator[Rows], piece_bytes: int) -> Iterator[Rows]:
     nbytes = 0
     try:
         for part in parts:
-            together.append(part)
+            together.append(part if columns is None else _only(part, columns))
             nbytes += part.nbytes
             if nbytes >= piece_bytes:
                 yield from Rows.joined(together).cut(piece_bytes)
@@ -29,3 +35,8 @@ def pieces(parts: Iterator[Rows], piece_bytes: int) -> Iterator[Rows]:
         raise
     if together:
         yield from Rows.joined(together).cut(piece_bytes)
+
+
+def _only(rows: Rows, columns: Collection[str]) -> Rows:
+    """The rows with some of their columns, in the same order."""
+    return replace(rows, table=rows.table.select([name for name in rows.table.column_names if name in columns]))

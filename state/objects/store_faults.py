@@ -87,7 +87,7 @@ _TABLE: Mapping[StoreFault, _Signs] = {
     # The store answers a request for a part of an object with the whole object.
     StoreFault.NO_RANGED_READS: _Signs(words=("non-partial response", "NotPartial")),
     StoreFault.CHANGED: _Signs(classes=(PreconditionError,), statuses=("412",)),
-    # The client requests credentials from the machine's cloud if there are no others.
+    # Without given credentials, the client requests those of the machine from its cloud.
     StoreFault.NO_CREDENTIALS: _Signs(
         words=("169.254.169.254", "169.254.170.2", "metadata.google.internal"),
         loose_words=("Failed to get AWS credentials", "CredentialsNotLoaded", "credential provider"),
@@ -160,12 +160,12 @@ _NO_ANSWER = (
 
 
 class FailedRequest:
-    """What is known of a failed request from its error."""
+    """A failed request, as its error shows it."""
 
     def __init__(self, error: Exception) -> None:
         self.text = str(error)
         self.status, self.code = self._part(_STATUS), self._part(_CODE)
-        """The HTTP status and the error code of S3; empty if there is none."""
+        """The HTTP status and the error code of S3, or empty texts."""
         self._error = error
 
     def has(self, fault: StoreFault) -> bool:
@@ -208,7 +208,7 @@ class FailedRequest:
 
     @property
     def no_answer_reason(self) -> str:
-        """The reason why there is no answer."""
+        """The reason for a request without an answer."""
         return next((reason for words, reason in _NO_ANSWER if words in self.text), "the request failed")
 
     def _contains(self, words: tuple[str, ...]) -> bool:

@@ -18,8 +18,8 @@ FORMAT_MUTANTS = (
     ),
     Mutant(
         "columns that a file lacks are not told",
-        "actors/formats/parquet/parquet_reader.py",
-        (("missing=missing) if others or missing", "missing=()) if others or missing"),),
+        "actors/formats/template.py",
+        (("others=others, missing=missing)", "others=others, missing=())"),),
         shown_by="tests/actors/formats/test_other_columns.py",
     ),
     Mutant(
@@ -42,7 +42,7 @@ FORMAT_MUTANTS = (
     Mutant(
         "rows of Avro behind an anchor count from the begin of the file",
         "actors/formats/avro/avro_reader.py",
-        (("row, num_bad = offset.anchor_row, 0", "row, num_bad = 0, 0"),),
+        (("        row = offset.anchor_row\n", "        row = 0\n"),),
         shown_by=_CONTRACT,
     ),
     Mutant(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from fastavro import schemaless_reader
@@ -15,15 +14,11 @@ from actors.file_errors import UnreadableFile, one_line
 from actors.formats.avro.avro_schema import AvroPlan, plan_of
 from actors.formats.avro.container import AvroContainer, Block
 from actors.formats.compressed import Bytes
-from actors.formats.conformed import conformed
 from actors.formats.limits import CpuTime, Expansion, row_bytes
-from actors.formats.pieces import pieces
+from actors.formats.template import DecodedTable, OpenedFile, ReadRequest, TableReader
 from actors.objects.object_file import ObjectFile
-from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
-from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
-from actors.schemas.safe_types import safe_schema
-from actors.settings import MIB, ReadLimits
+from actors.rows import Offset
+from actors.settings import ReadLimits
 
 # The errors of fastavro about bytes that are no records.
 _NO_RECORD = (EOFError, IndexError, KeyError, OverflowError, TypeError, ValueError, struct.error)
@@ -31,83 +26,54 @@ _NO_COLUMN = (pa.ArrowException, OverflowError)
 _PYTHON_FOR_PIECE = 16
 
 
-class AvroReader:
+class _AvroHead(NamedTuple):
+    container: AvroContainer
+    plan: AvroPlan
+
+
+class AvroReader(TableReader[_AvroHead]):
     """Reads Avro files; see `FileReader`.
 
     The anchor of a row is its block.  Blocks are read one after the other, and all fields of their records are decoded.
-
-    Args:
-        limits: the limits of one file.
-        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self._limits, self._timestamps = limits, timestamps
-
-    def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        container = AvroContainer(file, self._limits)
-        return safe_schema(plan_of(container.schema, self._limits).schema, null=pa.null())
-
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        cpu = CpuTime(file.size, self._limits)
+    def _open(self, file: ObjectFile) -> OpenedFile[_AvroHead]:
         container = AvroContainer(file, self._limits)
         plan = plan_of(container.schema, self._limits)
-        require_common_column(plan.schema.names, schema)
-        require_fitting_columns(plan.schema, schema)
-        wanted = only_columns(schema, columns)
-        others = tuple(without_columns(plan.schema, schema.names))
-        missing = missing_columns(wanted, plan.schema.names)
-        reading = _Reading(container, plan, wanted, self._limits, self._timestamps, piece_bytes, cpu)
-        parts = reading.rows(offset, Expansion(file.size, self._limits))
-        for rows in cpu.pausing(pieces(parts, piece_bytes)):
-            yield replace(rows, others=others, missing=missing) if others or missing else rows
+        return OpenedFile(_AvroHead(container, plan), plan.schema)
+
+    def _tables(
+        self, opened: OpenedFile[_AvroHead], request: ReadRequest, cpu: CpuTime, expansion: Expansion
+    ) -> Iterator[DecodedTable]:
+        return _Reading(opened.head, request, self._limits, cpu).tables(request.offset, expansion)
 
 
 class _Reading:
     """One reading of columns of a file.
 
     Args:
-        container: the blocks of the file.
-        plan: the plan of its schema.
-        wanted: the wanted columns, as the source has them.
+        head: the blocks of the file, and the plan of its schema.
+        request: the wanted columns, and the wanted size of a piece.
         limits: the limits of the reader.
-        timestamps: the treatment of digits below microseconds.
-        piece_bytes: the wanted size of a piece, in bytes.
         cpu: the CPU time of the reading.
     """
 
-    def __init__(
-        self,
-        container: AvroContainer,
-        plan: AvroPlan,
-        wanted: pa.Schema,
-        limits: ReadLimits,
-        timestamps: Timestamps,
-        piece_bytes: int,
-        cpu: CpuTime,
-    ) -> None:
-        self._container, self._plan, self._wanted = container, plan, wanted
-        self._limits, self._timestamps, self._cpu = limits, timestamps, cpu
+    def __init__(self, head: _AvroHead, request: ReadRequest, limits: ReadLimits, cpu: CpuTime) -> None:
+        self._container, self._plan = head
+        self._limits, self._cpu = limits, cpu
+        plan, wanted = self._plan, request.wanted
         self._names = [name for name in wanted.names if name in plan.schema.names]
         # The first column tells the number of rows when none of the wanted ones is in the file.
         self._names = self._names or plan.schema.names[:1]
         record_bytes = max(plan.row.python_bytes, row_bytes(wanted))
-        most_bytes = min(limits.max_batch_bytes, _PYTHON_FOR_PIECE * piece_bytes)
+        most_bytes = min(limits.max_batch_bytes, _PYTHON_FOR_PIECE * request.piece_bytes)
         self._most_records = max(1, most_bytes // record_bytes)
         unfolds = plan.row.unfolds
         self._window_bytes = limits.max_batch_bytes // unfolds if unfolds else limits.max_batch_bytes
 
-    def rows(self, offset: Offset, expansion: Expansion) -> Iterator[Rows]:
-        """Yields the rows from an offset."""
-        row, num_bad = offset.anchor_row, 0
+    def tables(self, offset: Offset, expansion: Expansion) -> Iterator[DecodedTable]:
+        """Yields the tables of all blocks with a row from the offset on."""
+        row = offset.anchor_row
         for block in self._container.blocks(offset.anchor_byte):
             self._cpu.require()
             anchor, end = Offset(row, row, block.start), row + block.num_records
@@ -118,14 +84,8 @@ class _Reading:
             expansion.add(len(data) if self._container.is_compressed else 0)
             for records in self._records(block, data):
                 self._cpu.require()
-                table = self._table(block, records)
-                rows = conformed(table, self._wanted, row, self._timestamps, num_bad, self._limits)
-                num_bad += len(rows.bad)
-                expansion.add(rows.nbytes)
-                row = rows.end_row
-                if row > offset.row:
-                    rows = rows.between(offset.row, row) if offset.row > rows.first_row else rows
-                    yield replace(rows, anchor=anchor)
+                yield DecodedTable(self._table(block, records), row, anchor)
+                row += len(records)
 
     def _table(self, block: Block, records: list[Any]) -> pa.Table:
         try:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.dataset as ds
@@ -12,72 +11,35 @@ import pyarrow.orc as arrow_orc
 
 from actors.file_errors import UnreadableFile
 from actors.formats.asked_arrow import ask_arrow
-from actors.formats.conformed import conformed
 from actors.formats.limits import CpuTime, Expansion, row_bytes
 from actors.formats.orc.stripe import Stripe
 from actors.formats.orc.tail import OrcTail, StripeInfo
-from actors.formats.pieces import pieces
+from actors.formats.template import DecodedTable, OpenedFile, ReadRequest, TableReader
 from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import Bytes, seekable
-from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
-from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
-from actors.schemas.safe_types import safe_schema
-from actors.settings import MIB, ReadLimits
+from actors.settings import ReadLimits
 
 
-class OrcReader:
+class OrcReader(TableReader[OrcTail]):
     """Reads ORC files; see `FileReader`.
 
     The tail of a large file is one request.  Then the stripes are fetched, or of a larger stripe its footer, and the
     streams of the wanted columns.
-
-    Args:
-        limits: the limits of one file.
-        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self._limits, self._timestamps = limits, timestamps
-
-    def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return safe_schema(_schema(OrcTail(file, self._limits)), null=pa.null())
-
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        cpu = CpuTime(file.size, self._limits)
+    def _open(self, file: ObjectFile) -> OpenedFile[OrcTail]:
         tail = OrcTail(file, self._limits)
-        found = _schema(tail)
-        require_common_column(found.names, schema)
-        require_fitting_columns(found, schema)
-        wanted = only_columns(schema, columns)
-        others = tuple(without_columns(found, schema.names))
-        missing = missing_columns(wanted, found.names)
-        reading = _Reading(file, tail, _read_columns(found, wanted), self._limits)
-        tables = reading.tables(offset.row, piece_bytes)
-        parts = self._rows(tables, wanted, Expansion(file.size, self._limits), cpu)
-        for rows in cpu.pausing(pieces(parts, piece_bytes)):
-            yield replace(rows, others=others, missing=missing) if others or missing else rows
+        return OpenedFile(tail, _schema(tail))
 
-    def _rows(
-        self, tables: Iterator[tuple[pa.Table, int]], wanted: pa.Schema, expansion: Expansion, cpu: CpuTime
-    ) -> Iterator[Rows]:
-        """Yields the rows of decoded tables."""
-        num_bad = 0
-        for table, first_row in tables:
+    def _tables(
+        self, opened: OpenedFile[OrcTail], request: ReadRequest, cpu: CpuTime, expansion: Expansion
+    ) -> Iterator[DecodedTable]:
+        columns = _read_columns(opened.schema, request.wanted)
+        reading = _Reading(request.file, opened.head, columns, self._limits)
+        for table in reading.tables(request.offset.row, request.piece_bytes):
             cpu.require()
-            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self._limits)
-            num_bad += len(rows.bad)
-            expansion.add(rows.nbytes)
-            yield rows
+            yield table
 
 
 def _read_columns(found: pa.Schema, wanted: pa.Schema) -> list[str]:
@@ -101,8 +63,8 @@ class _Reading:
         root = tail.types[0]
         self._is_wide = file.is_whole or all(name in columns for name in root.names)
 
-    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
-        """Yields the tables from an offset, each with the number of rows before it."""
+    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[DecodedTable]:
+        """Yields the tables from an offset."""
         ends = list(itertools.accumulate(each.num_rows for each in self._tail.stripes))
         stripes = [
             (info, end - info.num_rows)
@@ -117,7 +79,7 @@ class _Reading:
             for table in self._decoded(info, content, piece_bytes):
                 skipped = min(max(offset_rows - start, 0), table.num_rows)
                 if skipped < table.num_rows:
-                    yield table.slice(skipped), start + skipped
+                    yield DecodedTable(table.slice(skipped), start + skipped)
                 start += table.num_rows
             if start - first_row != info.num_rows:
                 raise UnreadableFile(f"{_place(info)}: it claims {info.num_rows} rows and has {start - first_row}")

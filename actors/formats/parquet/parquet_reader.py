@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import pyarrow as pa
@@ -12,60 +11,39 @@ import pyarrow.parquet as pq
 
 from actors.file_errors import UnreadableFile
 from actors.formats.asked_arrow import ask_arrow
-from actors.formats.conformed import conformed
-from actors.formats.limits import Expansion
+from actors.formats.limits import CpuTime, Expansion
 from actors.formats.parquet.bounds import ParquetBounds
+from actors.formats.template import DecodedTable, OpenedFile, ReadRequest, TableReader
 from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
-from actors.rows import Offset, Rows
-from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
-from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
-from actors.schemas.safe_types import safe_schema
+from actors.rows import Rows
+from actors.schemas.chosen_columns import only_columns
 from actors.settings import MIB, ReadLimits
 
 
-class ParquetReader:
+class ParquetReader(TableReader[pq.ParquetFile]):
     """Reads Parquet files; see `FileReader`.
 
     The footer of a large file is one request.  Then the chunks of the wanted columns are fetched, a few row groups
     together, and the next few while these are decoded.
-
-    Args:
-        limits: the limits of one file.
-        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self.limits, self._timestamps = limits, timestamps
+    def _open(self, file: ObjectFile) -> OpenedFile[pq.ParquetFile]:
+        last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
+        parquet = _parquet_file(last_bytes.stream(), file.size, self._limits)
+        return OpenedFile(parquet, parquet.schema_arrow)
 
-    def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return safe_schema(self._footer(file).schema_arrow, null=pa.null())
+    def _tables(
+        self, opened: OpenedFile[pq.ParquetFile], request: ReadRequest, cpu: CpuTime, expansion: Expansion
+    ) -> Iterator[DecodedTable]:
+        columns = only_columns(opened.schema, request.wanted.names)
+        reading = _Reading(request.file, opened.head, columns, self._limits)
+        return reading.tables(request.offset.row, request.piece_bytes)
 
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        parquet = self._footer(file)
-        found = parquet.schema_arrow
-        require_common_column(found.names, schema)
-        require_fitting_columns(found, schema)
-        wanted = only_columns(schema, columns)
-        reading = _Reading(file, parquet, only_columns(found, wanted.names), self)
-        others = tuple(without_columns(found, schema.names)) if {*found.names} - {*schema.names} else ()
-        missing = missing_columns(wanted, found.names)
-        expansion = Expansion(file.size, self.limits)
-        num_bad = 0
-        for table, first_row in reading.tables(offset.row, piece_bytes):
-            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self.limits)
-            rows = replace(rows, others=others, missing=missing) if others or missing else rows
-            num_bad += len(rows.bad)
-            expansion.add(rows.nbytes)
+    def _cut(self, parts: Iterator[Rows], piece_bytes: int, cpu: CpuTime) -> Iterator[Rows]:
+        # Small row groups were decoded together.
+        for rows in parts:
             yield from rows.cut(piece_bytes)
 
     def planned_gets(self, file: ObjectFile) -> int:
@@ -76,45 +54,8 @@ class ParquetReader:
         """
         if file.is_whole:
             return 1
-        parquet = self._footer(file)
-        return 1 + _Reading(file, parquet, parquet.schema_arrow, self).num_gets()
-
-    def _footer(self, file: ObjectFile) -> pq.ParquetFile:
-        last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
-        return self.open(last_bytes.stream(), file.size)
-
-    def open(
-        self,
-        stream: pa.NativeFile,
-        size: int,
-        metadata: pq.FileMetaData | None = None,
-        dictionaries: Sequence[str] = (),
-        buffer_bytes: int = 0,
-    ) -> pq.ParquetFile:
-        """The file over a stream: `buffer_bytes` of each column at a time, or a whole chunk if that is 0."""
-        if not size:
-            raise UnreadableFile("the file is empty; a Parquet file has at least a footer")
-
-        def opened() -> pq.ParquetFile:
-            parquet = _ParquetFile(
-                stream,
-                metadata=metadata,
-                read_dictionary=list(dictionaries),
-                buffer_size=buffer_bytes,
-                # Other threads would fetch ahead what is here.
-                pre_buffer=not isinstance(stream, pa.BufferReader),
-                schema_depth_limit=self.limits.max_nesting + 1,
-            )
-            num_columns = parquet.metadata.num_columns
-            if num_columns > self.limits.max_columns:
-                raise UnreadableFile(
-                    f"it has {num_columns} columns, more than {self.limits.max_columns} (ReadLimits.max_columns)"
-                )
-            # A file may claim a type that Arrow does not have.
-            _ = parquet.schema_arrow
-            return parquet
-
-        return ask_arrow(opened, "not a Parquet file")
+        opened = self._open(file)
+        return 1 + _Reading(file, opened.head, opened.schema, self._limits).num_gets()
 
 
 class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
@@ -125,6 +66,40 @@ class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
         return super().schema_arrow
 
 
+def _parquet_file(
+    stream: pa.NativeFile,
+    size: int,
+    limits: ReadLimits,
+    metadata: pq.FileMetaData | None = None,
+    dictionaries: Sequence[str] = (),
+    buffer_bytes: int = 0,
+) -> pq.ParquetFile:
+    """The file over a stream: `buffer_bytes` of each column at a time, or a whole chunk if that is 0."""
+    if not size:
+        raise UnreadableFile("the file is empty; a Parquet file has at least a footer")
+
+    def opened() -> pq.ParquetFile:
+        parquet = _ParquetFile(
+            stream,
+            metadata=metadata,
+            read_dictionary=list(dictionaries),
+            buffer_size=buffer_bytes,
+            # Other threads would fetch ahead what is here.
+            pre_buffer=not isinstance(stream, pa.BufferReader),
+            schema_depth_limit=limits.max_nesting + 1,
+        )
+        num_columns = parquet.metadata.num_columns
+        if num_columns > limits.max_columns:
+            raise UnreadableFile(
+                f"it has {num_columns} columns, more than {limits.max_columns} (ReadLimits.max_columns)"
+            )
+        # A file may claim a type that Arrow does not have.
+        _ = parquet.schema_arrow
+        return parquet
+
+    return ask_arrow(opened, "not a Parquet file")
+
+
 class _Reading:
     """One reading of columns of a file.
 
@@ -132,16 +107,16 @@ class _Reading:
         file: the object.
         parquet: its footer.
         columns: the columns, as they are in the file.
-        reader: the reader, which opens streams.
+        limits: the limits of the reader.
     """
 
-    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: pa.Schema, reader: ParquetReader) -> None:
-        self._file, self._parquet, self._columns, self._reader = file, parquet, columns.names, reader
-        self._bounds = ParquetBounds(parquet, columns, reader.limits)
+    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: pa.Schema, limits: ReadLimits) -> None:
+        self._file, self._parquet, self._columns, self._limits = file, parquet, columns.names, limits
+        self._bounds = ParquetBounds(parquet, columns, limits)
         self._num_rows = self._bounds.num_rows
 
-    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[tuple[pa.Table, int]]:
-        """Yields the tables from an offset, each with the number of rows before it."""
+    def tables(self, offset_rows: int, piece_bytes: int) -> Iterator[DecodedTable]:
+        """Yields the tables from an offset."""
         stretches = iter(self._stretches(offset_rows))
         groups = next(stretches, [])
         content = self._fetch(groups)
@@ -153,7 +128,7 @@ class _Reading:
                 for table in self._decoded(content, run, piece_bytes):
                     skipped = min(max(offset_rows - start, 0), table.num_rows)
                     if skipped < table.num_rows:
-                        yield table.slice(skipped), start + skipped
+                        yield DecodedTable(table.slice(skipped), start + skipped)
                     start += table.num_rows
             groups, content = following, ahead
 
@@ -201,7 +176,7 @@ class _Reading:
         long_texts = self._bounds.long_texts(stream, groups)
         parquet = self._parquet
         if long_texts or not self._file.is_whole:
-            parquet = self._reader.open(stream, self._file.size, parquet.metadata, long_texts, buffer_bytes)
+            parquet = _parquet_file(stream, self._file.size, self._limits, parquet.metadata, long_texts, buffer_bytes)
         for table in self._batches(parquet, groups, piece_bytes):
             yield from self._bounds.slices(table) if long_texts else [table]
 

@@ -1,6 +1,6 @@
 """Text formats: CSV, JSON lines and plain text.
 
-    TextContent (decompressed, UTF-8) ──► read_rows: blocks of whole records ──► RecordParser.parse ──► Rows
+    TextContent (decompressed, UTF-8) ──► RecordReader: blocks of whole records ──► RecordParser.parse ──► Rows
                                                          └── a block with a bad record: `formats.salvage`
 
 Invariants: a block holds whole records; a position that is saved as an anchor is a position in the file; a record that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -13,12 +13,12 @@ import pyarrow.types as kinds
 from actors.file_errors import EmptyFile, UnreadableFile, one_line
 from actors.formats.limits import row_bytes
 from actors.formats.options import Csv
+from actors.formats.template import ReadRequest
 from actors.formats.text.content import TextContent
 from actors.formats.text.csv_records import CsvRecords
 from actors.formats.text.lines import Text
-from actors.formats.text.rows import large_blocks, read_rows
+from actors.formats.text.rows import OpenedText, RecordReader, large_blocks
 from actors.objects.object_file import ObjectFile
-from actors.rows import Offset, Rows
 from actors.schemas.chosen_columns import missing_columns
 from actors.schemas.conform import Timestamps, conform, lost_digits, require_common_column
 from actors.schemas.safe_types import safe_schema
@@ -34,7 +34,7 @@ _LINE_ENDS = b"\r\n"
 _BLANK = (b"", b"\r", b"\n")
 
 
-class CsvReader:
+class CsvReader(RecordReader):
     """Reads CSV files; see `FileReader`.
 
     Empty lines are not rows.  A field may contain line ends if it is quoted.
@@ -46,12 +46,13 @@ class CsvReader:
     """
 
     def __init__(self, format: Csv, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self._format, self._limits, self._timestamps = format, limits, timestamps
+        super().__init__(limits, timestamps)
+        self._format = format
         self._records = CsvRecords(format.delimiter, format.quote)
         self._last: _Parser | None = None
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        names, content = self._open(file, None)
+        names, content = self._text(file, None)
         if not names:
             raise EmptyFile("the file is empty and has no schema")
         parser = _Parser(self._format, self._records, names, None, self._limits, self._timestamps)
@@ -65,26 +66,19 @@ class CsvReader:
             return safe_schema(pa.schema(fields), null=pa.null())
         raise UnreadableFile(reason)
 
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
+    def _open(self, request: ReadRequest) -> OpenedText | None:
+        schema = request.schema
         for field in schema:
             if kinds.is_nested(field.type):
                 raise SchemaError(f"column {field.name}: CSV has no {field.type}; declare it as a string")
-        names, content = self._open(file, schema, offset.anchor_byte)
-        for name in names if every_column else schema.names:
+        names, content = self._text(request.file, schema, request.offset.anchor_byte)
+        for name in names if request.every_column else schema.names:
             if names.count(name) > 1:
                 raise UnreadableFile(f"column {name} appears twice")
-        if names:
-            require_common_column(names, schema)
-            parser = self._parser(names, schema, every_column=every_column)
-            yield from read_rows(content, parser, offset, piece_bytes, self._limits, columns)
+        if not names:
+            return None
+        require_common_column(names, schema)
+        return OpenedText(content, self._parser(names, schema, every_column=request.every_column))
 
     def _parser(self, names: list[str], schema: pa.Schema, *, every_column: bool) -> _Parser:
         """A parser; mostly that of the last file, which had the same columns."""
@@ -95,7 +89,7 @@ class CsvReader:
             self._last = parser
         return parser
 
-    def _open(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
+    def _text(self, file: ObjectFile, schema: pa.Schema | None, start: int = 0) -> tuple[list[str], TextContent]:
         """The names of the columns of the file, in its order, and the text behind them, or from a byte.
 
         An empty file has no names.

@@ -11,7 +11,7 @@ follow those of the envelope, named as by Debezium's transformation `ExtractNewR
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -22,12 +22,13 @@ import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile
 from actors.formats.salvage import set_aside, with_a_record
+from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.json import JsonReader
 from actors.objects.object_file import ObjectFile
-from actors.rows import Offset, Rows
+from actors.rows import Rows
 from actors.schemas.conform import Timestamps
 from actors.schemas.merged_schema import merged_schema
-from actors.settings import MIB, ReadLimits
+from actors.settings import ReadLimits
 
 _BEFORE, _AFTER, _SOURCE = "before", "after", "source"
 _PAYLOAD = "payload"
@@ -36,15 +37,11 @@ _OF_SOURCE = f"{_OF_ENVELOPE}{_SOURCE}_"
 _NO_ROW = "it has neither `before` nor `after`; a change of a row has one of them, and a truncation is none"
 
 
-class DebeziumReader:
-    """See `FileReader`; the columns of the envelope are those that the schema names.
-
-    Args:
-        limits: the limits of one file.
-        timestamps: the treatment of digits below microseconds.
-    """
+class DebeziumReader(Reader):
+    """See `FileReader`; the columns of the envelope are those that the schema names."""
 
     def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
+        super().__init__(limits, timestamps)
         self._json = JsonReader(limits, timestamps)
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
@@ -68,24 +65,12 @@ class DebeziumReader:
         ]
         return pa.schema([*merged_schema(rows), *fields])
 
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        rows = self._changes(file, schema, offset, piece_bytes, columns)
-        yield from with_a_record(rows, partial(self.infer_schema, file))
+    def _rows(self, request: ReadRequest) -> Iterator[Rows]:
+        return with_a_record(self._changes(request), partial(self.infer_schema, request.file))
 
-    def _changes(
-        self, file: ObjectFile, schema: pa.Schema, offset: Offset, piece_bytes: int, columns: Collection[str] | None
-    ) -> Iterator[Rows]:
-        wanted = schema if columns is None else pa.schema([field for field in schema if field.name in columns])
-        for piece in self._json.read(file, _envelope(schema), offset, piece_bytes):
-            yield _unwrapped(piece, wanted)
+    def _changes(self, request: ReadRequest) -> Iterator[Rows]:
+        for piece in self._json.read(request.file, _envelope(request.schema), request.offset, request.piece_bytes):
+            yield _unwrapped(piece, request.wanted)
 
 
 def _is_struct(kind: pa.DataType | None) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import islice
 
@@ -14,13 +14,14 @@ import pyarrow.types as kinds
 from actors.file_errors import EmptyFile
 from actors.formats.limits import row_bytes
 from actors.formats.salvage import with_a_record
+from actors.formats.template import ReadRequest
 from actors.formats.text.content import TextContent
 from actors.formats.text.json_schema import inferred
 from actors.formats.text.json_text import is_too_large, parsed, reason_of
 from actors.formats.text.lines import Text, first_line_end, last_line_end, line_ends
-from actors.formats.text.rows import large_blocks, read_rows
+from actors.formats.text.rows import OpenedText, RecordReader, large_blocks
 from actors.objects.object_file import ObjectFile
-from actors.rows import Offset, Rows
+from actors.rows import Rows
 from actors.schemas.conform import Timestamps, conform, lost_digits
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -31,16 +32,8 @@ _LINES_LOOKED_AT = 100
 _UNEXPECTED = "unexpected field"
 
 
-class JsonReader:
-    """Reads files of one JSON object a line; see `FileReader`.  Empty lines are not rows.
-
-    Args:
-        limits: the limits of one file.
-        timestamps: the treatment of digits below microseconds.
-    """
-
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self._limits, self._timestamps = limits, timestamps
+class JsonReader(RecordReader):
+    """Reads files of one JSON object a line; see `FileReader`.  Empty lines are not rows."""
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         if file.size:
@@ -51,20 +44,14 @@ class JsonReader:
                     return safe_schema(pa.schema(fields), null=pa.null())
         raise EmptyFile("the file is empty and has no schema")
 
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        parser = _Parser(schema, self._limits, self._timestamps, every_column)
-        if file.size:
-            content = TextContent(file, self._limits, start=offset.anchor_byte)
-            rows = read_rows(content, parser, offset, piece_bytes, self._limits, columns)
-            yield from with_a_record(rows, partial(self.infer_schema, file))
+    def _open(self, request: ReadRequest) -> OpenedText | None:
+        parser = _Parser(request.schema, self._limits, self._timestamps, request.every_column)
+        if not request.file.size:
+            return None
+        return OpenedText(TextContent(request.file, self._limits, start=request.offset.anchor_byte), parser)
+
+    def _rows(self, request: ReadRequest) -> Iterator[Rows]:
+        return with_a_record(super()._rows(request), partial(self.infer_schema, request.file))
 
 
 class _Parser:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import replace
-from typing import Protocol
+from abc import abstractmethod
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile
+from actors.formats.pieces import pieces
 from actors.formats.salvage import WRONG, salvaged
+from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.content import TextContent
 from actors.formats.text.lines import Text
 from actors.rows import Offset, Rows
@@ -63,56 +65,31 @@ class RecordParser(Protocol):
         ...
 
 
-def read_rows(
-    content: TextContent,
-    parser: RecordParser,
-    offset: Offset,
-    piece_bytes: int,
-    limits: ReadLimits,
-    columns: Collection[str] | None,
-) -> Iterator[Rows]:
-    """Yields the rows from an offset.
+class OpenedText(NamedTuple):
+    """The text of a file, and the parser of its records."""
 
-    Args:
-        content: the text from the row `offset.anchor_row`.
-        parser: the parser of the format.
-        offset: the first wanted row.
-        piece_bytes: the wanted size of a parsed block, in bytes.
-        limits: the limits of the reader; `max_record_bytes` and `max_bad_records` count.
-        columns: the columns in the tables; None for all.  The others are parsed too, since they make a record good or
-            bad.
-
-    Raises:
-        UnreadableFile: the file cannot be read further.
-    """
-    yield from content.cpu.pausing(_pieces(content, parser, offset, piece_bytes, limits, columns))
+    content: TextContent
+    parser: RecordParser
 
 
-def _pieces(
-    content: TextContent,
-    parser: RecordParser,
-    offset: Offset,
-    piece_bytes: int,
-    limits: ReadLimits,
-    columns: Collection[str] | None,
-) -> Iterator[Rows]:
-    """Yields the rows, several blocks together if they are small."""
-    together: list[Rows] = []
-    nbytes = 0
-    try:
-        for part in _parts(content, parser, offset, piece_bytes, limits):
-            table = part.table if columns is None else part.table.select(_in_order(part.table, columns))
-            together.append(replace(part, table=table))
-            nbytes += part.table.nbytes
-            if nbytes >= piece_bytes:
-                yield from Rows.joined(together).cut(piece_bytes)
-                together, nbytes = [], 0
-    except UnreadableFile:
-        if together:
-            yield from Rows.joined(together).cut(piece_bytes)
-        raise
-    if together:
-        yield from Rows.joined(together).cut(piece_bytes)
+class RecordReader(Reader):
+    """The template of the readers of text: a block of whole records is a table."""
+
+    @abstractmethod
+    def _open(self, request: ReadRequest) -> OpenedText | None:
+        """Opens the text from the row `request.offset.anchor_row`; None for a file without a record.
+
+        Raises:
+            UnreadableFile: the file is damaged, or exceeds the limits.
+            SchemaError: the format has no such columns.
+        """
+
+    def _rows(self, request: ReadRequest) -> Iterator[Rows]:
+        if (opened := self._open(request)) is not None:
+            content, parser = opened
+            parts = _parts(content, parser, request.offset, request.piece_bytes, self._limits)
+            # All columns are parsed: each of them makes a record good or bad.
+            yield from content.cpu.pausing(pieces(parts, request.piece_bytes, request.columns))
 
 
 def _parts(
@@ -133,10 +110,6 @@ def _parts(
                     rows = rows.between(offset.row, row)
                 yield Rows(rows.table, rows.first_row, rows.bad, anchor, parser.others, parser.missing)
         position += len(block)
-
-
-def _in_order(table: pa.Table, columns: Collection[str]) -> list[str]:
-    return [name for name in table.column_names if name in columns]
 
 
 def whole_records(

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from actors.file_errors import UnreadableFile, one_line
 from actors.formats.options import Text
+from actors.formats.template import ReadRequest
 from actors.formats.text import lines as text_lines
 from actors.formats.text.content import TextContent
 from actors.formats.text.lines import first_line_end, last_line_end, line_ends, require_utf8
-from actors.formats.text.rows import read_rows
+from actors.formats.text.rows import OpenedText, RecordReader
 from actors.objects.object_file import ObjectFile
-from actors.rows import Offset, Rows
-from actors.settings import MIB, ReadLimits
+from actors.settings import ReadLimits
 from state.errors import SchemaError
 
 _VALUE_BYTES = 4
 
 
-class TextReader:
+class TextReader(RecordReader):
     """Reads text files; see `FileReader`.  Each line is a row of one string, also an empty line.
 
     Args:
@@ -30,27 +28,21 @@ class TextReader:
     """
 
     def __init__(self, format: Text, limits: ReadLimits = ReadLimits()) -> None:
-        self._format, self._limits = format, limits
+        super().__init__(limits)
+        self._format = format
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         return pa.schema([("value", pa.string())])
 
-    def read(
-        self,
-        file: ObjectFile,
-        schema: pa.Schema,
-        offset: Offset = Offset(),
-        piece_bytes: int = 8 * MIB,
-        columns: Collection[str] | None = None,
-        every_column: bool = False,
-    ) -> Iterator[Rows]:
-        if schema.types[:1] != [pa.string()]:
+    def _open(self, request: ReadRequest) -> OpenedText | None:
+        if request.schema.types[:1] != [pa.string()]:
             raise SchemaError(
                 'text has one column, a string; declare "value string" before columns of paths and metadata'
             )
-        if file.size:
-            content = TextContent(file, self._limits, self._format.encoding, offset.anchor_byte)
-            yield from read_rows(content, _Parser(schema, self._limits), offset, piece_bytes, self._limits, columns)
+        if not request.file.size:
+            return None
+        content = TextContent(request.file, self._limits, self._format.encoding, request.offset.anchor_byte)
+        return OpenedText(content, _Parser(request.schema, self._limits))
 
 
 class _Parser:
