@@ -100,7 +100,7 @@ def targets(place: Path) -> dict[str, Target]:
 def followed(name: str, target: Target, view: ChangingView, groups: int, epochs: int) -> Row:
     """The first publication by itself, and then each epoch, beside."""
     started = time.perf_counter()
-    sw.open(view.root.url).publish(VIEW, target)
+    sw.publish(sw.open(view.root.url), VIEW, target)
     first_s = time.perf_counter() - started
     publications = Publications(view.root, [DeclaredPublication(VIEW, target)], SystemClock())
 
@@ -154,7 +154,7 @@ def beside(target: Target, view: ChangingView, epochs: int) -> list[Row]:
 
 def publish_each(root: str, target: Target, epochs: Sequence[int]) -> None:
     for epoch in epochs:
-        sw.open(root).publish(VIEW, target, epoch=epoch)
+        sw.publish(sw.open(root), VIEW, target, epoch=epoch)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from .planning.dry_run.dry_run import DryRun as DryRun
 from .planning.dry_run.prices import Prices as Prices
 from .planning.explanation import ViewExplanation as ViewExplanation
 from .publishing.publication import Publication as Publication
+from .publishing.publisher import publish as publish
 from .publishing.targets import Delta as Delta
 from .publishing.targets import Iceberg as Iceberg
 from .publishing.targets import ParquetFiles as ParquetFiles
@@ -54,6 +55,7 @@ from .status.run_status import StartupStep as StartupStep
 from .status.run_status import ViewStatus as ViewStatus
 from .status.trace import Span as Span
 from .status.trace import Trace as Trace
+from .verification.verifier import verify as verify
 
 __all__: list[str]
 __version__: str

@@ -191,9 +191,10 @@ class _Demo:
 
     def _compare(self, moment: str, snapshot: Snapshot) -> bool:
         from slackwater.demo.flights_pipeline import DUCKDB_QUERIES
+        from slackwater.verification.verifier import verify  # late: it loads Spark
 
         store = self._store()
-        found = store.verify(snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES, follow_sources=True)
+        found = verify(store, snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES, follow_sources=True)
         rows = sum(_totals(name, snapshot.files(f"flights_{name}"))["rows"] for name in FORMATS)
         self._output.rows(
             [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import structlog
@@ -23,6 +22,7 @@ from slackwater.reading.changes.view_changes import ViewChange
 from slackwater.reading.changes.view_difference import difference
 from slackwater.reading.recorded_source import recorded_definition
 from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.store import Store
 from slackwater.reading.view_reader import ViewReader
 from state.capabilities.probe import ROOT_NEEDS, TABLE_NEEDS
 from state.capabilities.store_record import require_table_store
@@ -39,13 +39,48 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.ownership.owner import new_run_id
 from state.places.marker import MARKER, Marker, read_marker
+from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
 
-if TYPE_CHECKING:
-    from slackwater.reading.store import Store
-
-
 _log = structlog.get_logger(actor="run")
+
+
+def publish(
+    store: Store, view: str, target: Target, *, epoch: int | str | None = None, adopt: bool = False
+) -> Publication:
+    """Brings a view into a table of another format, as one commit that names root, view and epoch.
+
+    The first call writes all rows.  Each later one reads from the table which epoch it has, and writes what differs
+    from there; all rows again if that epoch has expired or the view was rebuilt.  A process that dies leaves the
+    table at the epoch that it names, and the next call continues from there.  The root is only read.
+
+    The rows that may differ are in memory at once; the other rows of the view are not.
+
+    Args:
+        store: the root.
+        view: the name of the view.
+        target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is made if there is none.
+        epoch: an epoch, as for `Store.snapshot`; None for the latest.
+        adopt: whether a table that holds this view of another root, or a later epoch of this root, becomes a table
+            of this root: one commit replaces all of its rows.  For a root that was moved or restored, or that
+            replaces a lost one.
+
+    Raises:
+        ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
+        SchemaError: the format does not have a type of the view, or the table has other columns.
+        CommitRefusedError: another program has written to the table, and nothing was published; or the table got a
+            commit meanwhile, which can be this publication's own: publish again to find out.
+        SettingsError: the table overlaps the root or a source.
+        UsageError: the table has a later epoch, another view, or belongs to another root; or the library of the
+            format is not installed.
+        StorageError: the root or the table cannot be read or written.
+
+    Examples:
+        >>> publish(store, "by_carrier", Delta("s3://lake/published/by_carrier"))  # doctest: +SKIP
+    """
+    handle = store.handle()
+    require_place(view, target, handle.root, Catalog.of(handle.state.scan("catalog")).sources.values())
+    return Publisher(store, view, target, handle.clock, adopts=adopt).publish(epoch)
 
 
 @dataclass(frozen=True)
@@ -70,7 +105,7 @@ class Publisher:
     adopts: bool = False
 
     def publish(self, epoch: int | str | None = None) -> Publication:
-        """See `Store.publish`."""
+        """See `publish`."""
         snapshot = self.store.published_snapshot() if epoch is None else self.store.snapshot(epoch)
         failure = snapshot.failure_of(self.view)
         published = self._publish(snapshot)

@@ -37,7 +37,7 @@ def check_publications(
 
     Raises:
         SettingsError: a catalog has put a table into another place of the run.
-        CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
+        CommitRefusedError, UsageError, SchemaError, StorageError: as `publish`.
     """
     snapshot = latest_snapshot(root, clock)
     tables = [(each, opened_table(each.target, clock)) for each in publications]
@@ -79,7 +79,7 @@ def checked_epoch(
         identity: the identity of the root; empty before its first start.
 
     Raises:
-        CommitRefusedError, UsageError, SchemaError, StorageError: as `Store.publish`.
+        CommitRefusedError, UsageError, SchemaError, StorageError: as `publish`.
     """
     head, epoch = table.head(), None
     if head is not None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from copy import copy
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +16,7 @@ from slackwater.reading.changes.view_changes import ViewChange, ViewChanges
 from slackwater.reading.epoch_choice import find_epoch
 from slackwater.reading.notebook import as_html
 from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.store_handle import StoreHandle
 from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.branch_table import branch_table
 from slackwater.reading.tables.epoch_table import epoch_table
@@ -38,16 +39,6 @@ from state.location import Location
 from state.ownership.owner import Owner, read_owner
 from state.tables.catalog import Catalog
 from state.upkeep.branches import user_tags
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from slackwater.pipeline import Pipeline
-    from slackwater.publishing.publication import Publication
-    from slackwater.publishing.targets import Target
-    from slackwater.verification.engine import EngineChoice
-    from slackwater.verification.step import OnStep
-    from slackwater.verification.verification import Verification
 
 
 def open(root: str | os.PathLike[str], storage_options: Mapping[str, str] | None = None) -> Store:
@@ -529,91 +520,13 @@ class Store:
         state = self._latest()
         return Snapshot(self._root, state, find_epoch(state, self._root, epoch, as_of=as_of, tag=tag))
 
-    def verify(
-        self,
-        epoch: int | str | None = None,
-        *,
-        pipeline: Pipeline | None = None,
-        engine: EngineChoice = "auto",
-        duckdb_queries: Mapping[str, str] | None = None,
-        spark: SparkSession | None = None,
-        follow_sources: bool = False,
-        timeout_s: float | None = 3_600.0,
-        on_step: OnStep = lambda step: None,
-    ) -> Verification:
-        """Recomputes every view from the files of the ledger, and compares.
-
-        Every ingested file is read once per engine.  SQL out of the root runs only if it is one SELECT over the sources
-        of its view.
-
-        Args:
-            epoch: an epoch, as for `snapshot`.
-            pipeline: the pipeline of this root: it has the functions of the views, and the places of the sources.
-            engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for views that DuckDB cannot compute or computes
-                differently.
-            duckdb_queries: view → a query for DuckDB in place of the text of the view, for example for a function.
-            spark: the session where Spark is needed; None starts a local one and ends it.
-            follow_sources: whether sources that the pipeline does not have are read at the URLs that the root names,
-                with this process's access: for a root whose writers you trust.
-            timeout_s: seconds that an engine computes a view, and that DuckDB reads a file; beyond them the view is not
-                checkable.  None for no limit.
-            on_step: called with each step.
+    def handle(self) -> StoreHandle:
+        """The root, its tables and the clock: for functions over a store, such as `publish` and `verify`.
 
         Raises:
-            EpochNotFoundError, UsageError: as `snapshot`; the engine is not valid or not installed; or there is neither
-                a pipeline nor `follow_sources`.
             StorageError: the root cannot be read.
         """
-        from slackwater.verification.verifier import Verifier  # late: it imports Spark
-
-        state = self._latest()
-        return Verifier(
-            self._root,
-            state,
-            find_epoch(state, self._root, epoch),
-            pipeline=pipeline,
-            engine=engine,
-            duckdb_queries=duckdb_queries,
-            spark=spark,
-            follow_sources=follow_sources,
-            timeout_s=timeout_s,
-            on_step=on_step,
-        ).run()
-
-    def publish(self, view: str, target: Target, *, epoch: int | str | None = None, adopt: bool = False) -> Publication:
-        """Brings a view into a table of another format, as one commit that names root, view and epoch.
-
-        The first call writes all rows.  Each later one reads from the table which epoch it has, and writes what differs
-        from there; all rows again if that epoch has expired or the view was built anew.  A process that dies leaves the
-        table at the epoch that it names, and the next call goes on from there.  The root is only read.
-
-        Rows that may differ are in memory at once, all rows of a view are not.
-
-        Args:
-            view: the name of the view.
-            target: the table, `Delta(...)`, `Iceberg(...)` or `ParquetFiles(...)`; it is made if there is none.
-            epoch: an epoch, as for `snapshot`; None for the latest.
-            adopt: whether a table that holds this view of another root, or a later epoch of this root, becomes a table
-                of this root: one commit replaces all of its rows.  For a root that was moved or restored, or that
-                replaces a lost one.
-
-        Raises:
-            ViewNotFoundError, EpochNotFoundError: the epoch has no such view, or there is no such epoch.
-            SchemaError: the format does not have a type of the view, or the table has other columns.
-            CommitRefusedError: another program has written to the table, and nothing was published; or the table got a
-                commit meanwhile, which can be this publication's own: publish again to find out.
-            SettingsError: the table overlaps the root or a source.
-            UsageError: the table has a later epoch, another view, or belongs to another root; or the library of the
-                format is not installed.
-            StorageError: the root or the table cannot be read or written.
-
-        Examples:
-            >>> store.publish("by_carrier", Delta("s3://lake/published/by_carrier"))  # doctest: +SKIP
-        """
-        from slackwater.publishing.publisher import Publisher, require_place  # late: it reads by this store
-
-        require_place(view, target, self._root, self._catalog_of(self._latest()).sources.values())
-        return Publisher(self, view, target, self._clock, adopts=adopt).publish(epoch)
+        return StoreHandle(self._root, self._latest(), self._clock)
 
     def watch(self, view: str, *, since: int | str | None = None, poll_s: float = 0.5) -> Iterator[ViewChange]:
         """Follows a view: yields the changes of each epoch, and waits for the next one without end.

@@ -279,7 +279,7 @@ class Run:
             DefinitionChangedError: the root has another view of this name; `replace=True` replaces it.
             CommandRefusedError: the run ends.
             SettingsError, UsageError, SchemaError, CommitRefusedError, StorageError: a table of `publish` is none, or
-                cannot be written; see `Store.publish`.
+                cannot be written; see `publish`.
         """
         view = ViewDefinition.of(name_or_function, query, **options)
         publications = self._publications_of(view.name, publish)

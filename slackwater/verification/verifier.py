@@ -17,7 +17,9 @@ import pyarrow as pa
 
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
+from slackwater.reading.epoch_choice import find_epoch
 from slackwater.reading.recorded_source import RecordedSource, recorded_definition, recorded_sources
+from slackwater.reading.store import Store
 from slackwater.reading.tables.view_table import reflected_epoch
 from slackwater.reading.view import View
 from slackwater.verification.comparison import Differences, differences
@@ -56,6 +58,60 @@ _ESTIMATES = re.compile(r"\b(approx_count_distinct|hll_sketch_agg|hll_union_agg|
 # More than after a tidying: a verification reads all rows anyway.
 _INDEX_KEYS, _INDEX_FRAGMENTS = 256, 8
 _COLLECTS = re.compile(r"\bcollect_(list|set)\(")
+
+
+def verify(
+    store: Store,
+    epoch: int | str | None = None,
+    *,
+    pipeline: Pipeline | None = None,
+    engine: EngineChoice = "auto",
+    duckdb_queries: Mapping[str, str] | None = None,
+    spark: SparkSession | None = None,
+    follow_sources: bool = False,
+    timeout_s: float | None = 3_600.0,
+    on_step: OnStep = lambda step: None,
+) -> Verification:
+    """Recomputes every view from the files of the ledger, and compares.
+
+    Every ingested file is read once per engine.  SQL out of the root runs only if it is one SELECT over the sources
+    of its view.
+
+    Args:
+        store: the root.
+        epoch: an epoch, as for `Store.snapshot`.
+        pipeline: the pipeline of this root: it has the functions of the views, and the places of the sources.
+        engine: `duckdb`, `spark`, or `auto`: DuckDB, and Spark for views that DuckDB cannot compute or computes
+            differently.
+        duckdb_queries: view → a query for DuckDB in place of the text of the view, for example for a function.
+        spark: the session where Spark is needed; None starts a local one and ends it.
+        follow_sources: whether sources that the pipeline does not have are read at the URLs that the root names,
+            with this process's access: for a root whose writers you trust.
+        timeout_s: seconds that an engine computes a view, and that DuckDB reads a file; beyond them the view is not
+            checkable.  None for no limit.
+        on_step: called with each step.
+
+    Raises:
+        EpochNotFoundError, UsageError: as `Store.snapshot`; the engine is not valid or not installed; or there is
+            neither a pipeline nor `follow_sources`.
+        StorageError: the root cannot be read.
+
+    Examples:
+        >>> verify(open("s3://lake/flights"), pipeline=pipeline).all_equal  # doctest: +SKIP
+    """
+    handle = store.handle()
+    return Verifier(
+        handle.root,
+        handle.state,
+        find_epoch(handle.state, handle.root, epoch),
+        pipeline=pipeline,
+        engine=engine,
+        duckdb_queries=duckdb_queries,
+        spark=spark,
+        follow_sources=follow_sources,
+        timeout_s=timeout_s,
+        on_step=on_step,
+    ).run()
 
 
 class Verifier:

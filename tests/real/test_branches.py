@@ -61,10 +61,10 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
         write(tmp_path / "in", "6.parquet", parquet(events(60)))
         run.wait(until="caught_up")
         assert run.forget("2.parquet") == 1
-    assert branch.verify(pipeline=trial).all_equal
+    assert sw.verify(branch, pipeline=trial).all_equal
     vacuum_now(branch.root)
-    assert branch.verify(pipeline=trial).all_equal
-    assert store.verify(pipeline=pipeline(tmp_path, root, OLD)).all_equal
+    assert sw.verify(branch, pipeline=trial).all_equal
+    assert sw.verify(store, pipeline=pipeline(tmp_path, root, OLD)).all_equal
     with pytest.raises(sw.errors.UsageError, match="root and branch have not read the same files of events"):
         sw.merge(root, "trial", views=["kinds"])
 
@@ -78,7 +78,7 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
     sw.drop_branch(root, "trial")
     vacuum_now(root)
     after = pipeline(tmp_path, root, NEW)
-    assert store.verify(pipeline=after).all_equal
+    assert sw.verify(store, pipeline=after).all_equal
     before = store.views().to_pylist()
     write(tmp_path / "in", "7.parquet", parquet(events(70)))
     (tmp_path / "in" / "3.parquet").unlink()
@@ -87,4 +87,4 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
     assert [each["path"] for each in store.views().to_pylist()] == [each["path"] for each in before], (
         "none is built anew"
     )
-    assert store.verify(pipeline=after).all_equal
+    assert sw.verify(store, pipeline=after).all_equal

@@ -101,7 +101,7 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     rows = store.snapshot().rows("events").to_arrow().to_pylist()
     assert {row["_epoch"] for row in rows if row["amount"] >= 1_000} == {of_large}, "the epoch that shows them"
     assert "was replaced at epoch" in store.why(str(tmp_path / "in" / "1.parquet")).text
-    outcomes = {check.view: check.outcome for check in store.verify(engine="duckdb", follow_sources=True).views}
+    outcomes = {check.view: check.outcome for check in sw.verify(store, engine="duckdb", follow_sources=True).views}
     assert outcomes["events.rows"] is Outcome.EQUAL
 
 
@@ -138,7 +138,7 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
         run.drop_view("top")
         assert run.wait(until="caught_up", timeout_s=60)
     known.check(store.snapshot(), VIEWS)
-    found = store.verify(spark=session, follow_sources=True)
+    found = sw.verify(store, spark=session, follow_sources=True)
     assert found.all_equal, found
     refused = slackwater("forget", str(root), "1.parquet")
     assert refused.code == 1 and "needs a run" in refused.err

@@ -109,7 +109,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert store.snapshot().view("counted").to_arrow().to_pylist() == [{"n": 2 * _FILES + 4}]
     (late,) = [row for row in store.quarantine().to_pylist() if row["path"].endswith("0-late.parquet")]
     assert late["row"] == 1 and late["reason"].startswith("view per_hour: its window was closed, by the watermark")
-    checks = {check.view: check.outcome.value for check in store.verify(pipeline=_made(tmp_path)).views}
+    checks = {check.view: check.outcome.value for check in sw.verify(store, pipeline=_made(tmp_path)).views}
     assert checks == {"counted": "equal", "per_hour": "equal", "young": "equal"}
     # The next run goes on from there, with a greater lateness too.
     with _made(tmp_path, timedelta(days=9)).start() as run:
@@ -124,7 +124,9 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
     assert sum(row["path"].endswith("newer.parquet") for row in store.quarantine().to_pylist()) == 1
-    assert store.verify(pipeline=_made(tmp_path)).all_equal, "the view that was built anew has the late rows of before"
+    assert sw.verify(store, pipeline=_made(tmp_path)).all_equal, (
+        "the view that was built anew has the late rows of before"
+    )
 
 
 def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
         assert "expectations" not in store.why(good).text
         for command in ("quarantine", "status"):
             assert "SELECT * FROM paid_quarantine" in slackwater(command, str(tmp_path / "root")).out
-        assert {each.outcome for each in store.verify(engine="duckdb", follow_sources=True).views} == {"equal"}
+        assert {each.outcome for each in sw.verify(store, engine="duckdb", follow_sources=True).views} == {"equal"}
 
         run.add_view("late", "SELECT amount FROM payments", expect={"low": "amount < 30"}, on_violation="quarantine")
         assert run.wait(until="caught_up", timeout_s=60)

@@ -105,7 +105,7 @@ def test_the_interval_limits_how_often_and_the_epoch_says_what_is_reflected(tmp_
         assert rows(snapshot, "named") == [{"name": "u0", "n": 7, "total": 18.0 + 501 + 504 + 507}]
         assert snapshot.view("placed").reflects_epoch == behind
         assert sorted(row["place"] for row in rows(snapshot, "placed")) == [*range(1, 11)]
-    assert store.verify(follow_sources=True).all_equal
+    assert sw.verify(store, follow_sources=True).all_equal
 
 
 @pytest.mark.more

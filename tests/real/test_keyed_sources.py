@@ -96,8 +96,8 @@ def test_views_see_the_last_row_of_each_key(place: Path, materialize: bool) -> N
             # The newest row of order 2 goes, and the one before it is back.
             assert run.forget(str(place / "orders" / "0-late.parquet")) == 1
             assert _rows(place, "current") == {(1, 8, 11), (2, 8, 21)}
-    assert store.verify(pipeline=pipeline).all_equal
-    checks = {each.view: each for each in store.verify(pipeline=pipeline, epoch=first).views}
+    assert sw.verify(store, pipeline=pipeline).all_equal
+    checks = {each.view: each for each in sw.verify(store, pipeline=pipeline, epoch=first).views}
     assert all(each.outcome == "equal" for each in checks.values())
     assert checks["current"].engine == "duckdb" and checks["by_city"].engine == "spark"
 

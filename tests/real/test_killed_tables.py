@@ -54,7 +54,7 @@ def test_every_epoch_is_exact_while_tables_change_and_the_run_is_killed(tmp_path
     checked = 0
     for epoch in store.epochs()["epoch"].to_pylist():
         if store.snapshot(epoch=epoch).views:
-            found = store.verify(epoch, pipeline=pipeline, engine="duckdb")
+            found = sw.verify(store, epoch, pipeline=pipeline, engine="duckdb")
             assert found.all_equal, found
             checked += 1
     assert checked > KILLS

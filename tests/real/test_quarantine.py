@@ -98,7 +98,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
         assert {row["user"]: (row["n"], row["total"]) for row in view} == expected(good + more)
     for epoch in (None, records["epoch"][0].as_py()):
         for engine in ("auto", "spark"):
-            found = sw.open(root).verify(epoch, engine=engine, spark=session, follow_sources=True)
+            found = sw.verify(sw.open(root), epoch, engine=engine, spark=session, follow_sources=True)
             assert found.all_equal, found
     assert [row["row"] for row in store.quarantine("csv").to_pylist()] == [0], "later ones stay"
 
@@ -129,14 +129,14 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
     assert bad_rows(tmp_path / "root") == [row for row in bad if row < half]
     assert file["rows_bad"] == len(bad_rows(tmp_path / "root")) > 10
     assert totals(tmp_path / "root") == expected(without(rows[:half], *bad))
-    assert sw.open(tmp_path / "root").verify(spark=session, follow_sources=True).all_equal
+    assert sw.verify(sw.open(tmp_path / "root"), spark=session, follow_sources=True).all_equal
 
     one_source(tmp_path).run(until="caught_up")
     (file,) = sw.open(tmp_path / "root").files().to_pylist()
     assert (file["status"], file["rows_read"], file["rows_bad"]) == ("done", 6_000, len(bad))
     assert bad_rows(tmp_path / "root") == bad
     assert totals(tmp_path / "root") == expected(without(rows, *bad))
-    found = sw.open(tmp_path / "root").verify(spark=session, follow_sources=True)
+    found = sw.verify(sw.open(tmp_path / "root"), spark=session, follow_sources=True)
     assert [(each.outcome, each.engine) for each in found.views] == [(Outcome.EQUAL, "duckdb")]
 
 

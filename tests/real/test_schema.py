@@ -86,7 +86,7 @@ def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> Non
     (quarantined,) = store.files("t", status="quarantined").to_pylist()
     assert quarantined["path"].endswith("dt=soon/city=Rio/d.parquet")
     assert "its path has dt=soon, but column dt of the source is date32" in quarantined["error"]
-    checks = {check.view: check for check in store.verify(engine="spark", follow_sources=True).views}
+    checks = {check.view: check for check in sw.verify(store, engine="spark", follow_sources=True).views}
     assert checks["everything"].outcome is Outcome.EQUAL and checks["days"].outcome is Outcome.EQUAL
     assert checks["epochs"].outcome is Outcome.NOT_CHECKABLE and "_epoch" in checks["epochs"].reason
 
@@ -166,5 +166,5 @@ def test_added_columns_are_in_the_schema_and_views_keep_theirs_over_a_restart(tm
     assert set(store.files("t")["status"].to_pylist()) == {"done"}
     assert set(store.files("t")["requests"].to_pylist()) == {1}, "what was read for the new columns is not read again"
     assert sources(tmp_path)["left_out"] == []
-    (check,) = store.verify(engine="spark", follow_sources=True).views
+    (check,) = sw.verify(store, engine="spark", follow_sources=True).views
     assert check.outcome is Outcome.EQUAL

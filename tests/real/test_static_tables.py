@@ -70,8 +70,8 @@ def test_a_table_is_joined_and_replaced(session: SparkSession, place: Path, mate
         assert of(place, "named") == {(1, "DE"), (2, "DE"), (3, None), (4, "US")}
     assert of(place, "rated") == {(1, 50.0), (2, 60.0)}
     assert of(place, "by_country", first) == {("AT", 11), ("CH", 7)}
-    assert sw.open(place / "root").verify(pipeline=pipeline).all_equal
-    assert sw.open(place / "root").verify(pipeline=pipeline, epoch=first).all_equal
+    assert sw.verify(sw.open(place / "root"), pipeline=pipeline).all_equal
+    assert sw.verify(sw.open(place / "root"), pipeline=pipeline, epoch=first).all_equal
 
 
 @pytest.mark.long

@@ -73,7 +73,7 @@ def test_every_column_of_every_row_is_stored_while_the_views_use_few(s3: S3Serve
     ]
     assert stored(store, "t") == expected
     assert store.snapshot().rows("t").schema.names == [*schema.names, "_row"]
-    outcomes = {check.view: check.outcome for check in store.verify(engine="duckdb", follow_sources=True).views}
+    outcomes = {check.view: check.outcome for check in sw.verify(store, engine="duckdb", follow_sources=True).views}
     assert outcomes["t.rows"] is Outcome.EQUAL
     counts = [rows.count_rows() for rows in _retained(store, "t")]
     assert len(set(counts)) > 2 and counts == sorted(counts), "several epochs have brought rows"
@@ -132,7 +132,7 @@ def test_columns_that_come_bad_records_and_large_blocks_are_stored_exactly(tmp_p
     assert large.count_rows() == large.count_rows("x = __sw_row") == count
     assert {
         check.view: check.outcome
-        for check in store.verify(engine="duckdb", follow_sources=True).views
+        for check in sw.verify(store, engine="duckdb", follow_sources=True).views
         if "." in check.view
     } == {
         "t.rows": Outcome.EQUAL,

@@ -71,7 +71,7 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
     assert "no pipeline runs on this root now" in store.why("none.parquet").text
     (poison,) = store.quarantine("events").to_pylist()
     assert poison["path"].startswith(f"{queue_url}#") and (poison["row"], poison["raw"]) == (None, b"hello")
-    assert store.verify(engine="duckdb", follow_sources=True).all_equal
+    assert sw.verify(store, engine="duckdb", follow_sources=True).all_equal
 
 
 def told(store: sw.Store) -> dict[str, Any]:

@@ -55,7 +55,7 @@ def test_views_over_views_follow_files_and_corrections(tmp_path: Path) -> None:
             run.add_view("by_user", BY_USER.replace("count(*)", "count(user)"), replace=True)
     store = sw.open(tmp_path / "root")
     assert oracle.check_every_epoch(store, {name: in_one_query(query) for name, query in (VIEWS | ADDED).items()}) > 3
-    assert store.verify(pipeline=made).all_equal
+    assert sw.verify(store, pipeline=made).all_equal
     made.view("sizes", ADDED["sizes"])
     with made.start() as run:
         run.wait(until="caught_up")
@@ -103,7 +103,7 @@ def test_joined_views_share_the_rows_of_their_sides(tmp_path: Path) -> None:
         run.wait(until="caught_up")
     store = sw.open(tmp_path / "root")
     assert oracle.check_every_epoch(store, views | late) > 3
-    assert store.verify(pipeline=again).all_equal
+    assert sw.verify(store, pipeline=again).all_equal
     hidden = store.hidden_views().to_pylist()
     assert [(each["names"], each["used_by"], each["reads"]) for each in hidden] == [
         (["most.1", "rows.1"], ["most", "rows"], ["orders"]),

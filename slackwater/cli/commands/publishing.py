@@ -50,11 +50,12 @@ def publish(
     debug: Debug = False,
 ) -> None:
     """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
+    from slackwater.publishing.publisher import publish
     from slackwater.publishing.targets import target_of
     from slackwater.status.run_status import INCOMPLETE
 
     target = target_of(to, _properties(catalog), table, partition_by or ())
-    published = opened_store(root, option).publish(view, target, epoch=epoch, adopt=adopt)
+    published = publish(opened_store(root, option), view, target, epoch=epoch, adopt=adopt)
     output, row = Output(json), asdict(published)
     output.document(row) if json else output.rows([row], [name for name in row if name != "incomplete"])
     if published.incomplete:

@@ -33,8 +33,11 @@ def print_verification(
     output: Output,
 ) -> Verification:
     """Verifies a store, with progress on stderr, and prints the result."""
+    from slackwater.verification.verifier import verify
+
     with _Steps() as steps:
-        found = store.verify(
+        found = verify(
+            store,
             epoch,
             pipeline=pipeline,
             engine=engine,

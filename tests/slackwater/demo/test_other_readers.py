@@ -19,10 +19,10 @@ def test_each_published_table_is_compared_at_its_own_epoch(tmp_path: Path) -> No
     place = PublishedPlace(str(tmp_path / "published"), str(tmp_path / "catalog.db"), "v")
     first = view.create(groups({1: 1, 2: 2, 10: 3}))
     assert list(published_answers(view.store, place, {})) == []
-    view.store.publish("v", sw.Iceberg(place.iceberg, place.catalog_properties))
+    sw.publish(view.store, "v", sw.Iceberg(place.iceberg, place.catalog_properties))
     view.table.append(groups({3: 4}))
     second = view.commit()
-    view.store.publish("v", sw.Delta(place.delta))
+    sw.publish(view.store, "v", sw.Delta(place.delta))
     answers = list(published_answers(view.store, place, {}))
     assert [(each.reader, each.epoch, len(each.found), each.is_equal) for each in answers] == [
         ("Delta", second, 4, True),

@@ -84,7 +84,7 @@ def test_a_publication_stays_where_it_is_and_goes_on_when_the_gate_opens(
     assert (reports[-1].epoch, reports[-1].later, reports[-1].error) == (good, 2, None)
     loop.turn(is_last=True)
     assert require_equal(root.store, tmp_path, format) == good
-    assert root.store.publish("v", declared.target).epoch == good, "also by command"
+    assert sw.publish(root.store, "v", declared.target).epoch == good, "also by command"
     release(root.writer.store, root.writer.clock)
     loop.turn()
     assert (reports[-1].epoch, reports[-1].later) == (root.store.latest_epoch(), 0)

@@ -38,14 +38,14 @@ def files(directory: Path) -> list[str]:
 @FORMATS
 def test_a_published_table_has_a_marker_that_readers_skip(tmp_path: Path, format: str) -> None:
     view, target = view_in(tmp_path), target_in(tmp_path, format)
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     marker = read_marker(Location(str(tmp_path / "v")))
     assert marker is not None and (marker.kind, marker.view, marker.version) == ("table", "v", sw.__version__)
     assert marker.root == view.store.root
     require_equal(view.store, tmp_path, format)
     view.table.append(events(3))
     view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     require_equal(view.store, tmp_path, format)
 
 
@@ -53,12 +53,12 @@ def test_a_published_table_has_a_marker_that_readers_skip(tmp_path: Path, format
 @FORMATS
 def test_a_table_of_an_earlier_version_gets_its_marker_and_a_foreign_object_stays(tmp_path: Path, format: str) -> None:
     view, target, marker = view_in(tmp_path), target_in(tmp_path, format), tmp_path / "v" / MARKER
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     marker.unlink()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert marker.exists(), "although the table has the epoch"
     marker.write_text("mine")
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert marker.read_text() == "mine"
 
 
@@ -69,7 +69,7 @@ def test_a_new_table_in_a_root_or_another_table_is_refused(tmp_path: Path, forma
     write_marker(Location(str(tmp_path / "lake")), Marker("root", "other", "/lake", "", "0.1.0"))
     before = files(tmp_path / "lake")
     with pytest.raises(UsageError, match=r"is in the root of pipeline other .* publish to a directory outside"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     publication = DeclaredPublication("v", target)
     with pytest.raises(UsageError, match=r"is in the root of pipeline other"):
         check_publications(view.writer.root, [publication], SystemClock())
@@ -77,7 +77,7 @@ def test_a_new_table_in_a_root_or_another_table_is_refused(tmp_path: Path, forma
     assert written == before
     write_marker(Location(str(tmp_path / "v")), Marker("table", "other", "/lake", "w", "0.1.0"))
     with pytest.raises(UsageError, match=r"is the published table of view w of /lake .* a directory of its own"):
-        view.store.publish("v", target_in(tmp_path, format))
+        sw.publish(view.store, "v", target_in(tmp_path, format))
 
 
 @pytest.mark.more
@@ -89,13 +89,13 @@ def test_one_publication_by_hand_keeps_off_the_root(tmp_path: Path, format: str,
     kinds = {"delta": sw.Delta, "iceberg": sw.Iceberg, "parquet": sw.ParquetFiles}
     before = files(tmp_path)
     with pytest.raises(SettingsError, match=r"the root .* the published table of view v"):
-        view.store.publish("v", kinds[format](str(tmp_path / "link" / place)))
+        sw.publish(view.store, "v", kinds[format](str(tmp_path / "link" / place)))
     assert files(tmp_path) == before
 
 
 def test_a_catalog_that_has_put_a_table_into_a_source_is_refused(tmp_path: Path) -> None:
     view, target = view_in(tmp_path), sw.Iceberg(str(tmp_path / "v"))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     # The same name in the same catalog, declared with another place.
     moved = sw.Iceberg(str(tmp_path / "w"), table="slackwater.v")
     source = DeclaredPlace(PlaceKind.SOURCE, "s", Location(str(tmp_path / "v" / "data")))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import slackwater as sw
 from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
 from slackwater.publishing.declaration import DeclaredPublication
 from state.clock import SystemClock
@@ -34,7 +35,7 @@ def test_a_table_begins_goes_on_or_waits(tmp_path: Path, name: str) -> None:
     view = GrowingView(root)
     first = view.create(numbers(1, 2))
     assert plan().beginning == "all rows of the view"
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert plan() == PublicationPlan("v", str(target), first, "nothing before new files")
     view.table.append(numbers(3))
     view.commit()
@@ -47,6 +48,6 @@ def test_the_table_of_another_root_is_refused(tmp_path: Path) -> None:
     target = target_in(tmp_path, "delta")
     other = GrowingView(Location(str(tmp_path / "other")))
     other.create(numbers(1))
-    other.store.publish("v", target)
+    sw.publish(other.store, "v", target)
     [found] = plan_publications(Location(str(tmp_path / "root")), [DeclaredPublication("v", target)], SystemClock())
     assert "holds view 'v' of" in (found.refused or "") and found.epoch is None

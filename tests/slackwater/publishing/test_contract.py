@@ -11,6 +11,7 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+import slackwater as sw
 from slackwater.publishing.publisher import opened_table
 from state.clock import SystemClock
 from state.location import Location
@@ -90,7 +91,7 @@ def test_a_table_equals_its_view_after_every_change(
     changing, target = ChangingView(tmp_path, random, is_keyed=is_keyed), target_in(tmp_path, format, keep_s=0)
     for number in range(epochs):
         if number == 0 or random.random() < 0.8:  # several epochs may pass between two publications
-            published = changing.view.store.publish("v", target)
+            published = sw.publish(changing.view.store, "v", target)
             assert published.is_whole == (number == 0)
             assert require_equal_twice(changing.view, tmp_path, format) == published.epoch
         if number % 5 == 4:

@@ -110,7 +110,7 @@ def test_a_table_is_looked_at_before_a_run(tmp_path: Path, format: str) -> None:
     view.create(events(1))
     check(view, target)
     assert not (tmp_path / "new" / "v").exists(), "a look leaves nothing"
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     before = sorted((tmp_path / "new" / "v").rglob("*"))
     check(view, target)
     assert sorted((tmp_path / "new" / "v").rglob("*")) == before
@@ -126,7 +126,7 @@ def test_a_table_is_looked_at_before_a_run(tmp_path: Path, format: str) -> None:
 def test_a_table_of_another_shape_is_refused_before_a_run(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     view.create(events(1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.create(events(1).select(["n", "name"]))
     with pytest.raises(sw.errors.SchemaError, match="has other columns than the view: 'tiny' is"):
         check(view, target)

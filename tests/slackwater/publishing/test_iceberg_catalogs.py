@@ -62,16 +62,16 @@ def test_a_table_follows_a_view_and_names_its_epoch(catalog: Mapping[str, str], 
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1, 2: 2}))
     target = sw.Iceberg(f"{database}.v", catalog)
-    assert view.store.publish("v", target).rows == 2
+    assert sw.publish(view.store, "v", target).rows == 2
     assert counts(catalog, f"{database}.v") == [1, 2]
     view.table.upsert(groups({2: 3, 4: 4}))
     epoch = view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert counts(catalog, f"{database}.v") == [1, 3, 4]
     snapshot = load_catalog("reader", **catalog).load_table(f"{database}.v").current_snapshot()
     assert snapshot is not None and snapshot.summary is not None
     assert str(epoch) in snapshot.summary.additional_properties.values()
-    assert view.store.publish("v", target).rows == 0, "there is nothing new"
+    assert sw.publish(view.store, "v", target).rows == 0, "there is nothing new"
 
 
 @pytest.mark.more_after(1)
@@ -80,13 +80,13 @@ def test_what_somebody_else_has_written_stays(catalog: Mapping[str, str], tmp_pa
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1}))
     target = sw.Iceberg(f"{database}.v", catalog)
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     table = load_catalog("writer", **catalog).load_table(f"{database}.v")
     table.append(table.scan().to_arrow())
     view.table.upsert(groups({2: 2}))
     view.commit()
     with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert counts(catalog, f"{database}.v") == [1, 1]
 
 
@@ -95,7 +95,7 @@ def test_a_catalog_that_does_not_answer_is_named(tmp_path: Path) -> None:
     view.create(groups({1: 1}))
     nowhere = sw.Iceberg("lake.v", {"type": "rest", "uri": "http://127.0.0.1:9"})
     with pytest.raises(sw.SlackwaterError, match=r"lake\.v"):
-        view.store.publish("v", nowhere)
+        sw.publish(view.store, "v", nowhere)
 
 
 @pytest.mark.more
@@ -108,15 +108,15 @@ def test_a_commit_whose_answer_was_lost_keeps_its_files(tmp_path: Path) -> None:
         with pytest.raises(
             sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"
         ):
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
         assert counts(catalog, "lake.v") == [1]
-        assert view.store.publish("v", target).rows == 0, "the first commit counts"
+        assert sw.publish(view.store, "v", target).rows == 0, "the first commit counts"
         view.table.upsert(groups({1: 3, 2: 2}))
         view.commit()
         with pytest.raises(
             sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published; publish again"
         ):
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
         assert counts(catalog, "lake.v") == [2, 3]
 
 
@@ -143,7 +143,7 @@ def test_a_catalog_that_accepts_a_connection_and_never_answers_is_named(
     with silent_server() as (url, connections):
         reason = "connection timeout expired" if name == "sql" else r"read timeout=0\.2"
         with pytest.raises(sw.errors.StorageUnavailableError, match=rf"iceberg:lake\.v .*{reason}"):
-            view.store.publish("v", sw.Iceberg("lake.v", _SILENT[name](url)))
+            sw.publish(view.store, "v", sw.Iceberg("lake.v", _SILENT[name](url)))
     assert len(connections) == 1 or name == "sql", "a request is sent once"
 
 
@@ -153,5 +153,5 @@ def test_a_store_that_accepts_a_connection_and_never_answers_a_delta_table_is_na
     with silent_server() as (url, connections):
         access = {"endpoint": url, "access_key_id": "any", "secret_access_key": "any", "timeout": "200ms"}
         with pytest.raises(sw.errors.StorageUnavailableError, match=r"s3://lake/v cannot be read"):
-            view.store.publish("v", sw.Delta("s3://lake/v", access))
+            sw.publish(view.store, "v", sw.Delta("s3://lake/v", access))
     assert len(connections) == 4, "delta-rs tries ten times by itself"

@@ -36,11 +36,11 @@ def numbered(*numbers: int) -> pa.Table:
 def test_a_view_that_grows_is_read_as_a_directory(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "parquet", partition_by="day")
     view.create(numbered(0, 1, 2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     before = files_in(tmp_path / "v")
     view.table.append(numbered(3, 4))
     view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert before < files_in(tmp_path / "v"), "no file changes or goes"
     assert {Path(file).parent.name for file in before} == {"day=2026-01-01", "day=2026-01-02", "day=2026-01-03"}
     rows = duckdb.sql(
@@ -52,11 +52,11 @@ def test_a_view_that_grows_is_read_as_a_directory(tmp_path: Path) -> None:
 def test_other_views_are_read_by_the_manifest(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it"), target_in(tmp_path, "parquet")
     view.create(groups(dict.fromkeys(range(40), 1)))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     old = files_in(tmp_path / "v")
     view.table.upsert(groups({1: 7}))
     epoch = view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert require_equal(view.store, tmp_path, "parquet") == epoch
     assert old < files_in(tmp_path / "v"), "a reader with the manifest before can go on"
     place = f"{tmp_path}/v"
@@ -97,9 +97,9 @@ def test_values_of_partitions_come_back_as_they_were(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(rows)
     target = sw.ParquetFiles(str(tmp_path / "v"), partition_by=["place", "ok"])
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.correct("n >= 0", rows.slice(0, 0))  # every row is found again in its file
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.is_whole, published.removed) == (False, len(texts))
     assert manifest(tmp_path)["files"] == []
 
@@ -108,7 +108,7 @@ def test_partitions_are_read_by_other_programs(tmp_path: Path) -> None:
     texts = [text for text in TEXTS if text not in ("", "__HIVE_DEFAULT_PARTITION__")]
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(pa.table({"n": pa.array(range(len(texts)), pa.int64()), "place": texts}))
-    view.store.publish("v", sw.ParquetFiles(str(tmp_path / "v"), partition_by="place"))
+    sw.publish(view.store, "v", sw.ParquetFiles(str(tmp_path / "v"), partition_by="place"))
     files = [str(tmp_path / "v" / file) for file in manifest(tmp_path)["files"]]
     by_arrow = pads.dataset(files, partitioning="hive").to_table().to_pylist()
     listed = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
@@ -129,18 +129,18 @@ def test_partitions_that_cannot_be_are_named(tmp_path: Path, partition_by: Any, 
     kind = "delay" if partition_by == "delay" else "name"
     view.create(pa.table({"n": [1], "day": [date(2026, 1, 1)], kind: [1.5 if kind == "delay" else "a"]}))
     with pytest.raises(sw.errors.SchemaError, match=message):
-        view.store.publish("v", sw.ParquetFiles(str(tmp_path / "v"), partition_by=partition_by))
+        sw.publish(view.store, "v", sw.ParquetFiles(str(tmp_path / "v"), partition_by=partition_by))
     assert not (tmp_path / "v").exists()
 
 
 def test_another_partitioning_is_refused(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(numbered(1))
-    view.store.publish("v", target_in(tmp_path, "parquet"))
+    sw.publish(view.store, "v", target_in(tmp_path, "parquet"))
     view.table.append(numbered(2))
     view.commit()
     with pytest.raises(sw.errors.SchemaError, match="is partitioned by no column, and not by day"):
-        view.store.publish("v", target_in(tmp_path, "parquet", partition_by="day"))
+        sw.publish(view.store, "v", target_in(tmp_path, "parquet", partition_by="day"))
 
 
 def test_files_of_another_program_are_left_alone(tmp_path: Path) -> None:
@@ -149,14 +149,14 @@ def test_files_of_another_program_are_left_alone(tmp_path: Path) -> None:
     view = GrowingView(Location(str(tmp_path / "root")))
     view.create(numbered(1))
     with pytest.raises(sw.errors.CommitRefusedError, match=r"it has foreign\.parquet without a manifest"):
-        view.store.publish("v", target_in(tmp_path, "parquet"))
+        sw.publish(view.store, "v", target_in(tmp_path, "parquet"))
     assert files_in(tmp_path / "v") == {"foreign.parquet"}
 
 
 def test_the_files_of_a_writer_that_died_go_with_the_next_publication(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "parquet")
     first = view.create(events(1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     document, dead = manifest(tmp_path), tmp_path / "v" / f"epoch-{first + 1}-2-0.parquet"
     (tmp_path / "v" / MANIFEST).write_text(
         json.dumps({**document, "write": 2, "is_writing": True, "planned": [dead.name]})
@@ -165,7 +165,7 @@ def test_the_files_of_a_writer_that_died_go_with_the_next_publication(tmp_path: 
     pq.write_table(events(3), tmp_path / "v" / "by_a_user.parquet")
     view.table.append(events(2))
     epoch = view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     assert not dead.exists() and (tmp_path / "v" / "by_a_user.parquet").exists()
     assert require_equal(view.store, tmp_path, "parquet") == epoch
 

@@ -257,5 +257,5 @@ def test_tables_in_a_bucket_follow_with_the_access_that_they_are_given(
         publications.tell(state(*epochs))
     assert [(each.epoch, each.error) for each in publications.statuses] == [(epochs[-1], None)] * 2
     for target in targets:
-        changed = view.store.publish("v", target)
+        changed = sw.publish(view.store, "v", target)
         assert (changed.since, changed.rows) == (epochs[-1], 0)

@@ -41,12 +41,12 @@ FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])
 def test_an_append_view_is_published_and_appended_to(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     first = view.create(events(1, 2, 2, 7))
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.epoch, published.since, published.is_whole, published.rows) == (first, None, True, 4)
     for numbers in ((3, 4), (), (2, 7)):
         view.table.append(events(*numbers))
         epoch = view.commit()
-        published = view.store.publish("v", target)
+        published = sw.publish(view.store, "v", target)
         assert (published.epoch, published.is_whole, published.rows) == (epoch, False, len(numbers))
         assert require_equal(view.store, tmp_path, format) == epoch
 
@@ -56,12 +56,12 @@ def test_an_append_view_is_published_and_appended_to(tmp_path: Path, format: str
 def test_changed_and_removed_groups_are_rows_of_one_commit(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it"), target_in(tmp_path, format)
     first = view.create(groups(dict.fromkeys(range(40), 1)))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.upsert(groups({1: 0, 10: 5, 90: 1}))
     view.commit()
     view.table.delete(groups({2: 1, 20: 1})[KEY_COLUMN].combine_chunks())
     view.commit()
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.since, published.rows, published.removed, published.is_whole) == (first, 3, 2, False)
     assert require_equal(view.store, tmp_path, format) == published.epoch
 
@@ -71,12 +71,12 @@ def test_changed_and_removed_groups_are_rows_of_one_commit(tmp_path: Path, forma
 def test_a_corrected_file_takes_as_many_equal_rows_with_it_as_it_had(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1, 2, 2, 2, 3, 7, 7))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.append(events(2, 3))
     view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.correct("n = 2 OR n = 7", events(2, 2, 5, 7))
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.is_whole, published.rows, published.removed) == (False, 1, 3)
     assert require_equal(view.store, tmp_path, format) == published.epoch
 
@@ -89,13 +89,13 @@ def test_any_epoch_is_published_once_and_the_table_never_goes_back(tmp_path: Pat
     for number in (2, 3):
         view.table.append(events(number))
         epochs.append(view.commit())
-    assert view.store.publish("v", target, epoch=epochs[1]).rows == 2
+    assert sw.publish(view.store, "v", target, epoch=epochs[1]).rows == 2
     assert require_equal(view.store, tmp_path, format) == epochs[1]
     with pytest.raises(
         sw.errors.UsageError, match=f"at epoch {epochs[1]}, later than {epochs[0]}, and never goes back"
     ):
-        view.store.publish("v", target, epoch=epochs[0])
-    once, again = (view.store.publish("v", target) for _ in range(2))
+        sw.publish(view.store, "v", target, epoch=epochs[0])
+    once, again = (sw.publish(view.store, "v", target) for _ in range(2))
     assert (once.rows, again.rows, again.version) == (1, 0, once.version)
     assert require_equal(view.store, tmp_path, format) == epochs[2]
 
@@ -107,13 +107,13 @@ def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written
 ) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1, 2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.append(events(3))
     view.commit()
     run_as_owner(
         view.writer.root.url, {}, lambda store, root: vacuum(store, root, RetentionSettings(keep_s=0, keep_epochs=1))
     )
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.is_whole, published.rows) == (True, 3)
     require_equal(view.store, tmp_path, format)
 
@@ -123,9 +123,9 @@ def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written
 def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1, 2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.create(events(2, 3))
-    assert view.store.publish("v", target).is_whole
+    assert sw.publish(view.store, "v", target).is_whole
     require_equal(view.store, tmp_path, format)
 
 
@@ -134,12 +134,12 @@ def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str
 def test_a_commit_of_another_program_is_noticed_and_stays(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     written_by_another(tmp_path, format, events(9))
     view.table.append(events(2))
     view.commit()
     with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert sorted(rows_of_another(tmp_path, format)["n"].to_pylist()) == [1, 9]
 
 
@@ -150,7 +150,7 @@ def test_a_commit_between_reading_and_writing_is_refused(
 ) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.append(events(2))
     view.commit()
 
@@ -162,21 +162,21 @@ def test_a_commit_between_reading_and_writing_is_refused(
     opened_table = publisher.opened_table
     monkeypatch.setattr(publisher, "opened_table", opened)
     with pytest.raises(sw.errors.CommitRefusedError, match="it is unknown whether the epoch is published"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
 
 
 def test_maintenance_of_a_table_is_no_change(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     view.create(events(1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.append(events(2))
     view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     table = DeltaTable(str(tmp_path / "v"))
     table.optimize.compact()
     table.vacuum(0, enforce_retention_duration=False, dry_run=False)
     view.table.append(events(3))
-    assert view.commit() == view.store.publish("v", target).epoch
+    assert view.commit() == sw.publish(view.store, "v", target).epoch
     require_equal(view.store, tmp_path, "delta")
 
 
@@ -185,17 +185,17 @@ def test_maintenance_of_a_table_is_no_change(tmp_path: Path) -> None:
 def test_a_schema_that_does_not_fit_is_refused_before_anything_is_written(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(pa.table({"n": pa.array([1], pa.int64())}))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     before = contents(tmp_path, format)
     view.create(pa.table({"n": ["a"], "more": [1.5]}))
     with pytest.raises(sw.errors.SchemaError, match=r"other columns than the view: 'n' is .*; 'more' is missing there"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert contents(tmp_path, format) == before
 
     view.create(pa.table({"n": pa.array([1], pa.duration("us"))}))
     elsewhere = target_in(tmp_path / "elsewhere", format)
     with pytest.raises(sw.errors.SchemaError, match="column 'n' cannot be published to"):
-        view.store.publish("v", elsewhere)
+        sw.publish(view.store, "v", elsewhere)
     assert not (tmp_path / "elsewhere" / "v").exists()
 
 
@@ -207,10 +207,10 @@ def test_a_table_of_another_root_is_left_alone(tmp_path: Path, format: str) -> N
         view = GrowingView(Location(str(tmp_path / name)))
         view.create(events(1))
         if name == "one":
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
     reason = r"holds view .v. of .*/one \(without an identity\): publish view .v. of .*/other .* to a table of its own"
     with pytest.raises(sw.errors.UsageError, match=reason):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
 
 
 @pytest.mark.more
@@ -231,7 +231,7 @@ def test_a_table_in_a_bucket_is_reached_by_the_environment(
     targets = (sw.Delta(f"s3://{bucket}/delta/v"), sw.Iceberg(f"s3://{bucket}/iceberg/v", catalog))
     for _ in range(2):
         for target in targets:
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
         view.table.upsert(groups({2: 3, 4: 4}))
         view.commit()
     rows = DeltaTable(f"s3://{bucket}/delta/v", storage_options={**options}).to_pyarrow_table()
@@ -245,13 +245,13 @@ def test_the_properties_of_a_catalog_alone_give_access_to_a_bucket(tmp_path: Pat
     target = sw.Iceberg(f"s3://{bucket}/lake/v", catalog_with_access(tmp_path, s3))
     view = GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1, 2: 2}))
-    assert view.store.publish("v", target).rows == 2
+    assert sw.publish(view.store, "v", target).rows == 2
     below = sw.Delta(f"s3://{bucket}/lake/v/below", s3.storage_options)
     with pytest.raises(sw.errors.UsageError, match="publish to a directory outside"):
-        view.store.publish("v", below)
+        sw.publish(view.store, "v", below)
     inside = sw.Iceberg(f"s3://{bucket}/lake/v/inside", catalog_with_access(tmp_path, s3))
     with pytest.raises(sw.errors.UsageError, match="publish to a directory outside"):
-        view.store.publish("v", inside)
+        sw.publish(view.store, "v", inside)
 
 
 def test_a_table_in_a_bucket_of_the_catalog_is_compared_with_the_sources(
@@ -290,10 +290,10 @@ def test_a_catalog_chooses_the_place_of_a_table_that_is_known_by_its_name(tmp_pa
     catalog = {"type": "sql", "uri": f"sqlite:///{tmp_path / 'c.db'}", "warehouse": f"file://{tmp_path}/warehouse"}
     view, target = GrowingView(Location(str(tmp_path / "root"))), sw.Iceberg("lake.of.v", catalog)
     view.create(events(1))
-    assert view.store.publish("v", target).target == "iceberg:lake.of.v"
+    assert sw.publish(view.store, "v", target).target == "iceberg:lake.of.v"
     view.table.append(events(2))
     view.commit()
-    assert view.store.publish("v", target).rows == 1
+    assert sw.publish(view.store, "v", target).rows == 1
     table = load_catalog("slackwater", **catalog).load_table("lake.of.v")
     assert sorted(table.scan().to_arrow()["n"].to_pylist()) == [1, 2]
     assert (tmp_path / "warehouse").is_dir()

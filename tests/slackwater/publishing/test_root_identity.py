@@ -56,12 +56,12 @@ def test_a_root_of_the_same_url_with_another_identity_is_refused_with_both_ident
 ) -> None:
     target = target_in(tmp_path, format)
     first = view_in(tmp_path, 1, 2)
-    first.store.publish("v", target)
+    sw.publish(first.store, "v", target)
     identity = first.store.identity()
     [epoch, rows] = contents(tmp_path, format)
     second = made_anew(tmp_path, 3)
     with pytest.raises(UsageError) as refusal:
-        second.store.publish("v", target)
+        sw.publish(second.store, "v", target)
     text = str(refusal.value)
     assert identity in text and second.store.identity() in text and text.count(second.store.root) >= 2
     assert f"slackwater publish {second.store.root} v --to {target} --adopt" in text
@@ -75,7 +75,7 @@ def test_a_root_of_the_same_url_with_another_identity_is_refused_with_both_ident
 def test_a_root_that_does_not_exist_yet_is_refused(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
     first = view_in(tmp_path, 1, 2)
-    first.store.publish("v", target)
+    sw.publish(first.store, "v", target)
     identity = first.store.identity()
     shutil.rmtree(tmp_path / "root")
     with pytest.raises(UsageError, match=f"identity {identity}"):
@@ -89,15 +89,15 @@ def test_a_root_that_replaces_another_one_adopts_its_table(tmp_path: Path, forma
     first = view_in(tmp_path, 1, 2)
     first.table.append(events(4))
     first.commit()
-    first.store.publish("v", target)
+    sw.publish(first.store, "v", target)
     second = made_anew(tmp_path, 3)
-    adopted = second.store.publish("v", target, adopt=True)
+    adopted = sw.publish(second.store, "v", target, adopt=True)
     assert (adopted.is_whole, adopted.since, adopted.rows) == (True, None, 1)
     require_equal(second.store, tmp_path, format)
     second.table.append(events(5))
     second.commit()
     check_publications(second.writer.root, [DeclaredPublication("v", target)], SystemClock())
-    followed = second.store.publish("v", target, adopt=True)
+    followed = sw.publish(second.store, "v", target, adopt=True)
     assert (followed.is_whole, followed.rows) == (False, 1), "its own table is continued"
     require_equal(second.store, tmp_path, format)
 
@@ -110,17 +110,17 @@ def test_a_root_without_an_identity_publishes_by_its_url_and_continues_with_its_
     target = target_in(tmp_path, format)
     view = view_in(tmp_path, 1, 2, is_early=True)
     assert view.store.identity() == ""
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     identity = start(view)
     view.table.append(events(3))
     view.commit()
-    assert not view.store.publish("v", target).is_whole
+    assert not sw.publish(view.store, "v", target).is_whole
     require_equal(view.store, tmp_path, format)
     early = made_anew(tmp_path, 9, is_early=True).store
     with pytest.raises(UsageError, match=f"{identity}.*without an identity"):
-        early.publish("v", target)
+        sw.publish(early, "v", target)
     with pytest.raises(UsageError, match="start its pipeline once"):
-        early.publish("v", target, adopt=True)
+        sw.publish(early, "v", target, adopt=True)
 
 
 @pytest.mark.more
@@ -128,14 +128,14 @@ def test_a_root_without_an_identity_publishes_by_its_url_and_continues_with_its_
 def test_a_moved_root_is_refused_until_it_adopts_its_table(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
     view = view_in(tmp_path, 1, 2)
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     (tmp_path / "root").rename(tmp_path / "moved")
     moved = sw.open(tmp_path / "moved")
     with pytest.raises(UsageError, match=r"a copy of it, or was moved: .*; if it was moved: .* --adopt"):
-        moved.publish("v", target)
-    moved.publish("v", target, adopt=True)
+        sw.publish(moved, "v", target)
+    sw.publish(moved, "v", target, adopt=True)
     require_equal(moved, tmp_path, format)
-    assert not moved.publish("v", target).is_whole
+    assert not sw.publish(moved, "v", target).is_whole
 
 
 @pytest.mark.more
@@ -144,17 +144,17 @@ def test_an_older_copy_of_a_root_does_not_take_its_table_back(tmp_path: Path, fo
     """The same identity and URL, as after `cp -r` to another machine."""
     target = target_in(tmp_path, format)
     view = view_in(tmp_path, 1, 2)
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     shutil.copytree(tmp_path / "root", tmp_path / "copy")
     view.table.append(events(3))
     view.commit()
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     (tmp_path / "root").rename(tmp_path / "elsewhere")
     (tmp_path / "copy").rename(tmp_path / "root")
     store = sw.open(tmp_path / "root")
     with pytest.raises(UsageError, match=r"never goes back: .*; if the root was restored from a backup: .* --adopt"):
-        store.publish("v", target)
-    store.publish("v", target, adopt=True)
+        sw.publish(store, "v", target)
+    sw.publish(store, "v", target, adopt=True)
     require_equal(store, tmp_path, format)
 
 
@@ -162,11 +162,11 @@ def test_an_older_copy_of_a_root_does_not_take_its_table_back(tmp_path: Path, fo
 @FORMATS
 def test_another_view_is_not_adopted(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
-    view_in(tmp_path, 1, 2).store.publish("v", target)
+    sw.publish(view_in(tmp_path, 1, 2).store, "v", target)
     _rename_view(tmp_path, format)
     second = made_anew(tmp_path, 3)
     with pytest.raises(UsageError, match="holds view 'w'"):
-        second.store.publish("v", target, adopt=True)
+        sw.publish(second.store, "v", target, adopt=True)
 
 
 def _rename_view(directory: Path, format: str) -> None:
@@ -184,22 +184,22 @@ def _rename_view(directory: Path, format: str) -> None:
 def test_a_marker_of_an_empty_table_of_another_root_is_refused(tmp_path: Path) -> None:
     target = target_in(tmp_path, "delta")
     first = view_in(tmp_path, 1, 2)
-    first.store.publish("v", target)
+    sw.publish(first.store, "v", target)
     marker = read_marker(Location(str(tmp_path / "v")))
     assert marker is not None and marker.identity == first.store.identity()
     shutil.rmtree(tmp_path / "v" / "_delta_log")
     second = made_anew(tmp_path, 3)
     with pytest.raises(UsageError, match=f"{marker.identity}.*delete the marker"):
-        second.store.publish("v", target)
+        sw.publish(second.store, "v", target)
     (tmp_path / "v" / MARKER).unlink()
-    second.store.publish("v", target)
+    sw.publish(second.store, "v", target)
 
 
 def test_a_delta_log_that_has_lost_the_commits_of_another_root_is_refused(tmp_path: Path) -> None:
     """The transaction of the application has the identity, too."""
     target = target_in(tmp_path, "delta")
     first = view_in(tmp_path, 1, 2)
-    first.store.publish("v", target)
+    sw.publish(first.store, "v", target)
     table = DeltaTable(str(tmp_path / "v"))
     assert table.transaction_version(f"slackwater:{first.store.root}:v:{first.store.identity()}") is not None
     table.create_checkpoint()
@@ -207,7 +207,7 @@ def test_a_delta_log_that_has_lost_the_commits_of_another_root_is_refused(tmp_pa
     log.unlink()
     second = made_anew(tmp_path, 3)
     with pytest.raises(sw.errors.CommitRefusedError, match="written by another program"):
-        second.store.publish("v", target)
+        sw.publish(second.store, "v", target)
 
 
 def test_a_root_keeps_its_identity_and_a_torn_record_gets_a_new_one(tmp_path: Path) -> None:

@@ -83,15 +83,15 @@ def counted(**groups: int | None) -> pa.Table:
 def test_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "k"), target_in(tmp_path, format)
     view.create(counted(a=1, b=2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.create(counted(a=7, b=None))
     schema = view.store.snapshot().reader("v").schema
     opened_table(target, SystemClock()).require_fit(schema)
-    assert view.store.publish("v", target).is_whole
+    assert sw.publish(view.store, "v", target).is_whole
     require_equal_twice(view, tmp_path, format, schema)
     view.table.upsert(counted(a=None))
     view.commit()
-    assert not view.store.publish("v", target).is_whole
+    assert not sw.publish(view.store, "v", target).is_whole
     require_equal_twice(view, tmp_path, format, schema)
 
 
@@ -108,7 +108,7 @@ def test_a_part_of_a_column_that_may_be_null_now_is_so_in_the_table(tmp_path: Pa
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     for size in (1, None, 2):
         view.create(rows(size))
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
         epoch, found = second_contents(tmp_path, format)
         assert epoch == view.writer.records[-1].epoch
         assert found.to_pylist() == [{"i": 1, "places": [{"x": size}], "tags": [("a", size)]}]
@@ -131,12 +131,12 @@ def test_a_view_with_other_columns_is_refused_at_the_start_and_by_each_publicati
 ) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     first = view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.create(changed)
     with pytest.raises(sw.errors.SchemaError, match="other columns than the view"):
         opened_table(target, SystemClock()).require_fit(view.store.snapshot().reader("v").schema)
     with pytest.raises(sw.errors.SchemaError, match="other columns than the view"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert require_equal_twice(view, tmp_path, format, KEPT) == first
 
 
@@ -145,10 +145,10 @@ def test_a_view_with_other_columns_is_refused_at_the_start_and_by_each_publicati
 def test_every_text_of_a_partition_comes_back_from_both_readers(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
     view.create(pa.table({"k": TEXTS, "n": range(len(TEXTS))}, schema=KEPT))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     require_equal_twice(view, tmp_path, format, KEPT)
     view.correct("n % 2 = 0", pa.table({"k": TEXTS[:3], "n": [1_000, 1_001, 1_002]}, schema=KEPT))
-    assert not view.store.publish("v", target).is_whole
+    assert not sw.publish(view.store, "v", target).is_whole
     require_equal_twice(view, tmp_path, format, KEPT)
 
 
@@ -159,14 +159,14 @@ def test_a_text_that_does_not_come_back_is_refused_before_it_is_seen(tmp_path: P
     view, target = GrowingView(Location(str(tmp_path / "root"))), partitioned(tmp_path, format)
     view.create(pa.table({"k": ["a", text], "n": [1, 2]}, schema=KEPT))
     with pytest.raises(sw.errors.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert not list(tmp_path.glob("v/**/*.parquet"))
     view.correct("n = 2", pa.table({"k": ["b"], "n": [2]}, schema=KEPT))
-    last = view.store.publish("v", target).epoch
+    last = sw.publish(view.store, "v", target).epoch
     view.table.append(pa.table({"k": [text], "n": [3]}, schema=KEPT))
     view.commit()
     with pytest.raises(sw.errors.SchemaError, match=r"column 'k' of the partitions has .* nothing was published"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert require_equal_twice(view, tmp_path, format, KEPT) == last
 
 
@@ -183,13 +183,13 @@ def test_dates_whole_numbers_and_booleans_are_partitions_and_far_years_are_refus
             directory.mkdir(parents=True)
             view, target = GrowingView(Location(str(directory / "root"))), partitioned(directory, format, schema)
             view.create(pa.table({"k": pa.array(values, kind), "n": range(len(values))}, schema=schema))
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
             require_equal_twice(view, directory, format, schema)
             if kind == pa.date32():
                 view.table.append(pa.table({"k": pa.array([2_932_897], kind), "n": [9]}, schema=schema))
                 view.commit()
                 with pytest.raises(sw.errors.SchemaError, match="not between the years 1 and 9999"):
-                    view.store.publish("v", target)
+                    sw.publish(view.store, "v", target)
 
 
 def test_partitions_of_a_type_that_has_no_text_are_refused_at_the_start(tmp_path: Path) -> None:
@@ -214,17 +214,17 @@ def test_an_iceberg_table_with_partitions_has_every_value_in_its_files(tmp_path:
     texts = ["", "a", None, "a/b=c%d", "__HIVE_DEFAULT_PARTITION__", "\x00"]
     rows = {"k": texts, "x": [math.nan, 0.0, -0.0, None, 1.0, 2.0], "n": range(6)}
     view.create(pa.table(rows, schema=schema))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     require_equal_twice(view, tmp_path, "iceberg", schema)
     view.correct("n = 0", pa.table({"k": [""], "x": [-0.0], "n": [7]}, schema=schema))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     last = require_equal_twice(view, tmp_path, "iceberg", schema)
     with iceberg_table(tmp_path).update_spec() as spec:
         spec.add_identity("x")
     view.table.append(pa.table({"k": ["b"], "x": [math.nan], "n": [8]}, schema=schema))
     view.commit()
     with pytest.raises(sw.errors.SchemaError, match="such as NaN, has no partition"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert require_equal_twice(view, tmp_path, "iceberg", schema) == last
 
 
@@ -255,14 +255,14 @@ def expire_iceberg_snapshots(directory: Path) -> None:
 def test_a_table_whose_log_has_lost_the_epoch_is_written_as_a_whole(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1, 2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     if format == "delta":
         expire_delta_log(tmp_path / "v")
     else:
         expire_iceberg_snapshots(tmp_path)
     view.table.append(events(3))
     last = view.commit()
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.epoch, published.is_whole, published.rows) == (last, True, 3)
     epoch, rows = contents(tmp_path, format)
     assert epoch == last and sorted(rows["n"].to_pylist()) == [1, 2, 3]
@@ -276,19 +276,19 @@ def test_a_table_whose_log_has_lost_the_epoch_of_another_view_is_left_alone(tmp_
         view = GrowingView(Location(str(tmp_path / name)))
         view.create(events(1))
         if name == "one":
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
     if format == "delta":
         expire_delta_log(tmp_path / "v")
     else:
         expire_iceberg_snapshots(tmp_path)
     with pytest.raises(sw.errors.CommitRefusedError, match="was written by another program"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
 
 
 def test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root")), "k"), target_in(tmp_path, "delta")
     view.create(counted(a=1, b=2))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     log = tmp_path / "v" / "_delta_log"
     [add] = [
         action["add"] for action in map(json.loads, (log / f"{0:020}.json").read_text().splitlines()) if "add" in action
@@ -300,7 +300,7 @@ def test_a_table_that_has_lost_rows_unseen_is_written_as_a_whole(tmp_path: Path)
     (log / f"{1:020}.json").write_text("\n".join(map(json.dumps, actions)))
     view.table.delete(counted(a=1)[KEY_COLUMN].combine_chunks())
     view.commit()
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert published.is_whole
     require_equal_twice(view, tmp_path, "delta", view.store.snapshot().reader("v").schema)
 
@@ -312,7 +312,7 @@ def test_a_table_that_refuses_a_commit_is_no_failure_of_the_store(tmp_path: Path
     with pytest.raises(
         sw.errors.PublishError, match=r"delta:.* refuses the rows or the commit .*publish to a new table"
     ):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert DeltaTable(str(tmp_path / "v")).version() == 0
 
 
@@ -324,9 +324,9 @@ def test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone(tmp_path: Pa
 
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(rows(-0.0, 0.0, -0.0, math.nan))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.correct("true", rows(0.0, -0.0, math.nan))
-    assert not view.store.publish("v", target).is_whole
+    assert not sw.publish(view.store, "v", target).is_whole
     _, found = second_contents(tmp_path, format)
     assert sorted(map(repr, found["x"].to_pylist())) == ["-0.0", "0.0", "nan"]
     assert sorted(map(repr, found["y"].to_pylist())) == ["-0.0", "0.0", "nan"]
@@ -335,7 +335,7 @@ def test_one_of_rows_that_differ_in_the_sign_of_a_zero_leaves_alone(tmp_path: Pa
 def test_a_commit_without_information_is_one_of_another_program(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     view.create(pa.table({"n": [1]}))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     written_by_another(tmp_path, "delta", pa.table({"n": [99]}))
     commit = tmp_path / "v" / "_delta_log" / f"{1:020}.json"
     actions = commit.read_text().splitlines()
@@ -343,7 +343,7 @@ def test_a_commit_without_information_is_one_of_another_program(tmp_path: Path) 
     view.table.append(pa.table({"n": [2]}))
     view.commit()
     with pytest.raises(sw.errors.CommitRefusedError, match=r"another program \(a commit without information by"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert sorted(rows_of_another(tmp_path, "delta")["n"].to_pylist()) == [1, 99]
 
 
@@ -354,7 +354,7 @@ def test_rows_that_came_with_the_creation_of_a_table_stay(tmp_path: Path) -> Non
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     view.create(pa.table({"n": [1]}))
     with pytest.raises(sw.errors.CommitRefusedError, match=r"written by another program \(CREATE TABLE by"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     assert rows_of_another(tmp_path, "delta")["n"].to_pylist() == [99]
 
 
@@ -362,14 +362,14 @@ def test_rows_that_came_with_the_creation_of_a_table_stay(tmp_path: Path) -> Non
 def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "delta")
     epochs = [view.create(pa.table({"n": [1]}))]
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     for number in (2, 3):
         view.table.append(pa.table({"n": [number]}))
         epochs.append(view.commit())
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     written_by_another(tmp_path, "delta", pa.table({"n": [99]}))
     DeltaTable(str(tmp_path / "v")).restore(1)
-    assert view.store.publish("v", target).since == epochs[1]
+    assert sw.publish(view.store, "v", target).since == epochs[1]
     require_equal_twice(view, tmp_path, "delta", view.store.snapshot().reader("v").schema)
 
 
@@ -377,7 +377,7 @@ def test_a_restored_table_continues_from_the_restored_epoch(tmp_path: Path) -> N
 def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_program(tmp_path: Path) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, "iceberg")
     view.create(pa.table({"k": ["a"], "n": [1]}, schema=KEPT))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     table = iceberg_table(tmp_path)
     with table.update_schema() as columns:
         columns.rename_column("n", "m")
@@ -385,7 +385,7 @@ def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_progra
         columns.rename_column("m", "n")
     view.table.append(pa.table({"k": ["b"], "n": [2]}, schema=KEPT))
     view.commit()
-    assert not view.store.publish("v", target).is_whole
+    assert not sw.publish(view.store, "v", target).is_whole
     table = iceberg_table(tmp_path)
     with table.update_schema(allow_incompatible_changes=True) as columns:
         columns.delete_column("n")
@@ -394,14 +394,14 @@ def test_a_column_that_was_dropped_and_added_again_is_a_change_of_another_progra
     view.table.append(pa.table({"k": ["c"], "n": [3]}, schema=KEPT))
     view.commit()
     with pytest.raises(sw.errors.CommitRefusedError, match="a change of columns after snapshot"):
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
 
 
 @pytest.mark.more
 def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_written_again(tmp_path: Path) -> None:
     target, view = target_in(tmp_path, "delta"), GrowingView(Location(str(tmp_path / "root")), "carrier", "day of it")
     view.create(groups({1: 1, 2: 1, 13: 2}))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     view.table.upsert(groups({1: 7}))
     wanted = PublishedEpoch(view.store.root, "v", view.commit())
     rows = view.store.snapshot().view("v").to_arrow()
@@ -411,10 +411,10 @@ def test_a_process_that_dies_after_an_inexact_merge_leaves_a_table_that_is_writt
         # The rows of this change are not the rows of the epoch, and the process dies before it writes all rows again.
         table.change(ViewChange("v", wanted.epoch, tuple(lost.column_names), rows.slice(0, 1), lost), wanted)
     assert contents(tmp_path, "delta")[0] == wanted.epoch, "the wrong rows have the name of the epoch"
-    published = view.store.publish("v", target)
+    published = sw.publish(view.store, "v", target)
     assert (published.since, published.is_whole) == (None, True)
     require_equal(view.store, tmp_path, "delta")
-    assert view.store.publish("v", target).since == wanted.epoch, "once"
+    assert sw.publish(view.store, "v", target).since == wanted.epoch, "once"
 
 
 @pytest.mark.more_after(1)
@@ -423,11 +423,11 @@ def test_iceberg_metadata_that_is_read_in_part_loses_no_row(tmp_path: Path, part
     key = () if part == "append" else ("k",)  # nothing is removed from a view of single rows
     view, target = GrowingView(Location(str(tmp_path / "root")), *key), target_in(tmp_path, "iceberg")
     view.create(counted(a=1))
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     for number in range(2):
         view.table.append(counted(**{f"b{number}": number}))
         view.commit()
-        view.store.publish("v", target)
+        sw.publish(view.store, "v", target)
     snapshot = iceberg_table(tmp_path).current_snapshot()
     files = [snapshot.manifest_list, *(each.manifest_path for each in snapshot.manifests(iceberg_table(tmp_path).io))]
     file = Path(files[part == "manifest"].removeprefix("file://"))
@@ -438,8 +438,8 @@ def test_iceberg_metadata_that_is_read_in_part_loses_no_row(tmp_path: Path, part
     for read in (last_block, 0, 100, len(content) - 20):
         file.write_bytes(content[:read])
         with pytest.raises((sw.errors.StorageUnavailableError, sw.errors.PublishError)):
-            view.store.publish("v", target)
+            sw.publish(view.store, "v", target)
         assert iceberg_table(tmp_path).current_snapshot().snapshot_id == snapshot.snapshot_id
     file.write_bytes(content)
-    view.store.publish("v", target)
+    sw.publish(view.store, "v", target)
     require_equal_twice(view, tmp_path, "iceberg", view.store.snapshot().reader("v").schema)

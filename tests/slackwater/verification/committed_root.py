@@ -200,7 +200,7 @@ class CommittedRoot:
         return sw.open(self.root.url, storage_options=dict(self.root.storage_options) or None)
 
     def verify(self, **arguments: Any) -> Verification:
-        return self.store().verify(**{"spark": self.spark, "follow_sources": True, **arguments})
+        return sw.verify(self.store(), **{"spark": self.spark, "follow_sources": True, **arguments})
 
     def _pieces(self, path: str, count: int) -> Iterator[Rows]:
         """Yields the first records of a file."""

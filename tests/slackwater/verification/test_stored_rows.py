@@ -22,7 +22,7 @@ def written(tmp_path: Path) -> StoredRoot:
 
 
 def check(written: StoredRoot, epoch: int | None = None) -> ViewCheck:
-    (found,) = sw.open(written.root.url).verify(epoch).views
+    (found,) = sw.verify(sw.open(written.root.url), epoch).views
     return found
 
 
@@ -88,11 +88,11 @@ def test_a_wrong_index_is_named_and_the_result_is_not_equal(written: StoredRoot,
     dataset.create_scalar_index(PATH_COLUMN, "BTREE")
     written.views["flights.rows"] = view.at({view.path: dataset.version})
     written.commit()
-    assert sw.open(written.root.url).verify().all_equal
+    assert sw.verify(sw.open(written.root.url)).all_equal
     make_wrong(location, PATH_COLUMN, tmp_path / "other.lance")
     written.views["flights.rows"] = view.at({view.path: lance.dataset(location.lance_uri).version})
     written.commit()
-    found = sw.open(written.root.url).verify()
+    found = sw.verify(sw.open(written.root.url))
     [index] = found.wrong_indexes
     assert (index.dataset, index.column) == (view.path, PATH_COLUMN) and index.missing > 0
     assert all(each.outcome is Outcome.EQUAL for each in found.views) and not found.all_equal
