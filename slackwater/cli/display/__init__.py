@@ -8,7 +8,7 @@ terminal `RunLog` writes log lines, and with `--json` `EventLines` writes events
     live_display.py  the picture on a terminal, redrawn in place
     run_log.py       log lines
     event_lines.py   events as JSON lines
-    status.py        one screen about a root; status_watch.py, its changes
+    status.py        one screen about a root, from blocks over root_facts.py; status_watch.py, its changes
     trace.py         the waterfall of an epoch
 
 Invariants: a picture is a function of the status and the size of the terminal, and its columns do not move.

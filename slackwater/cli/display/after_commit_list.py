@@ -8,30 +8,39 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from slackwater.cli.display.root_facts import RootFacts
 from slackwater.status.text import counted
+from slackwater.terminal.output import Output
 from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import AfterCommitStatus
-    from state.ownership.owner import Owner
 
-COLUMNS = ("source", "action", "handled", "left", "failed")
+_COLUMNS = ("source", "action", "handled", "left", "failed")
 _BAD = "bold red"
 
 
-def after_commit_rows(owner: Owner | None) -> list[Mapping[str, Any]]:
-    """One row for each source whose files are handled after the commit, by the last word of the run."""
-    from slackwater.status.run_status import RunStatus
+class RootFilesAfterCommit:
+    """The sources whose files are handled after the commit, by the last status of the run."""
 
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
-    return [] if status is None else [asdict(each) for each in status.after_commit]
+    def __init__(self, facts: RootFacts) -> None:
+        self._rows = [] if facts.run is None else [asdict(each) for each in facts.run.after_commit]
+
+    def document(self) -> Mapping[str, Any]:
+        return {"after_commit": self._rows}
+
+    def show(self, output: Output) -> None:
+        if self._rows:
+            output.rows(self._rows, _COLUMNS, title="files after the commit, since the last start")
+            for line in after_commit_lines(self._rows):
+                output.text(line)
 
 
 def after_commit_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What the files of each source wait for, and the reasons of failures.
 
     Args:
-        rows: see `after_commit_rows`.
+        rows: the fields of each `AfterCommitStatus`.
     """
     lines = [f"source {row['source']}: files wait: {row['waits_for']}" for row in rows if row["waits_for"]]
     return lines + [_said(row["source"], row["action"], row["failed"], row["error"]) for row in rows if row["error"]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from slackwater.cli.display.root_facts import RootFacts
 from slackwater.cli.display.view_block import utc
 from slackwater.status.text import counted, shell_root
 from slackwater.terminal.output import Output
@@ -14,8 +15,26 @@ from state.location import Location
 if TYPE_CHECKING:
     from slackwater.reading.store import Store
 
-COLUMNS = ("view", "expectation", "rows", "accepted", "came", "is_held", "held_since", "error", "found")
-SHORT = ("view", "expectation", "rows", "is_held")
+_COLUMNS = ("view", "expectation", "rows", "accepted", "came", "is_held", "held_since", "error", "found")
+_SHORT = ("view", "expectation", "rows", "is_held")
+
+
+class RootExpectations:
+    """The expectations of the views of a root, and the last epoch that fulfilled them."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        self._rows, self._root = facts.store.expectations().to_pylist(), facts.root
+        self._published = facts.store.published_epoch()
+
+    def document(self) -> Mapping[str, Any]:
+        return {"expectations": self._rows, "published": self._published or None}
+
+    def show(self, output: Output) -> None:
+        if not self._rows:
+            return
+        output.rows(self._rows, _COLUMNS, title="expectations: rows that violate", short=_SHORT)
+        for line in (*held_lines(self._rows, self._published, self._root), *quarantine_lines(self._rows, self._root)):
+            output.text(line)
 
 
 def print_held(store: Store, output: Output) -> None:

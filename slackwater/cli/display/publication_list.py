@@ -9,39 +9,43 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from slackwater.cli.display.root_facts import RootFacts
 from slackwater.status.text import counted
+from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_duration
 from state.visible import visible
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import PublicationStatus
-    from state.ownership.owner import Owner
 
-COLUMNS = ("view", "table", "epoch", "behind_epochs", "behind_s")
+_SHORT = ("view", "table", "epoch", "behind_epochs", "behind_s")
 _BAD = "bold red"
 
 
-def publication_rows(
-    owner: Owner | None, epochs: Sequence[Mapping[str, Any]], now: datetime
-) -> list[Mapping[str, Any]]:
-    """One row for each table that follows a view, by the last word of the run; their lags are those of now.
+class RootPublications:
+    """The tables that follow views, by the last status of the run; their lags are those of now."""
 
-    Args:
-        owner: of the root.
-        epochs: the rows of `Store.epoch_times`.
-        now: the time.
-    """
-    from slackwater.status.run_status import RunStatus
+    def __init__(self, facts: RootFacts) -> None:
+        epochs = facts.epochs.to_pylist()
+        publications = () if facts.run is None else facts.run.publications
+        self._rows = [_row(each, epochs, facts.now) for each in publications]
+        self._is_over = facts.is_over
 
-    status = None if owner is None or owner.status is None else RunStatus.of_json(owner.status)
-    return [] if status is None else [_row(each, epochs, now) for each in status.publications]
+    def document(self) -> Mapping[str, Any]:
+        return {"publications": self._rows}
+
+    def show(self, output: Output) -> None:
+        if self._rows:
+            output.rows(self._rows, list(self._rows[0]), title="publications", short=_SHORT)
+            for line in publication_lines(self._rows, is_over=self._is_over):
+                output.text(line)
 
 
 def publication_lines(rows: Sequence[Mapping[str, Any]], *, is_over: bool) -> list[str]:
     """A line for each publication that is behind or has failed, with what follows.
 
     Args:
-        rows: see `publication_rows`.
+        rows: the fields of each `PublicationStatus`.
         is_over: no run is alive on the root.
     """
     follows = "the next run goes on" if is_over else "it is tried again"

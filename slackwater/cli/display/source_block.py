@@ -1,23 +1,71 @@
-"""The block of the sources on the display of a run: one line for each."""
+"""The block of the sources: on the display of a run one line for each, and on `slackwater status` with the queues."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 from rich.text import Text
 
 from actors.telemetry.counted import counters_of
+from slackwater.cli.display.root_facts import RootFacts
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
+from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
+from state.epoch import epoch_time
 from state.visible import visible
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from actors.telemetry.counted import Counted, TerminalColumn
     from slackwater.status.run_status import SourceStatus
+
+
+_STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
+_UNFINISHED: Final = ("waiting", "reading")
+_SHORT = ("name", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "watermark", "url")
+_QUEUE_SHORT = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url")
+
+
+class RootSources:
+    """The sources of a root and their event queues, with the next step for those that are paused."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        import pyarrow as pa
+
+        unfinished = pa.concat_tables([facts.store.files(status=status) for status in _UNFINISHED])
+        self._declared, self._root = facts.sources, facts.root
+        self._sources = [_source(row, facts, unfinished) for row in facts.sources]
+        self._queues = [_queue(row) for row in facts.sources if row["queue"] is not None]
+
+    def document(self) -> Mapping[str, Any]:
+        return {"sources": self._sources, "queues": self._queues}
+
+    def show(self, output: Output) -> None:
+        sources, queues = self._sources, self._queues
+        output.rows(sources, list(sources[0]) if sources else ["name"], title="sources", short=_SHORT)
+        if queues:
+            title = "queues: messages in flight, and counts since the last start"
+            output.rows(queues, list(queues[0]), title=title, short=_QUEUE_SHORT)
+        for queue in queues:
+            if queue["poison"]:
+                count = f"{queue['poison']:,} poison messages are quarantined"
+                output.text(f"source {queue['source']}: {count}; `slackwater quarantine {self._root}` shows them")
+        for row in self._declared:
+            if row["paused"] is not None:
+                output.text(f"source {row['name']} is paused: {row['paused']}")
+        for row in self._declared:
+            if files := row["paused_removals"]:
+                output.text(
+                    f"source {row['name']}: removals are paused: {counted(files, 'file')} "
+                    f"{'is' if files == 1 else 'are'} missing, and the rows stay in the views; bring the files back, "
+                    f"or let them go with `slackwater allow-removals {self._root} --source {row['name']}`"
+                )
 
 
 def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int, width: int) -> Table:
@@ -37,6 +85,62 @@ def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
     if len(notes) <= most:
         return notes
     return [*notes[: most - 1], Text(f"{len(notes) - most + 1} other sources have such notes")]
+
+
+def _source(source: Mapping[str, Any], facts: RootFacts, unfinished: pa.Table) -> Mapping[str, Any]:
+    """A source with its files in each state, the rows of its views, and its bad records.
+
+    Also the age of the oldest unfinished file, in retained epochs and in seconds, and the last record of its listings.
+    """
+    import pyarrow.compute as pc
+
+    from slackwater.watching.stored_status import source_counts
+
+    counts = source_counts(facts.files, source["name"])
+    mine = unfinished.filter(pc.equal(unfinished["source"], source["name"]))
+    return {
+        "name": source["name"],
+        "url": source["url"],
+        "format": source["format"],
+        **{status: getattr(counts, status) for status in _STATUSES},
+        "rows": counts.rows,
+        "rows_bad": counts.rows_bad,
+        "changes_ignored": source["changes_ignored"],
+        **_oldest_unfinished(mine, facts.epochs, facts.now),
+        "listed_at": source["listed_at"],
+        "requests_per_hour": source["requests_last_hour"],
+        "listing_period_s": source["period_s"],
+        "stretched_by": source["stretched_by"],
+        "paused_removals": source["paused_removals"],
+        "paused": source["paused"],
+        "watermark": source["watermark"],
+    }
+
+
+def _queue(source: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The queue of a source, with the files that the last listing found without an event."""
+    queue = source["queue"]
+    oldest_s = None if queue["oldest_s"] is None else round(queue["oldest_s"], 1)
+    return {
+        "source": source["name"],
+        **{name: queue[name] for name in ("url", "in_flight")},
+        "oldest_s": oldest_s,
+        **{name: queue[name] for name in ("received", "redelivered", "poison")},
+        "listed_at": source["listed_at"],
+        "found_by_listing": queue["found_by_listing"],
+    }
+
+
+def _oldest_unfinished(unfinished: pa.Table, epochs: pa.Table, now: datetime) -> Mapping[str, Any]:
+    import pyarrow.compute as pc
+
+    listed = pc.min(unfinished["listed_epoch"]).as_py()
+    if listed is None:
+        return {"unfinished_epochs": 0, "unfinished_s": 0.0}
+    return {
+        "unfinished_epochs": pc.sum(pc.greater(epochs["epoch"], listed)).as_py() or 0,
+        "unfinished_s": round((now - epoch_time(listed)).total_seconds(), 1),
+    }
 
 
 def _note(name: str, status: SourceStatus) -> Text | None:

@@ -1,18 +1,21 @@
-"""The block of the views on the display of a run, one line for each, and the notes on failed views."""
+"""The block of the views, and the notes on failed ones: on the display of a run, and on `slackwater status`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
 
 from actors.telemetry.counted import counters_of
+from slackwater.cli.display.root_facts import RootFacts
+from slackwater.cli.display.view_list import view_rows
 from slackwater.status.text import counted
 from slackwater.terminal.fixed_table import Column, fixed_table
+from slackwater.terminal.output import Output
 from slackwater.terminal.quantities import human_count, human_seconds
 from state.epoch import epoch_time
 from state.visible import visible
@@ -21,12 +24,64 @@ if TYPE_CHECKING:
     from slackwater.status.run_status import RunStatus, ViewStatus
 
 
+_TABLE = ("name", "class", "state", "rows", "version", "path")
+_HIDDEN = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
+
+
 @dataclass(frozen=True)
 class _View:
     view_class: str
     rows: int | None
     lag: Text
     is_closing: bool = False
+
+
+class RootViews:
+    """The views of a root, with the next step for those that have failed."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        self._views = view_rows(facts.store, [row["name"] for row in facts.backfills])
+        self._epochs, self._root = facts.epochs, facts.root
+
+    def document(self) -> Mapping[str, Any]:
+        return {"views": self._views}
+
+    def show(self, output: Output) -> None:
+        at = {row["epoch"]: row["committed_at"] for row in self._epochs.to_pylist()}
+        output.rows(self._views, _TABLE, title="views: any Lance reader opens a path at its tag `committed`")
+        for view in self._views:
+            if view["error"] is not None:
+                _print_failure(view, at, self._root, output)
+
+
+class RootBackfills:
+    """The views of a root that are not complete."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        self._rows = facts.backfills
+
+    def document(self) -> Mapping[str, Any]:
+        return {"backfills": self._rows}
+
+    def show(self, output: Output) -> None:
+        if self._rows:
+            title = "backfills: views that are shown when complete"
+            output.rows(self._rows, ("name", "class", "fraction"), title=title)
+
+
+class RootHiddenViews:
+    """The hidden views of a root, with their rows on disk and in memory."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        self._rows = facts.store.hidden_views().to_pylist()
+
+    def document(self) -> Mapping[str, Any]:
+        return {"hidden_views": self._rows}
+
+    def show(self, output: Output) -> None:
+        if self._rows:
+            shown = [{**row, "names": " ".join(row["names"]), "reads": " ".join(row["reads"])} for row in self._rows]
+            output.rows(shown, _HIDDEN, title="hidden views: rows kept for joins, windows and groups within")
 
 
 def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Table:
@@ -64,6 +119,27 @@ def view_notes(views: Mapping[str, ViewStatus], root: str, most: int) -> list[Te
 def utc(at: datetime) -> str:
     """A time in UTC, to the second."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: str, output: Output) -> None:
+    """Prints where a failed view stands with the next step, and its error as a line of its own.
+
+    Args:
+        view: the view.
+        at: epoch → the time of its commit.
+        root: the root, as an argument of a command.
+        output: of the command.
+    """
+    stands_at, name = view["reflects_epoch"], view["name"]
+    since = "" if stands_at not in at else f" ({utc(at[stands_at])})"
+    rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at}{since}"
+    step = f"correct it or its files, and build it anew with `slackwater retry {root} --view {name}`"
+    output.text(f"view {name} has failed: {rows}; {step}")
+    line = f"view {name}: {' '.join(view['error'].split())}"
+    if output.console.is_terminal:
+        output.console.print(Text(visible(line)), no_wrap=True, overflow="ellipsis")
+    else:
+        output.text(line)
 
 
 def _failure(name: str, view: ViewStatus, root: str) -> tuple[Text, Text]:

@@ -1,0 +1,57 @@
+"""The block of the owner of a root and of its last epoch, on `slackwater status`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from slackwater.cli.display.root_facts import RootFacts
+from slackwater.cli.display.view_block import utc
+from slackwater.terminal.output import Output
+from slackwater.terminal.quantities import human_duration
+
+if TYPE_CHECKING:
+    from state.ownership.owner import Owner
+
+
+class RootOwner:
+    """The warnings about a root, its owner, and the last epoch."""
+
+    def __init__(self, facts: RootFacts) -> None:
+        self._owner, self._now = facts.owner, facts.now
+        self._warnings = facts.store.warnings()
+        self._last: Mapping[str, Any] | None = next(iter(facts.store.epochs(limit=1).to_pylist()), None)
+
+    def document(self) -> Mapping[str, Any]:
+        owner = asdict(self._owner) if self._owner else None
+        return {"warnings": self._warnings, "owner": owner, "epoch": self._last}
+
+    def show(self, output: Output) -> None:
+        for warning in self._warnings:
+            output.text(f"warning: {warning}")
+        owner, last = self._owner, self._last
+        if owner is None:
+            output.text("owner: none")
+        else:
+            error = f"; last error: {owner.last_error}" if owner.last_error else ""
+            phase = f"{owner.phase}{_silence(owner, self._now)}"
+            output.text(f"owner: {phase}, process {owner.pid} on {owner.host}, pipeline {owner.pipeline}{error}")
+            if owner.fetchers and not owner.released:
+                output.text(f"fetch actors: {owner.fetchers}{f' ({owner.scaling})' if owner.scaling else ''}")
+        output.text(
+            "epoch: none yet" if last is None else f"epoch: {last['epoch']}, committed at {utc(last['committed_at'])}"
+        )
+
+
+def _silence(owner: Owner, now: datetime) -> str:
+    """The doubt in the phase that a process wrote last, in words; empty without one."""
+    from slackwater.watching.owner_watch import SILENT_S
+
+    if owner.released:
+        return ""
+    if owner.is_dead():
+        return " (its last word: the process is gone)"
+    silent_s = (now - owner.renewed_at).total_seconds()
+    return f" (no sign of life for {human_duration(silent_s)})" if silent_s >= SILENT_S else ""

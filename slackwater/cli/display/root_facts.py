@@ -1,0 +1,93 @@
+"""The facts about a root that the blocks of `slackwater status` share, and the face of these blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from slackwater.status.text import shell_root
+from slackwater.terminal.output import Output
+from state.clock import SystemClock
+from state.location import Location
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from slackwater.reading.store import Store
+    from slackwater.status.run_status import RunStatus
+    from state.ownership.owner import Owner
+
+
+class RootBlock(Protocol):
+    """A part of `slackwater status`: the same facts as values of JSON, and as tables and lines."""
+
+    def document(self) -> Mapping[str, Any]:
+        """The facts, by their names in the JSON document."""
+        ...
+
+    def show(self, output: Output) -> None:
+        """Prints the facts for people."""
+        ...
+
+
+@dataclass(frozen=True)
+class RootFacts:
+    """A root at one moment.
+
+    Args:
+        store: a frozen store.
+        owner: the process that runs on the root or ran last.
+        now: the time.
+    """
+
+    store: Store
+    owner: Owner | None
+    now: datetime
+
+    @classmethod
+    def of(cls, store: Store) -> RootFacts:
+        """The present facts of a store."""
+        store = store.frozen()
+        return cls(store, store.owner(), SystemClock().now())
+
+    @cached_property
+    def root(self) -> str:
+        """The root, as an argument of a command."""
+        return shell_root(Location(self.store.root))
+
+    @cached_property
+    def epochs(self) -> pa.Table:
+        """Every retained epoch with the time of its commit."""
+        return self.store.epoch_times()
+
+    @cached_property
+    def files(self) -> pa.Table:
+        """The numbers of files by source and status."""
+        return self.store.count_files()
+
+    @cached_property
+    def sources(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of `Store.sources`."""
+        rows: list[Mapping[str, Any]] = self.store.sources().to_pylist()
+        return rows
+
+    @cached_property
+    def backfills(self) -> Sequence[Mapping[str, Any]]:
+        """The rows of `Store.backfills`."""
+        rows: list[Mapping[str, Any]] = self.store.backfills().to_pylist()
+        return rows
+
+    @cached_property
+    def run(self) -> RunStatus | None:
+        """The status that the last run has written; None without one that this version can read."""
+        from slackwater.status.run_status import RunStatus
+
+        return None if self.owner is None or self.owner.status is None else RunStatus.of_json(self.owner.status)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no run is alive on the root."""
+        return self.owner is None or self.owner.is_gone()
