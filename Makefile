@@ -94,6 +94,7 @@ lint: setup  ## run ruff, mypy --strict, import-linter
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config tests/run_time_imports.toml --cache-dir .import_linter_cache/run_time
 
 .PHONY: docs
 docs: setup  ## build the site of the documentation into build/site
