@@ -19,7 +19,6 @@ from actors.protocol.counters import MaterializerCounts
 from actors.sources.pipeline_definition import DEFAULT_BACKFILL_WEIGHT, DEFAULT_JOIN_MEMORY_BYTES
 from spark_bridge.changes.change_set import ChangeLog, ChangeSet, Parent
 from spark_bridge.changes.corrections import CorrectedRows, corrected_sources
-from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.memory_tier import KeptSize, MemoryTier
 from spark_bridge.changes.parents import Parents
@@ -46,7 +45,7 @@ from spark_bridge.maintenance.recorded_views import RecordedViews
 from spark_bridge.maintenance.stored_sources import StoredSources
 from spark_bridge.maintenance.weighted_rows import WeightedRows
 from spark_bridge.operators.group.aggregate_view import AggregateView
-from spark_bridge.operators.temporal_filter.temporal_filter_rows import TemporalFilterRows
+from spark_bridge.operators.registry import Operators
 from spark_bridge.plans.planned_view import PlannedView, stored_groups
 from spark_bridge.plans.row_conditions import RowConditions
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -130,7 +129,7 @@ class Materializer:
         self._rows = RowIngest(spark, self._jobs, materialized, put_block)
         self._stored = StoredSources(root)
         self._catalyst = Catalyst(spark)
-        self._queries, self._first, self._temporal = LeafQueries(self._catalyst), FirstRows(), TemporalFilterRows()
+        self._queries, self._operators = LeafQueries(self._catalyst), Operators()
         self._tidying_s = 0.0
         self._tier, self._commits = MemoryTier(join_memory_bytes), LaterCommits()
         self._before = RowsBefore(self._opened, self._log, self._tier)
@@ -484,9 +483,9 @@ class Materializer:
 
     def _parent_rows(self, epoch: int, parents: Mapping[str, Parent]) -> ParentRows:
         time_us = epoch_time_us(epoch)
-        of_epoch = Parents(self._catalyst, self._root, parents, self._opened, self._before, self._queries, self._first)
+        of_epoch = Parents(self._catalyst, self._root, parents, self._opened, self._before, self._queries)
         watermarks = dict(self._watermarks)
-        return ParentRows(of_epoch, self._temporal, self._rows.parallelism, time_us, watermarks=watermarks)
+        return ParentRows(of_epoch, self._operators, self._rows.parallelism, time_us, watermarks=watermarks)
 
     def _log(self, version: ViewVersion) -> ChangeLog:
         return self._derived.log(version.name) or self._incremental.log(version)

@@ -22,7 +22,6 @@ from slackwater.terminal.quantities import human_bytes
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
-from spark_bridge.plans.computed_leaves import OF_ALL_ROWS, ComputedLeaf
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from spark_bridge.query.spark_analysis import SourceWithoutSchemaError
@@ -74,24 +73,15 @@ class RowsTouched:
         if plan.parents:
             of = "results" if plan.view_class == "append" else "groups"
             leaves = plan.computed.values()
-            touched = dict.fromkeys(each.touched for each in leaves if each.touched not in {*OF_ALL_ROWS, "time"})
+            touched = dict.fromkeys(each.touched for each in leaves if each.touched is not None)
             of = " and ".join([*touched, of])
-            at_times = "".join(self._all_rows(each) for each in leaves if each.touched in OF_ALL_ROWS)
-            reached = [each.sides[0] for each in leaves if each.touched == "time"]
-            at_times += "".join(f"; the rows of {each} that the time has reached" for each in reached)
+            at_times = "".join(each.also_read(self._rows) for each in leaves)
             return f"the {of} of the rows that change in {' and '.join(plan.parents)}: {seen} of the sources{at_times}"
         if plan.view_class == "append":
             return f"the result of the query over about {new:,} rows: {seen}"
         if stored_rows is None:
             return f"at most {new:,} groups: {seen}"
         return f"at most {min(new, stored_rows):,} of {stored_rows:,} groups: {seen}"
-
-    def _all_rows(self, leaf: ComputedLeaf) -> str:
-        """The rows that an epoch reads if a row, or a value beside the rows, changes."""
-        rows, *values = leaf.sides
-        stored = self._rows(rows)
-        number = "all rows" if stored is None else f"all {stored:,} rows"
-        return f"; {number} of {rows} if {' or '.join(values) or 'one of them'} changes"
 
     def _rows(self, name: str) -> int | None:
         """The number of rows of a dataset at the last epoch; None without the dataset."""

@@ -5,7 +5,7 @@
     parents                         the views that others read, in one epoch, and where their rows are
     sides ── joined_positions       the rows of a side of a join, or below a window, by the hash of their key
     └─ rows_before ── memory_tier   those before the epoch; the hottest ones are kept in this process (cached_rows)
-    first_rows, leaf_queries        what is kept from epoch to epoch for limits, and the queries of leaves, made once
+    leaf_queries                    the queries of operators, made once
     equal_rows                      which of equal rows leave or stay, for rows without a key
     hot_keys                        keys with so many rows that they decide the cost of an epoch
     view                            the interface of a view whose changes others follow, and its progress

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from spark_bridge.plans.computed_leaves import JoinKind
+JoinKind = Literal["inner", "left", "semi", "anti", "existence", "full"]
+"""The rows of a join: pairs, also with nulls in place of a partner, or rows of the left side.
+
+`existence` has every row of the left side, and whether it has a partner as a column.  A right join is a left one with
+its sides exchanged.
+"""
 
 Positions = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 """Positions of rows of the left side, and of the rows of the right side that they meet."""

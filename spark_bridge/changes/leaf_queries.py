@@ -1,4 +1,4 @@
-"""The queries of computed leaves: conditions of joins, windows, orders of limits, and others, each made once."""
+"""The queries of operators: conditions of joins, windows, orders of limits, and others, each made once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.engine.catalyst.planned_once import PlannedOnce, planned_once
 from spark_bridge.engine.catalyst.row_chain import RowChain
-from spark_bridge.plans.computed_leaves import JoinPlan, QueriedLeaf
+from spark_bridge.plans.operator_plan import QueriedPlan
 
 
 class LeafQueries:
@@ -20,12 +20,11 @@ class LeafQueries:
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst, self._lock = catalyst, Lock()
-        self._made: WeakKeyDictionary[QueriedLeaf, RowChain | PlannedOnce] = WeakKeyDictionary()
+        self._made: WeakKeyDictionary[QueriedPlan, RowChain | PlannedOnce] = WeakKeyDictionary()
 
-    def of(self, leaf: QueriedLeaf) -> RowChain | PlannedOnce:
-        """The condition of a join over rows that meet, an order of rows, or the query of another leaf."""
+    def of(self, leaf: QueriedPlan) -> RowChain | PlannedOnce:
+        """The condition of a join over rows that meet, an order of rows, or the query of another operator."""
         with self._lock:
             if leaf not in self._made:
-                plan = leaf.condition if isinstance(leaf, JoinPlan) else leaf.plan
-                self._made[leaf] = planned_once(self._catalyst, plan)
+                self._made[leaf] = planned_once(self._catalyst, leaf.query)
             return self._made[leaf]

@@ -14,7 +14,6 @@ from pyspark.sql import functions as F
 from actors.formats.limits import row_bytes
 from actors.schemas.ddl import quoted_name
 from spark_bridge.changes.change_set import Parent
-from spark_bridge.changes.first_rows import FirstRows
 from spark_bridge.changes.leaf_queries import LeafQueries
 from spark_bridge.changes.rows_before import OpenVersion, RowsBefore
 from spark_bridge.changes.sides import Side, Sides
@@ -45,7 +44,6 @@ class Parents:
         open_version: opens their rows at a version.
         before: finds their rows before the changes.
         queries: of the joins, windows and limits over them.
-        first: the first rows of the limits.
     """
 
     catalyst: Catalyst
@@ -54,7 +52,6 @@ class Parents:
     open_version: OpenVersion
     before: RowsBefore
     queries: LeafQueries
-    first: FirstRows
 
     def are_changed(self, names: Iterable[str]) -> bool:
         """Whether one of these has changes."""

@@ -21,7 +21,7 @@ from spark_bridge.datasets.index_audit import IndexAudit
 from spark_bridge.ingest.epoch_rows import EpochRows
 from spark_bridge.maintenance.backfill import missing_measures, noted_lacks
 from spark_bridge.maintenance.shared_views import SharedViews
-from spark_bridge.plans.computed_leaves import BEFORE_ALL_US, watermark_time
+from spark_bridge.operators.temporal_filter.temporal_filter_plan import BEFORE_ALL_US, watermark_time
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import ViewFailedError
 from state.tables.records import ViewVersion

@@ -17,22 +17,10 @@ from spark_bridge.engine.catalyst.arrow_frames import frame_of_table
 from spark_bridge.engine.catalyst.leaves import LeafRows, with_weight
 from spark_bridge.ingest.dataset_frame import WantedRows
 from spark_bridge.ingest.epoch_rows import EpochRows
-from spark_bridge.operators.global_window.global_window_rows import GlobalWindowRows
-from spark_bridge.operators.join.joined_rows import JoinedRows
-from spark_bridge.operators.limit.limited_rows import LimitedRows
-from spark_bridge.operators.scalar_subquery.scalar_subquery_rows import ScalarSubqueryRows
-from spark_bridge.operators.temporal_filter.temporal_filter_rows import TemporalFilterRows
-from spark_bridge.operators.window.touched_rows import TouchedRows
+from spark_bridge.operators.operator import OperatorInput
+from spark_bridge.operators.registry import Operators
 from spark_bridge.plans.columns import columns_to_read
-from spark_bridge.plans.computed_leaves import (
-    ComputedLeaf,
-    GlobalWindowPlan,
-    JoinPlan,
-    LimitPlan,
-    ScalarSubqueryPlan,
-    TemporalFilterPlan,
-    watermark_time,
-)
+from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.view_plan import ViewPlan
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
@@ -44,7 +32,7 @@ class ParentRows:
 
     Args:
         parents: of all views that are read.
-        temporal: makes the rows of filters by the time.
+        operators: make the rows of operators.
         parallelism: number of tasks that the session runs at once.
         time_us: time of the epoch, see `EpochRows`.
         begun_us: the time at which the rows of a view were right before the changes; that of the epoch by default.
@@ -54,21 +42,21 @@ class ParentRows:
     def __init__(
         self,
         parents: Parents,
-        temporal: TemporalFilterRows,
+        operators: Operators,
         parallelism: int,
         time_us: int,
         begun_us: int | None = None,
         watermarks: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        self._parents, self._temporal = parents, temporal
-        self._joined, self._touched, self._limited = JoinedRows(parents), TouchedRows(parents), LimitedRows(parents)
-        self._global_window, self._scalar_subquery = GlobalWindowRows(parents), ScalarSubqueryRows(parents)
+        self._parents, self._operators = parents, operators
+        self._given = OperatorInput(parents, time_us, begun_us, watermarks)
         self._parallelism, self.time_us = parallelism, time_us
-        self._begun_us, self._watermarks = begun_us, watermarks
 
     def since(self, begun_us: int | None) -> ParentRows:
         """The same, for a view whose rows were right at another time."""
-        return ParentRows(self._parents, self._temporal, self._parallelism, self.time_us, begun_us, self._watermarks)
+        return ParentRows(
+            self._parents, self._operators, self._parallelism, self.time_us, begun_us, self._given.watermarks
+        )
 
     def new(self, plan: ViewPlan) -> EpochRows:
         """The rows of its parents that come."""
@@ -81,7 +69,7 @@ class ParentRows:
         rows = {name: self._both(plan, name, each) for name, each in changes.items()}
         for name, leaf in plan.computed.items():
             if self._is_changed(leaf):
-                rows[name] = self._changed(leaf, _used_of(plan, leaf))
+                rows[name] = self._operators.of(leaf).changed(self._given, leaf, _used_of(plan, leaf))
         if not weighted:
             rows = {name: (self._without_weights(each), size) for name, (each, size) in rows.items()}
         return self._epoch_rows(rows)
@@ -90,7 +78,8 @@ class ParentRows:
         """All rows of its parents, or at least those with these values."""
         frames, nbytes = {}, 0
         for name, leaf in plan.computed.items():
-            frames[name], size = self._all(leaf, _used_of(plan, leaf), values.get(name, {}))
+            operator = self._operators.of(leaf)
+            frames[name], size = operator.all(self._given, leaf, _used_of(plan, leaf), values.get(name, {}))
             nbytes += size
         for name in plan.parents:
             if name not in plan.columns:
@@ -125,58 +114,17 @@ class ParentRows:
         origins = [_origins(plan.origin_of(name), each.keys) for name, each in changes.items()]
         return pa.concat_arrays([pa.array([], ORIGIN_FIELD.type), *origins])
 
-    def _is_changed(self, leaf: ComputedLeaf) -> bool:
+    def _is_changed(self, leaf: OperatorPlan) -> bool:
         return self._parents.are_changed(leaf.sides) or self._is_due(leaf)
 
-    def _is_due(self, leaf: ComputedLeaf) -> bool:
-        """Whether the time reaches a row of a filter by it."""
-        if not isinstance(leaf, TemporalFilterPlan):
-            return False
-        return self._temporal.are_due(self._parents, leaf, *self._times(leaf))
-
-    def _times(self, leaf: TemporalFilterPlan) -> tuple[int, int]:
-        """The time at which the rows of a filter were right before the changes, and its time in the epoch."""
-        time_us = self.time_us if leaf.clock is None else watermark_time(leaf.clock, self._watermarks, self._begun_us)
-        return time_us if self._begun_us is None else self._begun_us, time_us
-
-    def _changed(self, leaf: ComputedLeaf, columns: list[str]) -> tuple[LeafRows, int]:
-        """The rows of a computed leaf that leave and those that come, with their weights at the end, and a size."""
-        match leaf:
-            case GlobalWindowPlan():
-                return self._global_window.changed(leaf, columns)
-            case ScalarSubqueryPlan():
-                return self._scalar_subquery.changed(leaf, columns)
-            case JoinPlan():
-                return self._joined.changed(leaf, columns)
-            case LimitPlan():
-                rows = self._limited.changed(leaf, columns)
-            case TemporalFilterPlan():
-                rows = self._temporal.changed(self._parents, leaf, columns, *self._times(leaf))
-            case _:
-                rows = self._touched.changed(leaf, columns)
-        return LeafRows.of_table(self._parents.catalyst.spark, rows), rows.nbytes
+    def _is_due(self, leaf: OperatorPlan) -> bool:
+        """Whether the time reaches a row of an operator."""
+        return self._operators.of(leaf).is_due(self._given, leaf)
 
     def _without_weights(self, rows: LeafRows) -> LeafRows:
         if rows.few is None:
             return LeafRows.of_frame(rows.frame.drop(WEIGHT_FIELD.name))
         return LeafRows.of_table(self._parents.catalyst.spark, rows.few.drop_columns(WEIGHT_FIELD.name))
-
-    def _all(self, leaf: ComputedLeaf, columns: list[str], values: Mapping[str, pa.Array]) -> tuple[LeafRows, int]:
-        """All rows of a computed leaf, or at least those with these values, and the size of what they are made of."""
-        match leaf:
-            case JoinPlan():
-                return self._joined.all(leaf, columns, values)
-            case LimitPlan():
-                return self._limited.all(leaf, columns)
-            case GlobalWindowPlan():
-                return self._global_window.all(leaf, columns)
-            case ScalarSubqueryPlan():
-                return self._scalar_subquery.all(leaf, columns, values)
-            case TemporalFilterPlan():
-                kept = self._temporal.kept(leaf, self._times(leaf)[1])
-                return self._parents.all(leaf.rows, columns, WantedRows(values=values, also=kept))
-            case _:
-                return self._touched.all(leaf, columns, values)
 
     def _changes(self, plan: ViewPlan, names: Collection[str]) -> dict[str, ChangeSet]:
         """Name → changes of each parent among some names that has some."""
@@ -226,8 +174,8 @@ def _has_origins(plan: ViewPlan) -> bool:
     return plan.view_class == "append" and not plan.computed
 
 
-def _used_of(plan: ViewPlan, leaf: ComputedLeaf) -> list[str]:
-    """The columns of a computed leaf that a view uses; any one of them if it counts rows."""
+def _used_of(plan: ViewPlan, leaf: OperatorPlan) -> list[str]:
+    """The columns of a operator that a view uses; any one of them if it counts rows."""
     return [name for name in leaf.names if name in plan.columns[leaf.name]] or leaf.names[:1]
 
 

@@ -16,7 +16,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst
 from spark_bridge.maintenance.parent_rows import ParentRows
 from spark_bridge.maintenance.row_query import RowQuery
 from spark_bridge.maintenance.row_view import RowView
-from spark_bridge.plans.computed_leaves import JoinPlan
+from spark_bridge.operators.join.join_plan import JoinPlan
 from spark_bridge.plans.view_plan import ViewPlan
 from state.location import Location
 from state.tables.records import ViewVersion

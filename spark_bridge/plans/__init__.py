@@ -3,7 +3,9 @@
     view_definition                 a name with a query, or a function, as the user declares it
     columns, operators              what a view sees and returns; the operators of Spark that can be maintained
     total_order                     one answer where rows tie
-    view_plan ── computed_leaves    the plan of a view, and its leaves whose rows are computed in each epoch
+    view_plan ── operator_plan      the plan of a view, and of its operators, whose rows are computed in each epoch
+    expiry                          when rows of an internal view leave by watermarks
+    stored_values                   the types of values that can be stored, and that can name a group
     planned_view                    a declared view with its plan and the views that it reads
     plan_text ── function_source    the identity of a view: a plan, and what a Python function can see
     row_conditions ── row_halves    conditions over rows, and a view in two halves by them

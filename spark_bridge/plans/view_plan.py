@@ -15,7 +15,8 @@ from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, hidden
 if TYPE_CHECKING:
     from spark_bridge.engine.catalyst.catalyst import Plan
     from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps
-    from spark_bridge.plans.computed_leaves import ComputedLeaf, Expiry
+    from spark_bridge.plans.expiry import Expiry
+    from spark_bridge.plans.operator_plan import OperatorPlan
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class ViewPlan:
         views: the views that its definition reads, in the order of their first use.
         parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
             definitions of other views are expanded in its plan.
-        columns: source, parent or computed leaf → its used columns, with `__sw_file` if the rows of the view can name
+        columns: source, parent or operator → its used columns, with `__sw_file` if the rows of the view can name
             their file.
         schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
@@ -63,9 +64,8 @@ class ViewPlan:
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
-        leaves: id of a leaf's first attribute → the source, the parent or the computed leaf.
-        computed: name → join, window, limit, or rows beside values, of those whose rows its plan reads; the views with
-            the rows that they are computed of are among its parents.
+        leaves: id of a leaf's first attribute → the source, the parent or the operator.
+        computed: name → operator, of those whose rows its plan reads; the views below them are among its parents.
         inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
             below its windows and limits, and single values and the rows beside them; each after those that it reads.
         closing: its windows, if it shows a group when its window closes.
@@ -90,7 +90,7 @@ class ViewPlan:
     plan: Plan = field(repr=False, compare=False)
     timestamps: EpochTimestamps = field(repr=False, compare=False)
     leaves: Mapping[int, str] = field(repr=False, compare=False)
-    computed: Mapping[str, ComputedLeaf] = field(default_factory=dict)
+    computed: Mapping[str, OperatorPlan] = field(default_factory=dict)
     inner: tuple[ViewPlan, ...] = field(default=(), repr=False)
     content: str | None = field(default=None, repr=False)
     closing: Closing | None = None
@@ -110,7 +110,7 @@ class ViewPlan:
     @property
     def has_temporal_filter(self) -> bool:
         """Whether its rows come or leave as time passes, by a filter of its own."""
-        return any(leaf.touched == "time" for leaf in self.computed.values())
+        return any(leaf.is_timed for leaf in self.computed.values())
 
     @property
     def sources_read(self) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ class ViewPlan:
         return "; ".join(f"{leaf} ({', '.join(names) or 'the number of rows'})" for leaf, names in used.items())
 
     def _leaf(self, name: str) -> str:
-        """A source, a parent or a computed leaf, for people."""
+        """A source, a parent or a operator, for people."""
         leaf = self.computed.get(name)
         return name if leaf is None else f"{name}, {leaf.text}, of {' and '.join(leaf.sides)}"
 
@@ -134,32 +134,11 @@ class ViewPlan:
             return "", "the new rows"
         if not self.computed:
             return "", rows
-        met, over = "", list[str]()
-        touched = {leaf.touched for leaf in self.computed.values()}
-        if "pairs" in touched:
-            met += f"a look-up of the partners of {rows}; "
-            over.append("the rows that meet")
-        if "keys" in touched:
-            met += f"a look-up of all rows with the keys of {rows}; one Spark job over them, before and after; "
-            over.append("the rows whose values change")
-        if "order" in touched:
-            met += (
-                f"one Spark job that orders {rows}, with the first rows, which are kept in memory beside spare ones; "
-                "a job over all rows at a start, and when the spare ones have left; "
-            )
-            over.append("the first rows that come and leave")
-        for leaf in self.computed.values():
-            if leaf.touched == "time":
-                met += f"a scan of {leaf.sides[0]} for the rows that the time has reached since the last epoch; "
-                over.append("the rows that come and leave")
-            elif leaf.touched == "whole":
-                met += f"if a row of {leaf.sides[0]} changes, one Spark job over all of them, before and after; "
-                over.append("the rows that differ")
-            elif leaf.touched == "values":
-                rows_below, *values = leaf.sides
-                met += f"if the value of {' or '.join(values)} changes, one Spark job over all rows of {rows_below}; "
-                over.append("the rows whose results change")
-        return met, " and ".join(dict.fromkeys(over))
+        costs = [leaf.cost(rows) for leaf in self.computed.values()]
+        before, over = (
+            dict.fromkeys(texts) for texts in zip(*((each.before, each.over) for each in costs), strict=True)
+        )
+        return "".join(before), " and ".join(over)
 
     def explain(self) -> str:
         """Class, reason, stored data and costs of an epoch, for people."""

@@ -2,8 +2,8 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               full_analysis: checks of full views
-                                              inner_views: groupings within, sides of joins and rows below windows
-                                                           become internal views, in the form of their operator
+                                              inner_views: groupings within and the rows below operators become
+                                                           internal views; each operator cuts itself out
 
 `view_planner` keeps each view with its plan and the views that it reads, plans a view after those, and analyses changed
 views only.  `correctable` refuses views that cannot follow replaced files.  `removal` says how rows leave a view.

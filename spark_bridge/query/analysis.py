@@ -19,8 +19,10 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, at
 from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.catalyst.epoch_timestamps import EpochTimestamps, wall_clock_literal
 from spark_bridge.engine.session.spark_errors import one_line
-from spark_bridge.operators.group.aggregate_calls import aggregate_calls, can_name_groups
+from spark_bridge.operators.cut import InnerView
+from spark_bridge.operators.group.aggregate_calls import aggregate_calls
 from spark_bridge.operators.group.aggregate_functions import with_plain_pivot
+from spark_bridge.operators.join.join_plan import JoinPlan
 from spark_bridge.operators.join.joined_form import (
     has_join,
     with_joins,
@@ -30,6 +32,7 @@ from spark_bridge.operators.join.joined_form import (
     without_unused,
 )
 from spark_bridge.operators.join.time_bounds import with_ages, with_bounds
+from spark_bridge.operators.limit.limit_form import drops_nothing, has_limit, keeps_any_row
 from spark_bridge.operators.scalar_subquery.single_values import (
     SingleRows,
     ValueJoins,
@@ -39,6 +42,7 @@ from spark_bridge.operators.scalar_subquery.single_values import (
     is_single_value,
 )
 from spark_bridge.operators.temporal_filter.temporal_conditions import has_temporal_filter
+from spark_bridge.operators.temporal_filter.temporal_filter_plan import TemporalFilterPlan
 from spark_bridge.operators.window.session_windows import with_sessions
 from spark_bridge.operators.window.time_windows import (
     has_grouping_sets,
@@ -46,18 +50,11 @@ from spark_bridge.operators.window.time_windows import (
     window_positions,
     window_time,
 )
-from spark_bridge.operators.window.window_form import drops_nothing, has_limit, keeps_any_row, windows_of
+from spark_bridge.operators.window.window_form import windows_of
 from spark_bridge.plans.columns import aggregate_of, grouping_columns, used_columns
-from spark_bridge.plans.computed_leaves import (
-    ComputedLeaf,
-    EventTime,
-    Expiry,
-    GlobalWindowPlan,
-    JoinPlan,
-    ScalarSubqueryPlan,
-    TemporalFilterPlan,
-)
+from spark_bridge.plans.expiry import EventTime, Expiry
 from spark_bridge.plans.function_source import constant_texts, definition_text, identity_texts
+from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.operators import (
     PLACES_ROWS,
     ROW_BY_ROW,
@@ -68,6 +65,7 @@ from spark_bridge.plans.operators import (
 )
 from spark_bridge.plans.plan_text import identity_text
 from spark_bridge.plans.planned_view import PlannedView, names_within, parents_of
+from spark_bridge.plans.stored_values import can_name_groups
 from spark_bridge.plans.total_order import TotalOrder
 from spark_bridge.plans.view_definition import BY_TTL, BY_WATERMARK, EMITTED, EXPIRING, ON_CLOSE, ViewDefinition
 from spark_bridge.plans.view_plan import Closing, ViewPlan
@@ -78,7 +76,7 @@ from spark_bridge.query.full_analysis import (
     require_recomputable,
     views_read,
 )
-from spark_bridge.query.inner_views import InnerCut, InnerView
+from spark_bridge.query.inner_views import InnerCut, inner_text
 from spark_bridge.query.spark_analysis import LEAVES, SparkAnalysis
 from state.errors import NotIncrementalError, SchemaError, ViewError
 from state.tables.records import ViewClass
@@ -140,7 +138,7 @@ class _Analysis:
         self._schemas, self._views, self._expanded = schemas, views, {*names_within(views)}
         self._materialized = materialized
         self._leaves: dict[int, str] = {}
-        self._computed: dict[str, ComputedLeaf] = {}
+        self._computed: dict[str, OperatorPlan] = {}
         self._named: tuple[str, ...] = ()
         self._check = ExpressionCheck(self._name, self._catalyst)
 
@@ -170,17 +168,17 @@ class _Analysis:
                 else:
                     aging, expires = self._aging(plan, views), False
                     plan = with_ages(self._catalyst, plan, self._leaves, self._event_times, ttl_us)
-            single = SingleRows(self._catalyst, self._single_leaves(parents))
+            single_leaves = self._single_leaves(parents)
             if (
                 has_join(self._catalyst, plan)
                 or has_single_values(self._catalyst, plan)
                 or has_temporal_filter(self._catalyst, plan)
             ):
-                plan = self._with_narrow_sides(plan, single)
+                plan = self._with_narrow_sides(plan, SingleRows(self._catalyst, single_leaves))
             self._require_own_leaves(plan)
             sources = {*self._leaves.values()} - {*stored}
             times = self._event_times if expires else {}
-            cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single, times)
+            cut = InnerCut(self._catalyst, self._name, self._leaves, sources, self._check, single_leaves, times)
             before = plan
             plan = cut.of(plan)
             self._leaves, self._computed = cut.leaves, cut.computed
@@ -197,7 +195,7 @@ class _Analysis:
                 closing = self._closing(plan, view_class, {**parents, **inner})
                 plan = with_places(self._catalyst, plan, self._leaves)
                 reason += f", and shows a group when the watermark of {closing.source} has passed its {closing.what}"
-            reason += _inner_text(cut.views)
+            reason += inner_text(cut.views)
             if aging is not None:
                 reason += (
                     f"; rows whose {aging.column} is more than {self._definition.ttl_text} before the watermark of "
@@ -456,11 +454,11 @@ class _Analysis:
 
         return catalyst.with_expressions(plan, lambda each: catalyst.rewrite(each, plain)) or plan
 
-    def _single_leaves(self, parents: Mapping[str, ViewPlan]) -> set[int]:
+    def _single_leaves(self, parents: Mapping[str, ViewPlan]) -> frozenset[int]:
         """The leaves of views that group into a single row."""
         single = SingleRows(self._catalyst)
         names = {name for name, each in parents.items() if each.view_class == "aggregate" and single.has_one(each.plan)}
-        return {number for number, name in self._leaves.items() if name in names}
+        return frozenset(number for number, name in self._leaves.items() if name in names)
 
     def _require_no_schedule(self) -> None:
         """Refuses a view that reads all rows in some epochs, if it is to be recomputed at intervals instead.
@@ -472,7 +470,7 @@ class _Analysis:
         if definition.on_full != "allow" or not definition.refresh_interval_s:
             return
         for each in self._computed.values():
-            if isinstance(each, GlobalWindowPlan | ScalarSubqueryPlan):
+            if each.reads_all:
                 raise refuse(self._name, each.text, "refresh_interval_s recomputes it at intervals, beside the epochs")
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
@@ -487,7 +485,7 @@ class _Analysis:
             schema = self._catalyst.arrow_schema(inner.plan)
             format_schema(schema)
         except (PySparkException, TypeError, SchemaError) as error:
-            raise refuse(self._name, f"{_OF_ROWS[inner.rows]} cannot be stored", one_line(error)) from None
+            raise refuse(self._name, f"{inner.rows.whose} cannot be stored", one_line(error)) from None
         plan = self._plan_of(inner.name, inner.plan, view_class, reason, schema, parents, [])
         return replace(plan, content=self._content(inner.plan, plan, parents))
 
@@ -757,38 +755,3 @@ class _Analysis:
 
     def _column_error(self, name: str, what: str) -> ViewError:
         return ViewError(f"view {self._name!r}, column {name!r}: {what}; name it with AS")
-
-
-_OF_ROWS = {
-    "groups": "a grouping whose groups",
-    "sides": "a join whose rows",
-    "keys": "a window whose rows",
-    "order": "a limit whose rows",
-    "parts": "a union whose rows",
-    "whole": "a query over all rows whose rows",
-    "beside": "a subquery beside which rows",
-    "values": "a subquery whose value",
-    "timed": "a filter by the time of an epoch whose rows",
-}
-_INNER_TEXTS = {
-    "groups": "the groups within",
-    "sides": "the rows that it joins",
-    "keys": "the rows of each key",
-    "order": "the rows that it takes the first of",
-    "parts": "the rows of sources beside others",
-    "whole": "all rows at once",
-    "beside": "the rows beside single values",
-    "values": "the single value",
-    "timed": "the rows that the time lets in or out",
-}
-
-
-def _inner_text(views: Collection[InnerView]) -> str:
-    """The part of a reason that tells of the hidden views."""
-    names = {rows: [each.name for each in views if each.rows == rows] for rows in _INNER_TEXTS}
-    texts = [
-        f"{' and '.join(names[rows])} {'have' if len(names[rows]) > 1 else 'has'} {what}"
-        for rows, what in _INNER_TEXTS.items()
-        if names[rows]
-    ]
-    return "; below that, " + ", and ".join(texts) if texts else ""

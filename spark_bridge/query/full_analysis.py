@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, attribute_id, parts_of, simple_name
-from spark_bridge.operators.window.window_form import drops_nothing
+from spark_bridge.operators.limit.limit_form import drops_nothing
 from spark_bridge.plans.operators import PLACES_ROWS, ExpressionCheck, refuse, takes_row_of_order, window_arguments
 from spark_bridge.plans.total_order import LIMITS, TotalOrder, is_ordered
 from spark_bridge.query.spark_analysis import LEAVES

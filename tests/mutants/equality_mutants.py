@@ -101,7 +101,7 @@ EQUALITY_MUTANTS = (
     ),
     Mutant(
         "tasks compare rows by SQL equality",
-        "spark_bridge/operators/global_window/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_operator.py",
         (("enumerate([*values, *texts])", "enumerate(values)"),),
         shown_by="tests/spark_bridge/test_special_values.py::test_rows_that_differ_only_in_the_sign_of_a_zero_have_an_order",
     ),

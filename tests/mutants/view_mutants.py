@@ -24,7 +24,7 @@ _VALUES = "tests/spark_bridge/operators/scalar_subquery/test_single_values.py"
 _BESIDE_EVERY_EPOCH = f"{_VALUES}::test_rows_beside_values_are_sparks_answer_at_every_epoch"
 _STAYING = f"{_VALUES}::test_rows_that_stay_are_read_only_in_epochs_in_which_the_value_changes"
 _BESIDE, _FORM = (
-    "spark_bridge/operators/scalar_subquery/scalar_subquery_rows.py",
+    "spark_bridge/operators/scalar_subquery/scalar_subquery_operator.py",
     "spark_bridge/operators/scalar_subquery/scalar_subquery_form.py",
 )
 _DRIVER_PLAN = "spark_bridge/engine/catalyst/driver_plan.py"
@@ -165,13 +165,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a group of a join is computed again from all rows of the other side",
-        "spark_bridge/operators/join/joined_rows.py",
+        "spark_bridge/operators/join/join_operator.py",
         (("            if hashes is not None:\n", "            if hashes is not None and not name:\n"),),
         shown_by=f"{_JOINS}::test_a_group_that_is_computed_again_has_its_rows_of_both_sides[right side]",
     ),
     Mutant(
         "rows of the other side without a partner are looked up by the values of the first",
-        "spark_bridge/operators/join/joined_rows.py",
+        "spark_bridge/operators/join/join_operator.py",
         (('if join.kind != "inner" and (join.kind == "full" or side == RIGHT):', 'if join.kind == "full":'),),
         shown_by=f"{_JOINS}::test_a_group_of_rows_without_a_partner_is_computed_again[LEFT]",
     ),
@@ -409,13 +409,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "equal groupings of two sources are one hidden view",
-        "spark_bridge/query/inner_views.py",
+        "spark_bridge/operators/cut.py",
         (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
         shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
         "the columns of a hidden view have other names in each session",
-        "spark_bridge/query/inner_views.py",
+        "spark_bridge/operators/cut.py",
         (('re.compile(r"(?:#\\d+L?|\\W)+")', 're.compile(r"\\W+")'),),
         shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
     ),
@@ -536,7 +536,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the NOT of what is not known is true",
-        "spark_bridge/plans/computed_leaves.py",
+        "spark_bridge/operators/temporal_filter/temporal_filter_plan.py",
         (('"not": invert,', '"not": lambda part: ~(part & part.is_valid()),'),),
         shown_by=f"{_TIMED}[neither]",
     ),
@@ -566,7 +566,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "an equal boundary has reached no row",
-        "spark_bridge/plans/computed_leaves.py",
+        "spark_bridge/operators/temporal_filter/temporal_filter_plan.py",
         (("return value <= limit if self.at_equal else", "return value < limit if self.at_equal else"),),
         shown_by=f"{_TIMED}[between]",
     ),
@@ -595,8 +595,8 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a time to live follows the time of the epoch",
-        "spark_bridge/maintenance/parent_rows.py",
-        (("self.time_us if leaf.clock is None else", "self.time_us if leaf.name else"),),
+        "spark_bridge/operators/temporal_filter/temporal_filter_operator.py",
+        (("given.time_us if plan.clock is None else", "given.time_us if plan.name else"),),
         shown_by=f"{_AGES}[groups]",
     ),
     Mutant(
@@ -680,7 +680,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a scan reads the rows that the time reached before",
-        "spark_bridge/plans/computed_leaves.py",
+        "spark_bridge/operators/temporal_filter/temporal_filter_plan.py",
         (("self._reached(high) & ~self._reached(low)", "self._reached(high)"),),
         shown_by=f"{_TIMERS}::test_rows_that_leave_are_found_by_their_values",
     ),
@@ -793,13 +793,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "rows below a window are those before the epoch",
-        "spark_bridge/operators/window/touched_rows.py",
+        "spark_bridge/operators/window/window_operator.py",
         (("rows.rows_after(found, hashes)", "found.before"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
     Mutant(
         "only changed rows are below a window",
-        "spark_bridge/operators/window/touched_rows.py",
+        "spark_bridge/operators/window/window_operator.py",
         (("with_weights(found.before, rows.rows_after(found, hashes))", "with_weights(rows.gone, rows.new)"),),
         shown_by=f"{_WINDOWS}[running]",
     ),
@@ -883,13 +883,13 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "of a query over many rows the rows that leave stay",
-        "spark_bridge/operators/global_window/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_operator.py",
         (("where(F.col(_WEIGHT) != 0)", "where(F.col(_WEIGHT) > 0)"),),
         shown_by=f"{_WHOLE}::test_only_rows_that_differ_are_written[True]",
     ),
     Mutant(
         "a query over all rows is computed over those of after alone",
-        "spark_bridge/operators/global_window/global_window_rows.py",
+        "spark_bridge/operators/global_window/global_window_operator.py",
         (
             (
                 "for version in (parent.version_before, parent.version)",
@@ -900,25 +900,25 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a limit takes new rows that come after rows which are not kept",
-        "spark_bridge/operators/limit/limited_rows.py",
+        "spark_bridge/operators/limit/limit_operator.py",
         (("None if before.are_all else", "None if before.rows is not None else"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
     Mutant(
         "a limit shows fewer rows when the spare ones have left",
-        "spark_bridge/operators/limit/limited_rows.py",
+        "spark_bridge/operators/limit/limit_operator.py",
         (("after.num_rows < max(1, limit.end)", "after.num_rows < 1"),),
         shown_by=f"{_LIMITS}::test_all_rows_are_put_in_order_again_when_the_spare_ones_have_left",
     ),
     Mutant(
         "the first rows of a limit are taken for those of any version",
-        "spark_bridge/changes/first_rows.py",
+        "spark_bridge/operators/limit/first_rows.py",
         (("if (path, number) == (version.path, version.version)", "if path == version.path"),),
         shown_by=f"{_LIMITS}::test_kept_rows_of_another_version_are_not_used",
     ),
     Mutant(
         "the first rows of a limit are all rows once they were",
-        "spark_bridge/operators/limit/limited_rows.py",
+        "spark_bridge/operators/limit/limit_operator.py",
         (("before.are_all and after.num_rows <= most", "before.are_all"),),
         shown_by=f"{_LIMITS}::test_a_limit_that_had_all_rows_may_have_others_later",
     ),
@@ -1143,7 +1143,7 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "the partners of a row that may get another one expire",
-        "spark_bridge/plans/computed_leaves.py",
+        "spark_bridge/operators/join/join_plan.py",
         (('if self.kind != "inner":', "if False:"),),
         shown_by=f"{_EXPIRES}[left]",
     ),
@@ -1366,14 +1366,14 @@ VIEW_MUTANTS = (
     ),
     Mutant(
         "a limit of no row is left out",
-        "spark_bridge/operators/window/window_form.py",
+        "spark_bridge/operators/limit/limit_form.py",
         (("int(number.value()) > 0", "int(number.value()) >= 0"),),
         shown_by="tests/spark_bridge/query/test_refusals.py::"
         "test_view_that_cannot_be_maintained_is_refused_with_the_reason[GlobalLimit without an order]",
     ),
     Mutant(
         "rows that are only counted have no column",
-        "spark_bridge/query/inner_views.py",
+        "spark_bridge/operators/cut.py",
         (("if not named:", "if False:"),),
         shown_by=f"{_EVERY_EPOCH}[counted_except]",
     ),

@@ -15,7 +15,7 @@ from slackwater.commands.operations import (
     StopCommand,
     VacuumCommand,
 )
-from spark_bridge.plans.computed_leaves import JoinKind
+from spark_bridge.changes.joined_positions import JoinKind
 from tests.cases import few
 from tests.simulation.conftest import Told
 from tests.simulation.model_views.model_view import TimeFilter

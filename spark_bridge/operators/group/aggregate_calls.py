@@ -14,20 +14,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql.types import DecimalType, IntegralType, StructField, StructType
+from pyspark.sql.types import DecimalType, IntegralType
 
-from actors.schemas.ddl import format_schema
-from spark_bridge.engine.catalyst.arrow_frames import arrow_schema
 from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, simple_name
 from spark_bridge.operators.group.aggregate_functions import maintained_function
 from spark_bridge.operators.group.buffers import DeclarativeBuffer, TypedBuffer
 from spark_bridge.plans.columns import aggregate_of, same
 from spark_bridge.plans.operators import refuse
 from spark_bridge.plans.plan_text import call_text
-from state.errors import SchemaError
-from state.tables.group_key import is_group_type
+from spark_bridge.plans.stored_values import can_be_stored, can_name_groups
 
 if TYPE_CHECKING:
     from spark_bridge.plans.view_plan import ViewPlan
@@ -118,7 +113,7 @@ class AggregateCall:
     def _check(self, view: str) -> None:
         name = self.name
         for attribute in self.buffer.attributes:
-            if not _can_be_stored(self._catalyst, attribute):
+            if not can_be_stored(self._catalyst, attribute):
                 kind = self._catalyst.data_type(attribute).simpleString()
                 advice = "aggregate its seconds instead" if "interval" in kind else "use values of another type"
                 raise refuse(view, f"{name} over an interval" if "interval" in kind else f"{name} over {kind}", advice)
@@ -239,26 +234,9 @@ def missing_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Miss
     return None if of_call and len(anywhere) == len(of_call) else Missing(shown, anywhere)
 
 
-def can_name_groups(catalyst: Catalyst, expression: Expression) -> bool:
-    """Whether the values of an expression can be stored, and identified by a text."""
-    return _can_be_stored(catalyst, expression) and is_group_type(_schema(catalyst, expression).field(0).type)
-
-
 def _aggregate_expressions(catalyst: Catalyst, expression: Expression) -> list[Expression]:
     if simple_name(expression) == "AggregateExpression":
         return [expression]
     return [
         found for child in catalyst.items(expression.children()) for found in _aggregate_expressions(catalyst, child)
     ]
-
-
-def _can_be_stored(catalyst: Catalyst, expression: Expression) -> bool:
-    try:
-        format_schema(_schema(catalyst, expression))
-    except (PySparkException, TypeError, SchemaError):
-        return False
-    return True
-
-
-def _schema(catalyst: Catalyst, expression: Expression) -> pa.Schema:
-    return arrow_schema(StructType([StructField("value", catalyst.data_type(expression))]))

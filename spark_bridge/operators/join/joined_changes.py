@@ -22,7 +22,7 @@ from spark_bridge.changes.change_set import with_weights
 from spark_bridge.changes.hot_keys import note_hottest
 from spark_bridge.changes.joined_positions import JoinedPositions, Positions, meeting
 from spark_bridge.changes.sides import Pairs, Side, hashes_of, with_hashes
-from spark_bridge.plans.computed_leaves import LEFT, RIGHT, JoinPlan
+from spark_bridge.operators.join.join_plan import LEFT, RIGHT, JoinPlan
 from spark_bridge.work_cost import count
 from state.tables.epoch_trace import WorkCost
 from state.tables.stored_rows import JOIN_FIELD, WEIGHT_FIELD

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from spark_bridge.changes.change_set import Parent, with_weights
 from spark_bridge.changes.equal_rows import different
-from spark_bridge.plans.computed_leaves import TemporalFilterPlan, TimeBound
+from spark_bridge.operators.temporal_filter.temporal_filter_plan import TemporalFilterPlan, TimeBound
 from spark_bridge.work_cost import count
 from state.lance.filtered_scan import filtered_scan
 from state.tables.epoch_trace import WorkCost

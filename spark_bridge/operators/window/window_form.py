@@ -1,4 +1,4 @@
-"""Windows, and limits with an ORDER BY, in the form in which they are maintained: in a total order.
+"""Windows in the form in which they are maintained: in a total order.
 
 A window is over the rows of each key, or over all rows.  Its rows are sorted by all of their columns below it, so that
 a sum of floats too is the same each time.
@@ -8,44 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
-
 from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, is_attribute, parts_of, simple_name
-from spark_bridge.operators.scalar_subquery.single_values import SingleRows
 from spark_bridge.operators.window.session_windows import is_of_sessions
-from spark_bridge.plans.operators import refuse, refuse_operator
-from spark_bridge.plans.total_order import TotalOrder, function_name, is_ordered
-
-_MOST_FIRST_ROWS = 10_000
-_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Offset"})
+from spark_bridge.plans.total_order import TotalOrder, function_name
 
 
 def windows_of(catalyst: Catalyst, plan: Plan) -> list[Plan]:
     """The windows in a plan."""
     return [part for part in parts_of(catalyst, plan) if simple_name(part) == "Window"]
-
-
-def has_limit(catalyst: Catalyst, plan: Plan) -> bool:
-    """Whether a plan has a limit or an offset."""
-    return any(map(is_limit, parts_of(catalyst, plan)))
-
-
-def is_limit(plan: Plan) -> bool:
-    """Whether an operator is a limit or an offset."""
-    return simple_name(plan) in _LIMITS
-
-
-def keeps_any_row(plan: Plan) -> bool:
-    """Whether an operator is a limit without an order that keeps a row, if there is one."""
-    if simple_name(plan) not in ("GlobalLimit", "LocalLimit") or is_ordered(plan):
-        return False
-    number = plan.limitExpr()
-    return simple_name(number) == "Literal" and int(number.value()) > 0
-
-
-def drops_nothing(catalyst: Catalyst, plan: Plan) -> bool:
-    """Whether an operator is a limit above one row at most, which it keeps."""
-    return keeps_any_row(plan) and SingleRows(catalyst).has_one(plan.child())
 
 
 def is_by_key(catalyst: Catalyst, plan: Plan) -> bool:
@@ -135,98 +105,3 @@ class WindowForm:
 
     def _texts(self, window: Plan) -> list[str]:
         return [str(each.canonicalized().toString()) for each in self._catalyst.items(window.partitionSpec())]
-
-
-class LimitForm:
-    """Limits and offsets over sorted rows, with projections between them.
-
-    Attributes:
-        operators: the limits, offsets and projections, from the top down.
-        projections: those between, from the top down.
-        order: that of the rows.
-        below: the plan below the sort.
-        skipped: the number of first rows that are left out.
-        end: the number of first rows, with those that are left out; None for all.
-        sort: the operator that sorts the rows.
-
-    Args:
-        catalyst: of the session.
-        view: the name of the view, for messages.
-        top: the upper limit or offset.
-
-    Raises:
-        NotIncrementalError: the rows have no order.
-    """
-
-    def __init__(self, catalyst: Catalyst, view: str, top: Plan) -> None:
-        self._catalyst, self._view = catalyst, view
-        self.operators, part = list[Plan](), top
-        while simple_name(part) == "Project" or is_limit(part):
-            self.operators.append(part)
-            part = part.child()
-        self.projections = [each for each in self.operators if not is_limit(each)]
-        if simple_name(part) != "Sort" or not getattr(part, "global")():
-            raise refuse_operator(view, top)
-        self.sort: Plan = part
-        self.order: list[Expression] = catalyst.items(part.order())
-        self.below: Plan = part.child()
-        self.skipped, end = 0, None
-        for each in reversed(self.operators):
-            match simple_name(each):
-                case "Offset":
-                    self.skipped += self._number(each.offsetExpr())
-                case "GlobalLimit":
-                    later = self.skipped + self._number(each.limitExpr())
-                    end = later if end is None else min(end, later)
-        self.skipped, self.end = self.skipped if end is None else min(self.skipped, end), end
-
-    @property
-    def are_few(self) -> bool:
-        """Whether the first rows are few, so that they are kept."""
-        return self.end is not None and self.end <= _MOST_FIRST_ROWS
-
-    def positions(self, leaf: Plan, rows: Sequence[Expression]) -> Plan:
-        """The numbers of rows, in the order of the rows; of rows that tie, the least number comes first.
-
-        Args:
-            leaf: the rows, with their numbers in the last column.
-            rows: its columns, without the number, under the names and ids that the order uses.
-        """
-        catalyst = self._catalyst
-        number = catalyst.items(leaf.output())[-1]
-        order = [*self.order, catalyst.ascending(number)]
-        in_order = catalyst.sort(order, catalyst.project([*rows, number], leaf), of_partitions=True)
-        return catalyst.analyse(catalyst.project([number], in_order))
-
-    def whole(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
-        """All rows in their order, as tasks compute them.
-
-        Args:
-            leaf: the rows.
-            rows: its columns, under the names and ids that the order uses.
-            names: of the columns of the result.
-        """
-        catalyst = self._catalyst
-        in_order = catalyst.sort(self.order, catalyst.project(rows, leaf))
-        columns = catalyst.items(in_order.output())
-        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), in_order))
-
-    def all_at_once(self, leaf: Plan, rows: Sequence[Expression], names: Sequence[str]) -> Plan:
-        """The limits over all rows.  Arguments as for `whole`; the result has the columns of the upper operator."""
-        catalyst = self._catalyst
-        plan = catalyst.sort(self.order, catalyst.project(rows, leaf))
-        for each in reversed(self.operators):
-            plan = catalyst.with_children(each, [plan])
-        columns = catalyst.items(plan.output())
-        return catalyst.analyse(catalyst.project(map(catalyst.alias, columns, names), plan))
-
-    def _number(self, expression: Expression) -> int:
-        if simple_name(expression) != "Literal":
-            raise refuse(self._view, f"a limit of {expression.sql()} rows", "write a number")
-        return int(expression.value())
-
-
-def leaf_with(catalyst: Catalyst, columns: Sequence[Expression], last: pa.Field) -> Plan:
-    """An empty leaf with fresh columns, and a further one at the end."""
-    fresh = catalyst.items(catalyst.local_relation(catalyst.seq(columns)).newInstance().output())
-    return catalyst.local_relation(catalyst.seq([*fresh, *catalyst.attributes(pa.schema([last]))]))

@@ -22,9 +22,10 @@ from spark_bridge.changes.rows_before import RowsBefore
 from spark_bridge.changes.sides import Sides
 from spark_bridge.ingest.epoch_rows import EpochRows, LateRows
 from spark_bridge.ingest.followed_watermarks import FollowedWatermarks
+from spark_bridge.operators.join.join_plan import Between, JoinPlan
 from spark_bridge.operators.join.joined_changes import changed_rows
+from spark_bridge.operators.temporal_filter.temporal_filter_plan import TemporalFilterPlan
 from spark_bridge.operators.temporal_filter.temporal_filter_rows import TemporalFilterRows as TimedLeaves
-from spark_bridge.plans.computed_leaves import Between, JoinPlan, TemporalFilterPlan
 from spark_bridge.plans.view_plan import ViewPlan
 from state.tables.fingerprint import path_fingerprint
 from state.tables.records import ViewVersion

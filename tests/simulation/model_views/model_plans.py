@@ -8,16 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from spark_bridge.plans.computed_leaves import (
-    LEFT,
-    RIGHT,
-    Between,
-    ComputedLeaf,
-    EventTime,
-    JoinPlan,
-    TemporalFilterPlan,
-    TimeBound,
-)
+from spark_bridge.operators.join.join_plan import LEFT, RIGHT, Between, JoinPlan
+from spark_bridge.operators.temporal_filter.temporal_filter_plan import TemporalFilterPlan, TimeBound
+from spark_bridge.plans.expiry import EventTime
+from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.view_definition import BY_WATERMARK, ON_CLOSE, ViewDefinition
 from spark_bridge.plans.view_plan import Closing, ViewPlan
 from state.tables.stored_rows import FILE_FIELD, JOIN_FIELD, is_view
@@ -120,7 +114,7 @@ def _schema(view: ModelView) -> pa.Schema:
     return BELOW if isinstance(view, RowsBelow) else SCHEMA
 
 
-def _computed(view: ModelView) -> dict[str, ComputedLeaf]:
+def _computed(view: ModelView) -> dict[str, OperatorPlan]:
     if isinstance(view, JoinOfSources):
         return {_LEAF: _join_plan(view)}
     return {_LEAF: _timed_plan(view)} if isinstance(view, TemporalFilterRows) else {}

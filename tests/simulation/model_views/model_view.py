@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 from zlib import crc32
 
 from actors.files import FileKey
-from spark_bridge.plans.computed_leaves import JoinKind
+from spark_bridge.changes.joined_positions import JoinKind
 from state.tables.stored_rows import inner_name, is_view
 from tests.simulation.world.file_rows import RowsByFile, Span, event_time_us
 from tests.simulation.world.simulated_clock import START_US

@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from spark_bridge.plans.computed_leaves import JoinKind
+from spark_bridge.changes.joined_positions import JoinKind
 from state.clock import ManualClock
 from state.tables.records import ViewVersion
 from tests.simulation.memory.file_tables import FileTables

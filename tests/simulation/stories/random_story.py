@@ -18,7 +18,7 @@ from slackwater.commands.operations import (
     TagCommand,
     VacuumCommand,
 )
-from spark_bridge.plans.computed_leaves import JoinKind
+from spark_bridge.changes.joined_positions import JoinKind
 from tests.simulation.model_views.model_view import TimeFilter
 from tests.simulation.stories.scenario import Scenario
 from tests.simulation.stories.steps import (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
 from slackwater.after_commit.actions import Delete, Move
-from spark_bridge.plans.computed_leaves import JoinKind
+from spark_bridge.changes.joined_positions import JoinKind
 from state.errors import SettingsError
 from tests.simulation.model_views.model_view import TimeFilter
 from tests.simulation.stories.features import VALID_WITH_OTHERS

@@ -11,7 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from benchmarks import nexmark_events, nexmark_queries, tpch, tpch_queries
-from spark_bridge.plans.computed_leaves import ComputedLeaf, JoinPlan, LimitPlan, ScalarSubqueryPlan, WindowPlan
+from spark_bridge.operators.join.join_plan import JoinPlan
+from spark_bridge.operators.limit.limit_plan import LimitPlan
+from spark_bridge.operators.scalar_subquery.scalar_subquery_plan import ScalarSubqueryPlan
+from spark_bridge.operators.window.window_plan import WindowPlan
+from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from spark_bridge.query.analysis import analyse
@@ -69,7 +73,7 @@ def told(plan: ViewPlan) -> str:
     return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in runs) or "row by row"
 
 
-def operator(leaf: ComputedLeaf) -> str:
+def operator(leaf: OperatorPlan) -> str:
     match leaf:
         case JoinPlan():
             return "join" if leaf.kind == "inner" else f"{leaf.kind} join"

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_bridge.datasets.added_rows import AddedRows
 from spark_bridge.maintenance import weighted_rows
-from spark_bridge.operators.join import joined_rows
+from spark_bridge.operators.join import join_operator
 from spark_bridge.plans.view_definition import ViewDefinition
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
@@ -43,7 +43,7 @@ def test_many_new_rows_of_a_join_are_in_no_table(
         random_epoch(graph, chance)
     with monkeypatch.context() as forbidden, as_if_many():
         forbidden.setattr(AddedRows, "table", property(_held))
-        forbidden.setattr(joined_rows, "changed_rows", _held)
+        forbidden.setattr(join_operator, "changed_rows", _held)
         forbidden.setattr(weighted_rows, "_gone_and_new", _held)
         for number, (of_t, of_u) in enumerate([(60, 2), (40, 40)]):
             files = {("t", f"large {number}"): of_t, ("u", f"large {number}"): of_u}

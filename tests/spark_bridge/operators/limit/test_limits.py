@@ -13,8 +13,9 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
-from spark_bridge.operators.limit import limited_rows
-from spark_bridge.operators.limit.limited_rows import LimitedRows
+from spark_bridge.operators.limit import limit_operator
+from spark_bridge.operators.limit.first_rows import FirstRows
+from spark_bridge.operators.limit.limit_operator import LimitOperator
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.query.analysis import analyse
 from state.errors import NotIncrementalError
@@ -67,15 +68,15 @@ LARGEST = ViewDefinition("v", LIMITS["largest"][1])
 def scans(spare: int = 1) -> Iterator[list[str]]:
     """So few spare rows, and for each time that all rows are put in order, the limit."""
     made = list[str]()
-    computed = LimitedRows._computed
+    computed = LimitOperator._computed
 
-    def noted(self: LimitedRows, limit: Any, *arguments: Any) -> Any:
+    def noted(self: LimitOperator, parents: Any, limit: Any, *arguments: Any) -> Any:
         made.append(limit.name)
-        return computed(self, limit, *arguments)
+        return computed(self, parents, limit, *arguments)
 
     with (
-        patch.object(limited_rows, "_SPARE_ROWS", spare),
-        patch.object(LimitedRows, "_computed", noted),
+        patch.object(limit_operator, "_SPARE_ROWS", spare),
+        patch.object(LimitOperator, "_computed", noted),
     ):
         yield made
 
@@ -198,9 +199,8 @@ def test_an_attempt_begins_with_the_rows_of_its_epoch(local_spark: SparkSession,
 def test_kept_rows_of_another_version_are_not_used(local_spark: SparkSession, tmp_path: Path) -> None:
     with scans() as made:
         view = Numbers(local_spark, tmp_path)
-        first = view.graph.materializer._first
         made.clear()
-        with patch.object(first, "keep"):
+        with patch.object(FirstRows, "keep"):
             view.come(40)
         view.leave(20)
         assert made == ["limit 1"]

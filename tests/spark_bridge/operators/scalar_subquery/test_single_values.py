@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import udf
 
-from spark_bridge.plans.computed_leaves import ScalarSubqueryPlan
+from spark_bridge.operators.scalar_subquery.scalar_subquery_plan import ScalarSubqueryPlan
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.query.analysis import analyse
 from state.errors import NotIncrementalError

@@ -1,4 +1,4 @@
-"""The rows of a query over all rows at once, or those that an epoch changes.  Nobody stores them.
+"""Queries over all rows at once: their rows, or those that an epoch changes.  Nobody stores them.
 
 An epoch that changes a row computes the query over all rows as they were, and over all rows as they are; rows that are
 the same are left out.  Tasks do both if the rows are many::
@@ -10,6 +10,9 @@ the same are left out.  Tasks do both if the rows are many::
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, FractionalType, MapType, StructType
@@ -20,62 +23,64 @@ from spark_bridge.changes.equal_rows import different
 from spark_bridge.changes.parents import Parents
 from spark_bridge.engine.catalyst.arrow_frames import arrow_schema, table_of_frame
 from spark_bridge.engine.catalyst.leaves import LeafRows, graft, with_weight
-from spark_bridge.plans.computed_leaves import ROWS, GlobalWindowPlan
+from spark_bridge.operators.global_window.all_rows_cut import ALL_ROWS
+from spark_bridge.operators.global_window.global_window_plan import GlobalWindowPlan
+from spark_bridge.operators.operator import Operator, OperatorInput
+from spark_bridge.plans.operator_plan import ROWS
 from state.tables.records import ViewVersion
 from state.tables.stored_rows import WEIGHT_FIELD
 
 _WEIGHT = WEIGHT_FIELD.name
 
 
-class GlobalWindowRows:
-    """Makes the rows of such queries.
+class GlobalWindowOperator(Operator[GlobalWindowPlan]):
+    """Queries over all rows at once; windows without a key and long limits make their plans."""
 
-    Args:
-        parents: the views with the rows below the queries are among them.
-    """
+    plan_type, inner_rows = GlobalWindowPlan, (ALL_ROWS,)
 
-    def __init__(self, parents: Parents) -> None:
-        self._parents = parents
-
-    def changed(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
-        """The rows that leave and those that come, with their weights at the end, and the size of what is read.
-
-        Args:
-            plan: the query.
-            columns: of its result that are wanted, in its order.
-        """
-        parent = self._parents.by_name[plan.rows]
+    def changed(self, given: OperatorInput, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
+        """The result over all rows as they were, and as they are, as far as they differ.  See `Operator.changed`."""
+        parents = given.parents
+        parent = parents.by_name[plan.rows]
         (before, size_before), (after, size_after) = (
-            self._rows(plan, version) for version in (parent.version_before, parent.version)
+            _rows(parents, plan, version) for version in (parent.version_before, parent.version)
         )
         size = size_before + size_after
         if before.few is None or after.few is None:
-            was, is_now = (self._over(plan, each, size).select(*map(quoted_name, columns)) for each in (before, after))
-            return self._difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
-        query = self._parents.queries.of(plan)
+            was, is_now = (
+                _over(parents, plan, each, size).select(*map(quoted_name, columns)) for each in (before, after)
+            )
+            return _difference(with_weight(was, -1).union(with_weight(is_now, 1)), columns), size
+        query = parents.queries.of(plan)
         both = with_weights(*(query.table(each.few, plan.schema) for each in (before, after)))
         changed = different(both.select([*columns, _WEIGHT]))
-        return LeafRows.of_table(self._parents.catalyst.spark, changed), changed.nbytes
+        return LeafRows.of_table(parents.catalyst.spark, changed), changed.nbytes
 
-    def all(self, plan: GlobalWindowPlan, columns: list[str]) -> tuple[LeafRows, int]:
-        """All rows, and the size of the rows that they are made of, in bytes.  Arguments as for `changed`."""
-        rows, size = self._rows(plan, self._parents.by_name[plan.rows].version)
-        return LeafRows.of_frame(self._over(plan, rows, size).select(*columns)), size
+    def all(
+        self, given: OperatorInput, plan: GlobalWindowPlan, columns: list[str], values: Mapping[str, pa.Array]
+    ) -> tuple[LeafRows, int]:
+        """See `Operator.all`."""
+        parents = given.parents
+        rows, size = _rows(parents, plan, parents.by_name[plan.rows].version)
+        return LeafRows.of_frame(_over(parents, plan, rows, size).select(*columns)), size
 
-    def _difference(self, both: DataFrame, columns: list[str]) -> LeafRows:
-        """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
-        if not any(_has(field.dataType, MapType) for field in both.schema):
-            return LeafRows.of_frame(_net_rows(both, columns))
-        # Spark does not group by maps.
-        rows = table_of_frame(both, arrow_schema(both.schema))
-        return LeafRows.of_table(both.sparkSession, different(rows))
 
-    def _rows(self, plan: GlobalWindowPlan, version: ViewVersion) -> tuple[LeafRows, int]:
-        return self._parents.every(version, self._parents.by_name[plan.rows].plan.schema.names)
+def _difference(both: DataFrame, columns: list[str]) -> LeafRows:
+    """The net changes of rows with weights: a delete and an insert of identical rows cancel each other."""
+    if not any(_has(field.dataType, MapType) for field in both.schema):
+        return LeafRows.of_frame(_net_rows(both, columns))
+    # Spark does not group by maps.
+    rows = table_of_frame(both, arrow_schema(both.schema))
+    return LeafRows.of_table(both.sparkSession, different(rows))
 
-    def _over(self, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
-        catalyst = self._parents.catalyst_for(nbytes)
-        return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: rows}))
+
+def _rows(parents: Parents, plan: GlobalWindowPlan, version: ViewVersion) -> tuple[LeafRows, int]:
+    return parents.every(version, parents.by_name[plan.rows].plan.schema.names)
+
+
+def _over(parents: Parents, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
+    catalyst = parents.catalyst_for(nbytes)
+    return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: rows}))
 
 
 def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from spark_bridge.plans.computed_leaves import LimitPlan
+from spark_bridge.operators.limit.limit_plan import LimitPlan
 from state.tables.records import ViewVersion
 
 

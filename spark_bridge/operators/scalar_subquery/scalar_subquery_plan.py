@@ -1,0 +1,103 @@
+"""The plan of rows with the single values of subqueries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from spark_bridge.plans.operator_plan import EpochCost, PlanDefaults, StoredRows, all_rows_text
+
+if TYPE_CHECKING:
+    from spark_bridge.engine.catalyst.catalyst import Plan
+
+AFTER = "__sw_after"
+"""The prefix of a value as it is, where it stands beside the value as it was."""
+
+
+@dataclass(frozen=True)
+class SingleValue:
+    """The one row of a view, beside other rows.
+
+    Args:
+        view: the hidden view that has it, or no row.
+        columns: its columns, and their names beside the rows.
+        flag: the column beside the rows that tells whether there is a row.
+    """
+
+    view: str
+    columns: tuple[tuple[str, str], ...]
+    flag: str
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarSubqueryPlan(PlanDefaults):
+    """Projections and filters over rows with single values beside each, as those of subqueries without correlation.
+
+    Args:
+        name: of the leaf that stands for its rows in the plan of its view.
+        rows: the hidden view with the rows.
+        values: the single values.
+        names: of the columns of the result.
+        unchanged: column of the result → the column of the rows that it is.
+        identity: a text, equal for those that compute the same.
+        plan: the query over a leaf with the rows, the values of `values` beside each, and `__sw_weight`, which is the
+            last column of the result, too.
+        schema: of the result of that plan.
+        pairs: a query over a leaf with the rows, all values as they were, and all as they are, which have the prefix
+            `AFTER`; its columns are the structs `before` and `after` of each row whose result differs, null for none.
+        leaves: id of the first attribute of either leaf → `ROWS`.
+    """
+
+    name: str
+    rows: str
+    values: tuple[SingleValue, ...]
+    names: list[str]
+    unchanged: Mapping[str, str]
+    identity: str
+    plan: Plan = field(repr=False)
+    schema: pa.Schema = field(repr=False)
+    pairs: Plan = field(repr=False)
+    leaves: Mapping[int, str] = field(repr=False)
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The view with the rows, and those with the values."""
+        return (self.rows, *dict.fromkeys(each.view for each in self.values))
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return "rows with single values beside them"
+
+    @property
+    def touched(self) -> None:
+        """Nothing by itself: see `also_read`."""
+
+    @property
+    def reads_all(self) -> bool:
+        """Always."""
+        return True
+
+    def also_read(self, stored: StoredRows) -> str:
+        """All rows."""
+        return all_rows_text(self, stored)
+
+    def cost(self, rows: str) -> EpochCost:
+        """See `OperatorPlan.cost`."""
+        below, *values = self.sides
+        before = f"if the value of {' or '.join(values)} changes, one Spark job over all rows of {below}; "
+        return EpochCost(before, "the rows whose results change")
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which views, for an identity."""
+        values = " and ".join(each.view for each in self.values)
+        return f"{self.name} of {self.rows} beside {values} is {self.identity}"
+
+    @property
+    def query(self) -> Plan:
+        """What Spark computes of rows in an epoch."""
+        return self.plan
