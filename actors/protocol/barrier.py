@@ -12,7 +12,7 @@ from actors.protocol.messages import Message
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.epoch import EpochPair
 from state.errors import UsageError
-from state.ownership.command import Command
+from state.ownership.command import Command, CommandLine
 
 
 class Mutation:
@@ -44,6 +44,7 @@ class FlowCommand(Mutation, Command):
 class Pause(FlowCommand, kind="pause"):
     """Sources send nothing more; barriers continue."""
 
+    line = CommandLine("Steer a run", "Pause a running pipeline.  It lists and reads nothing until `resume`.")
     outcome = "paused"
 
 
@@ -51,6 +52,7 @@ class Pause(FlowCommand, kind="pause"):
 class Resume(FlowCommand, kind="resume"):
     """Sources send again after a `Pause`."""
 
+    line = CommandLine("Steer a run", "Resume a paused pipeline.")
     outcome = "resumed"
 
 

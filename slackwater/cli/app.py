@@ -11,6 +11,7 @@ import typer
 
 from slackwater.cli.command_groups import GroupedCommands
 from slackwater.cli.commands.alerts import alerting
+from slackwater.cli.commands.asking import asking
 from slackwater.cli.commands.branching import branching
 from slackwater.cli.commands.doctor import diagnosis
 from slackwater.cli.commands.gate import gate
@@ -51,6 +52,7 @@ app.add_typer(observing)
 app.add_typer(alerting)
 app.add_typer(reading)
 app.add_typer(publishing)
+app.add_typer(asking)
 app.add_typer(steering)
 app.add_typer(gate)
 app.add_typer(upkeep)

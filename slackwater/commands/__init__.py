@@ -4,7 +4,7 @@ Data flow: `ask` writes a `Command` to the inbox of the root (`state/ownership/c
 the run carries it out and writes the `Answer` → `ask` returns it.  Without an owner, `ask` takes the root itself, and
 carries out the commands that need no run.
 
-    operations.py   the commands that a run carries out by a call; each is one class with its arguments and answer
+    operations.py   the operations of a run; each is one class with its arguments, its work and its answer
     ask.py          sends a command, and waits for the answer
     maintenance.py  work on a root as its owner, without a run
     named_files.py  the files that a user names
@@ -16,6 +16,6 @@ Invariants:
 * A command names its run: a later run never carries it out.
 * Wire format: kinds, arguments and the fields of answers stay.
 
-`Pause`, `Resume` and `Throttle` are commands too: mutations of a barrier (`actors/protocol/barrier.py`).  A new command
-is one class in `operations.py`, for example `StopCommand`, and one function in `slackwater/cli/commands`.
+`Pause`, `Resume` and `Throttle` are commands too: mutations of a barrier (`actors/protocol/barrier.py`).  A new
+operation is one class in `operations.py`, for example `ReleaseCommand`; its CLI command follows from its `line`.
 """

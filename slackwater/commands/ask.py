@@ -102,4 +102,5 @@ def _carry_out_alone(root: Location, command: Command, clock: Clock, takeover: b
     # Lance is imported only by the process that carries a command out: `--help` must not wait for it.
     from slackwater.commands.maintenance import run_as_owner
 
-    return run_as_owner(root.url, root.storage_options, command.on_root, takeover=takeover, clock=clock)
+    result = run_as_owner(root.url, root.storage_options, command.on_root, takeover=takeover, clock=clock)
+    return command.answer_on_root(result)

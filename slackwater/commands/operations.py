@@ -1,19 +1,21 @@
-"""The commands that are operations of a run; `Pause`, `Resume` and `Throttle` are mutations of a barrier instead.
+"""The operations of a run, each defined once: a dataclass with its arguments, its work, and its answer.
 
-A new command is one class here, and one function in `slackwater/cli/commands`.  What works on a root is imported where
-it is used: most often the command line only asks, and a run does the work.
+From the class follow the command in the store, the execution in a run and on a root without one, and the command of the
+command line (`line`).  `RunMethods` has the operations that a program calls.  `Pause`, `Resume` and `Throttle` are
+mutations of a barrier instead.  The work on a root is imported where it is used: most often the command line only asks,
+and a run does the work.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from slackwater.status.text import counted
 from state.errors import CommandRefusedError, UsageError
 from state.location import Location
-from state.ownership.command import Answer, Command, Epoch
+from state.ownership.command import Answer, ArgumentLine, Command, CommandLine, Epoch, argument
 from state.upkeep.branches import is_branch_tag
 from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import check_tag_name, delete_tag, put_tag
@@ -24,25 +26,24 @@ if TYPE_CHECKING:
     from state.store.store import StateStore
     from state.upkeep.vacuum import Vacuumed
 
+Result = TypeVar("Result")
 
-class RunOperations(Protocol):
-    """The operations of a run; each returns when it is committed.
+_FILES = ArgumentLine("the files: a whole URL or path, or a glob below a source", metavar="PATH|GLOB", names_files=True)
+_SOURCE = ArgumentLine("only files of this source", option="--source")
 
-    Raises:
-        CommandRefusedError: the run ends.
-    """
 
-    def stop(self) -> None: ...
+class Requests(Protocol):
+    """The requests to the actors of a run, see `slackwater.running.requests`."""
 
     def rescale(self, fewest: int, most: int) -> None: ...
 
     def retry(self, source: str | None, file: str | None) -> int: ...
 
-    def retry_view(self, name: str) -> None: ...
-
-    def release(self) -> None: ...
-
     def allow_removals(self, source: str | None) -> int: ...
+
+
+class FileCorrections(Protocol):
+    """The corrections of files in a run, see `slackwater.running.corrections`."""
 
     def reingest(self, file: str, source: str | None) -> int: ...
 
@@ -50,47 +51,93 @@ class RunOperations(Protocol):
 
     def read_table(self, name: str) -> None: ...
 
-    def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
 
-    def put_tag(self, name: str, epoch: int) -> None: ...
+class RunViews(Protocol):
+    """The views of a run, see `slackwater.running.declared_views`."""
+
+    def retry(self, name: str) -> None: ...
+
+    def release(self) -> None: ...
+
+
+class RootWork(Protocol):
+    """Work on the root by the coordinator, which owns it."""
+
+    def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
 
     def delete_tag(self, name: str) -> None: ...
 
     def vacuum(self) -> Vacuumed: ...
 
 
-class Operation(Command, ABC):
+class OperatedRun(Protocol):
+    """A run as operations use it; each call returns when its work is committed.
+
+    Raises:
+        CommandRefusedError: the run ends.
+    """
+
+    @property
+    def requests(self) -> Requests: ...
+
+    @property
+    def corrections(self) -> FileCorrections: ...
+
+    @property
+    def declared(self) -> RunViews: ...
+
+    @property
+    def owner(self) -> RootWork: ...
+
+    def stop(self) -> None: ...
+
+    def put_tag(self, name: str, epoch: int) -> None: ...
+
+
+class Operation(Command, ABC, Generic[Result]):
     """A command that a run carries out."""
 
     @abstractmethod
-    def on_run(self, run: RunOperations) -> Answer:
-        """Carries the command out in a run."""
+    def on_run(self, run: OperatedRun) -> Result:
+        """Carries the operation out in a run."""
+
+    @abstractmethod
+    def answer(self, result: Result) -> Answer:
+        """The answer to the process that has asked."""
 
 
-class RootOperation(Operation):
+class RootOperation(Operation[Result]):
     """A command that needs no run: when nothing runs, the process that asks takes the root and carries it out."""
 
     @abstractmethod
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
-        """Carries the command out without a run.
+    def on_root(self, store: StateStore, root: LanceRoot) -> Result:
+        """Carries the operation out without a run.
 
         Args:
             store: the owner's handle.
             root: the place of the store.
         """
 
+    def answer_on_root(self, result: Result) -> Answer:
+        """The answer of a process that has carried the operation out without a run."""
+        return self.answer(result)
+
 
 @dataclass(frozen=True)
-class StopCommand(Operation, kind="stop"):
+class StopCommand(Operation[None], kind="stop"):
     """Ends the run after a last epoch."""
 
-    def on_run(self, run: RunOperations) -> Answer:
+    line = CommandLine("Steer a run", "Stop a running pipeline after a last epoch.")
+
+    def on_run(self, run: OperatedRun) -> None:
         run.stop()
+
+    def answer(self, result: None) -> Answer:
         return Answer(True, "stopped after a last epoch")
 
 
 @dataclass(frozen=True, kw_only=True)
-class RescaleCommand(Operation, kind="rescale"):
+class RescaleCommand(Operation[None], kind="rescale"):
     """Changes the number of fetch actors.
 
     Args:
@@ -103,15 +150,17 @@ class RescaleCommand(Operation, kind="rescale"):
     def __post_init__(self) -> None:
         fetcher_bounds((self.fewest, self.most))
 
-    def on_run(self, run: RunOperations) -> Answer:
-        run.rescale(self.fewest, self.most)
+    def on_run(self, run: OperatedRun) -> None:
+        run.requests.rescale(self.fewest, self.most)
+
+    def answer(self, result: None) -> Answer:
         if self.fewest < self.most:
             return Answer(True, f"{self.fewest} to {self.most} fetch actors, chosen by the backlog")
         return Answer(True, counted(self.fewest, "fetch actor"))
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryCommand(RootOperation, kind="retry"):
+class RetryCommand(RootOperation[int], kind="retry"):
     """Puts quarantined files back into the queue.
 
     Args:
@@ -126,20 +175,20 @@ class RetryCommand(RootOperation, kind="retry"):
         if self.file is not None:
             object.__setattr__(self, "file", _without_secrets(self.file))
 
-    def on_run(self, run: RunOperations) -> Answer:
-        return self._answer(run.retry(self.source, self.file))
+    def on_run(self, run: OperatedRun) -> int:
+        return run.requests.retry(self.source, self.file)
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+    def on_root(self, store: StateStore, root: LanceRoot) -> int:
         from slackwater.commands.retry import requeue
 
-        return self._answer(requeue(store, root.clock, self.source, self.file))
+        return requeue(store, root.clock, self.source, self.file)
 
-    def _answer(self, files: int) -> Answer:
-        return _files_answer(files, "in the queue again") if files else Answer(True, "nothing to retry", {"files": 0})
+    def answer(self, result: int) -> Answer:
+        return _files_answer(result, "in the queue again") if result else Answer(True, "nothing to retry", {"files": 0})
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetryViewCommand(RootOperation, kind="retry_view"):
+class RetryViewCommand(RootOperation[None], kind="retry_view"):
     """Builds a failed view anew, or one that closes windows, so that it gets the late rows.
 
     Args:
@@ -148,61 +197,23 @@ class RetryViewCommand(RootOperation, kind="retry_view"):
 
     view: str
 
-    def on_run(self, run: RunOperations) -> Answer:
-        run.retry_view(self.view)
-        return Answer(True, f"view {self.view} is built anew; `status` shows its progress")
+    def on_run(self, run: OperatedRun) -> None:
+        run.declared.retry(self.view)
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+    def on_root(self, store: StateStore, root: LanceRoot) -> None:
         from slackwater.commands.retry import forgive_view
 
         forgive_view(store, root.clock, self.view)
+
+    def answer(self, result: None) -> Answer:
+        return Answer(True, f"view {self.view} is built anew; `status` shows its progress")
+
+    def answer_on_root(self, result: None) -> Answer:
         return Answer(True, f"the next run builds view {self.view} anew")
 
 
-@dataclass(frozen=True)
-class ReleaseCommand(RootOperation, kind="release"):
-    """Opens the gate: the rows that violate expectations now are accepted."""
-
-    def on_run(self, run: RunOperations) -> Answer:
-        run.release()
-        return Answer(True, "the rows that violate expectations now are accepted")
-
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
-        from slackwater.commands.release import release
-
-        release(store, root.clock)
-        return Answer(True, "the rows that violate expectations now are accepted")
-
-
 @dataclass(frozen=True, kw_only=True)
-class AllowRemovalsCommand(Operation, kind="allow_removals"):
-    """Lets missing files leave the views whose removal is paused.
-
-    Args:
-        source: only files of this source.
-    """
-
-    source: str | None = None
-
-    @property
-    def why_run(self) -> str:
-        return (
-            "`allow-removals` needs a run, which lists the files; start the pipeline, and ask when `status` shows the "
-            "paused removals, or start it with on_change=Replace(max_removed_share=...)"
-        )
-
-    def on_run(self, run: RunOperations) -> Answer:
-        files = run.allow_removals(self.source)
-        if not files:
-            return Answer(True, "no removal is paused", {"files": 0})
-        may = f"{counted(files, 'missing file')} may leave the views"
-        return Answer(
-            True, f"{may}, when the next listing lacks {'it' if files == 1 else 'them'}, too", {"files": files}
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Correction(Operation):
+class Correction(Operation[int]):
     """A command that changes the rows of files in the views.
 
     Args:
@@ -210,8 +221,8 @@ class Correction(Operation):
         source: only files of this source.
     """
 
-    file: str
-    source: str | None = None
+    file: str = argument(_FILES)
+    source: str | None = argument(_SOURCE, default=None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "file", _without_secrets(self.file))
@@ -224,19 +235,96 @@ class Correction(Operation):
 class ReingestCommand(Correction, kind="reingest"):
     """Reads files again, and replaces their rows."""
 
-    def on_run(self, run: RunOperations) -> Answer:
-        return _files_answer(run.reingest(self.file, self.source), "read again")
+    line = CommandLine(
+        "Correct",
+        "Read files again, and replace their rows in all views.  Each file changes in one epoch.\n\n"
+        "The source must be materialized, and the pipeline must run.",
+    )
+
+    def on_run(self, run: OperatedRun) -> int:
+        return run.corrections.reingest(self.file, self.source)
+
+    def answer(self, result: int) -> Answer:
+        return _files_answer(result, "read again")
 
 
 class ForgetCommand(Correction, kind="forget"):
     """Deletes the rows of files from all views."""
 
-    def on_run(self, run: RunOperations) -> Answer:
-        return _files_answer(run.forget(self.file, self.source), "forgotten")
+    line = CommandLine(
+        "Correct",
+        "Delete the rows of files from all views, in one epoch.  The files are not read again unless they change.\n\n"
+        "The source must be materialized, and the pipeline must run.",
+    )
+
+    def on_run(self, run: OperatedRun) -> int:
+        return run.corrections.forget(self.file, self.source)
+
+    def answer(self, result: int) -> Answer:
+        return _files_answer(result, "forgotten")
+
+
+@dataclass(frozen=True)
+class ReleaseCommand(RootOperation[None], kind="release"):
+    """Opens the gate: the rows that violate expectations now are accepted."""
+
+    line = CommandLine(
+        "Correct",
+        "Accept the rows that violate expectations now, and show the views that are held back.\n\n"
+        "Rows that come later, and violate, are held back again.  To take the rows out instead, `forget` or `reingest` "
+        "their files.",
+    )
+
+    def on_run(self, run: OperatedRun) -> None:
+        run.declared.release()
+
+    def on_root(self, store: StateStore, root: LanceRoot) -> None:
+        from slackwater.commands.release import release
+
+        release(store, root.clock)
+
+    def answer(self, result: None) -> Answer:
+        return Answer(True, "the rows that violate expectations now are accepted")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReadTableCommand(Operation, kind="read_table"):
+class AllowRemovalsCommand(Operation[int], kind="allow_removals"):
+    """Lets missing files leave the views whose removal is paused.
+
+    Args:
+        source: only files of this source.
+    """
+
+    line = CommandLine(
+        "Correct",
+        "Let missing files leave the views whose removal is paused.\n\n"
+        'Removals of a source with on_change="replace" pause when too many of its files are missing at once.  Look '
+        "first whether the files were deleted: an unmounted disk, a wrong prefix or wrong credentials look the same.  "
+        "The files leave when the next listing lacks them, too.",
+    )
+    source: str | None = argument(_SOURCE, default=None)
+
+    @property
+    def why_run(self) -> str:
+        return (
+            "`allow-removals` needs a run, which lists the files; start the pipeline, and ask when `status` shows the "
+            "paused removals, or start it with another max_removed_share"
+        )
+
+    def on_run(self, run: OperatedRun) -> int:
+        return run.requests.allow_removals(self.source)
+
+    def answer(self, result: int) -> Answer:
+        if not result:
+            return Answer(True, "no removal is paused", {"files": 0})
+        may = f"{counted(result, 'missing file')} may leave the views"
+        return Answer(
+            True, f"{may}, when the next listing lacks {'it' if result == 1 else 'them'}, too", {"files": result}
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadTableCommand(Operation[None], kind="read_table"):
     """Reads a static table whose stored rows were replaced.
 
     Args:
@@ -245,13 +333,15 @@ class ReadTableCommand(Operation, kind="read_table"):
 
     table: str
 
-    def on_run(self, run: RunOperations) -> Answer:
-        run.read_table(self.table)
+    def on_run(self, run: OperatedRun) -> None:
+        run.corrections.read_table(self.table)
+
+    def answer(self, result: None) -> Answer:
         return Answer(True, f"table {self.table} is read again")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClearQuarantineCommand(RootOperation, kind="clear_quarantine"):
+class ClearQuarantineCommand(RootOperation[int], kind="clear_quarantine"):
     """Deletes the content of bad records.
 
     Args:
@@ -262,21 +352,21 @@ class ClearQuarantineCommand(RootOperation, kind="clear_quarantine"):
     epoch: Epoch
     source: str | None = None
 
-    def on_run(self, run: RunOperations) -> Answer:
-        return self._answer(run.clear_quarantine(self.source, self.epoch))
+    def on_run(self, run: OperatedRun) -> int:
+        return run.owner.clear_quarantine(self.source, self.epoch)
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+    def on_root(self, store: StateStore, root: LanceRoot) -> int:
         from state.upkeep.quarantine import clear_quarantine
 
-        return self._answer(clear_quarantine(store, self.source, self.epoch))
+        return clear_quarantine(store, self.source, self.epoch)
 
-    def _answer(self, records: int) -> Answer:
-        verb = "is" if records == 1 else "are"
-        return Answer(True, f"{counted(records, 'bad record')} {verb} cleared", {"records": records})
+    def answer(self, result: int) -> Answer:
+        verb = "is" if result == 1 else "are"
+        return Answer(True, f"{counted(result, 'bad record')} {verb} cleared", {"records": result})
 
 
 @dataclass(frozen=True, kw_only=True)
-class TagCommand(RootOperation, kind="tag"):
+class TagCommand(RootOperation[None], kind="tag"):
     """Gives an epoch a name, or deletes a name.
 
     Args:
@@ -290,21 +380,19 @@ class TagCommand(RootOperation, kind="tag"):
     def __post_init__(self) -> None:
         check_tag_name(self.name)
 
-    def on_run(self, run: RunOperations) -> Answer:
+    def on_run(self, run: OperatedRun) -> None:
         if self.epoch is None:
-            run.delete_tag(self.name)
+            run.owner.delete_tag(self.name)
         else:
             run.put_tag(self.name, self.epoch)
-        return self._answer()
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+    def on_root(self, store: StateStore, root: LanceRoot) -> None:
         if self.epoch is None:
             delete_tag(store, self.name)
         else:
             put_tag(store, self.name, self.epoch)
-        return self._answer()
 
-    def _answer(self) -> Answer:
+    def answer(self, result: None) -> Answer:
         is_gone = self.epoch is None
         return Answer(True, f"tag {self.name} is deleted" if is_gone else f"epoch {self.epoch} is tagged {self.name}")
 
@@ -324,7 +412,7 @@ class BranchTagCommand(TagCommand, kind="branch_tag"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VacuumCommand(RootOperation, kind="vacuum"):
+class VacuumCommand(RootOperation["Vacuumed"], kind="vacuum"):
     """Deletes older epochs, and the files that only they use.
 
     Args:
@@ -343,24 +431,139 @@ class VacuumCommand(RootOperation, kind="vacuum"):
         if self.keep_epochs is not None and self.keep_epochs < 1:
             raise UsageError(f"vacuum: keep_epochs={self.keep_epochs}: at least the last epoch stays")
 
-    def on_run(self, run: RunOperations) -> Answer:
+    def on_run(self, run: OperatedRun) -> Vacuumed:
         if self != VacuumCommand():
             raise CommandRefusedError(
                 "a running pipeline keeps the epochs that its settings name: leave out --keep-s and --keep-epochs"
             )
-        return self._answer(run.vacuum())
+        return run.owner.vacuum()
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
+    def on_root(self, store: StateStore, root: LanceRoot) -> Vacuumed:
         from slackwater.commands.maintenance import vacuum
 
         given = {name: value for name, value in vars(self).items() if value is not None}
-        return self._answer(vacuum(store, root, replace(RetentionSettings(), **given)))
+        return vacuum(store, root, replace(RetentionSettings(), **given))
 
-    def _answer(self, gone: Vacuumed) -> Answer:
-        text = f"{gone.versions:,} versions and {gone.datasets:,} datasets are deleted, {gone.bytes:,} bytes"
-        if gone.left:
-            text += f"; these objects are not Slackwater's, and stay: {', '.join(gone.left)}"
-        return Answer(True, text, {"versions": gone.versions, "datasets": gone.datasets, "bytes": gone.bytes})
+    def answer(self, result: Vacuumed) -> Answer:
+        text = f"{result.versions:,} versions and {result.datasets:,} datasets are deleted, {result.bytes:,} bytes"
+        if result.left:
+            text += f"; these objects are not Slackwater's, and stay: {', '.join(result.left)}"
+        return Answer(True, text, {"versions": result.versions, "datasets": result.datasets, "bytes": result.bytes})
+
+
+class RunMethods(ABC):
+    """The operations that a program calls on a run."""
+
+    @abstractmethod
+    def _carry_out(self, operation: Operation[Result]) -> Result:
+        """Carries an operation out in this process."""
+
+    def rescale(self, *, fetchers: int | tuple[int, int]) -> None:
+        """Changes the number of fetch actors, without a stop.
+
+        Returns when they share the work, and the epoch of the barrier that changed the number is over.  A recovery
+        keeps the number; the next start begins with its settings.
+
+        Args:
+            fetchers: 1 to 256; or the fewest and the most, between which the run chooses by its backlog.
+
+        Raises:
+            UsageError: the number is not valid.
+            CommandRefusedError: the run ends.
+        """
+        fewest, most = fetcher_bounds(fetchers)
+        self._carry_out(RescaleCommand(fewest=fewest, most=most))
+
+    def retry(self, source: str | None = None, file: str | None = None) -> int:
+        """Reads quarantined files again, each from the row where reading failed.
+
+        Returns when the files are in the queue, and that is committed.
+
+        Args:
+            source: only files of this source.
+            file: only files with this name: a whole URL, or a glob over the paths below a source.
+
+        Returns:
+            The number of files.
+
+        Raises:
+            NotFoundError: there is no such source, or no such quarantined file.
+            CommandRefusedError: each named file has changed since it was quarantined, or the run ends.
+        """
+        return self._carry_out(RetryCommand(source=source, file=file))
+
+    def retry_view(self, name: str) -> None:
+        """Builds a failed view anew: from all rows of its sources, beside the other views.
+
+        Also a view with `emit="on_close"` that has not failed: the late rows come into its windows, whichever are
+        closed, and the views that read it are built anew as well.  So is one with `expire="by_watermark"`.
+
+        The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
+        new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
+        with `replace=True`.
+
+        Args:
+            name: of the view.
+
+        Raises:
+            ViewNotFoundError: it is not declared.
+            CommandRefusedError: it has not failed, or a view that it reads has failed, or the run ends.
+        """
+        self._carry_out(RetryViewCommand(view=name))
+
+    def release(self) -> None:
+        """Opens the gate: the rows that violate expectations of views with `on_violation="hold"` now are accepted.
+
+        Rows that come later, and violate, close it again.  Returns when the epoch is committed that opens it.
+
+        Raises:
+            CommandRefusedError: no view is held back, or the run ends.
+        """
+        self._carry_out(ReleaseCommand())
+
+    def allow_removals(self, source: str | None = None) -> int:
+        """Permits the paused retraction of the rows of missing files; see `Replace`.
+
+        Returns when a listing is asked for; the rows of the files that it lacks, too, leave the views in the epochs
+        after it.  `SourceStatus.paused_removals` is the number of paused files.
+
+        Args:
+            source: only files of this source.
+
+        Returns:
+            The number of files.
+
+        Raises:
+            NotFoundError: there is no such source.
+            CommandRefusedError: the run ends, or recovers from a failure.
+        """
+        return self._carry_out(AllowRemovalsCommand(source=source))
+
+    def reingest(self, file: str, source: str | None = None) -> int:
+        """Reads files of materialized sources again, in their present versions.
+
+        When all of a file is read, its rows replace its earlier rows in all views, in one epoch.  Returns when the
+        files are in the queue, and that is committed.
+
+        Args:
+            file: a whole URL, an absolute path, or a glob over the paths below a source.
+            source: only files of this source.
+
+        Returns:
+            The number of files.
+
+        Raises:
+            NotFoundError: there is no such source, no such file was listed, or a file does not exist any more.
+            CommandRefusedError: their source is not materialized, a view cannot be corrected, or the run ends.
+        """
+        return self._carry_out(ReingestCommand(file=file, source=source))
+
+    def forget(self, file: str, source: str | None = None) -> int:
+        """Deletes the rows of files of materialized sources from all views, in one epoch; returns when it is committed.
+
+        The files are not read again unless they change.  Arguments and errors as `reingest`.
+        """
+        return self._carry_out(ForgetCommand(file=file, source=source))
 
 
 def _files_answer(files: int, state: str) -> Answer:

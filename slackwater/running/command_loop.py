@@ -111,5 +111,5 @@ class CommandLoop:
         if isinstance(command, FlowCommand):
             return self._run.change_flow(command)
         if isinstance(command, Operation):
-            return command.on_run(self._run)
+            return command.answer(command.on_run(self._run))
         raise CommandRefusedError(f"a run cannot carry out `{command.kind}`")

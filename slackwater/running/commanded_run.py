@@ -10,11 +10,10 @@ from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import OwnerClient, RunRequests
 from state.errors import CommandRefusedError
 from state.ownership.command import Answer
-from state.upkeep.vacuum import Vacuumed
 
 
 class CommandedRun:
-    """The operations of one run: `RunOperations` of `slackwater.commands.operations`, and changes of the flow.
+    """The parts of one run that carry out operations: `OperatedRun` of `slackwater.commands.operations`.
 
     Args:
         requests, corrections, declared: of the run.
@@ -28,38 +27,30 @@ class CommandedRun:
         declared: DeclaredViews,
         failure: Callable[[], Exception | None],
     ) -> None:
-        self._requests, self._failure, self._needs = requests, failure, declared.needs
-        self.rescale, self.retry, self.allow_removals = requests.rescale, requests.retry, requests.allow_removals
-        self.forget, self.reingest, self.read_table = corrections.forget, corrections.reingest, corrections.read_table
-        self.retry_view, self.release = declared.retry, declared.release
+        self.requests, self.corrections, self.declared = requests, corrections, declared
+        self._failure = failure
+
+    @property
+    def owner(self) -> OwnerClient:
+        """The work on the root by the coordinator of an attempt that runs."""
+        return self.requests.running_attempt().client
 
     def change_flow(self, command: FlowCommand) -> Answer:
         """Puts a mutation on the next barrier; returns when it is in force, or will be with the next attempt."""
-        self._requests.change_flow(command)
-        when = "" if self._requests.settle() else ", when the run has started or recovered"
+        self.requests.change_flow(command)
+        when = "" if self.requests.settle() else ", when the run has started or recovered"
         return Answer(True, command.outcome + when)
 
     def stop(self) -> None:
-        self._requests.stop()
-        self._requests.wait_over()
+        """Ends the run after a last epoch."""
+        self.requests.stop()
+        self.requests.wait_over()
         failure = self._failure()
         if failure is not None:
             raise CommandRefusedError(f"the run failed before it could stop: {failure}")
 
-    def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        return self._client.clear_quarantine(source, epoch)
-
     def put_tag(self, name: str, epoch: int) -> None:
+        """Gives an epoch a name."""
         # A branch keeps files from deletion: without a pause, a look that began before it would delete them.
-        with self._needs.excluding():
-            self._client.put_tag(name, epoch)
-
-    def delete_tag(self, name: str) -> None:
-        self._client.delete_tag(name)
-
-    def vacuum(self) -> Vacuumed:
-        return self._client.vacuum()
-
-    @property
-    def _client(self) -> OwnerClient:
-        return self._requests.running_attempt().client
+        with self.declared.needs.excluding():
+            self.owner.put_tag(name, epoch)

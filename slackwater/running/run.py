@@ -12,6 +12,7 @@ from actors.protocol.barrier import Pause, Resume, Throttle
 from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.telemetry.counted import values_of
+from slackwater.commands.operations import Operation, Result, RunMethods
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.publishing.publications import CATCH_UP_S
@@ -22,14 +23,13 @@ from slackwater.tables.table_rows import table_rows
 from spark_bridge.plans.view_definition import ViewDefinition, ViewOptions
 from state.clock import SystemClock
 from state.errors import SettingsError
-from state.vnode import fetcher_bounds
 
 __all__ = ["Run", "RunReport", "RunStatus", "SourceStatus"]
 
 CAUGHT_UP: Literal["caught_up"] = "caught_up"
 
 
-class Run:
+class Run(RunMethods):
     """One run of a pipeline, made by `Pipeline.start`.  As a context manager it ends with a graceful `stop`."""
 
     def __init__(self, definition: PipelineDefinition, control: RunControl) -> None:
@@ -125,111 +125,8 @@ class Run:
         """
         self._control.requests.change_flow(Throttle(files_per_second, bytes_per_second, rows_per_second))
 
-    def rescale(self, *, fetchers: int | tuple[int, int]) -> None:
-        """Changes the number of fetch actors, without a stop.
-
-        Returns when they share the work, and the epoch of the barrier that changed the number is over.  A recovery
-        keeps the number; the next start begins with its settings.
-
-        Args:
-            fetchers: 1 to 256; or the fewest and the most, between which the run chooses by its backlog.
-
-        Raises:
-            UsageError: the number is not valid.
-            CommandRefusedError: the run ends.
-        """
-        self._control.requests.rescale(*fetcher_bounds(fetchers))
-
-    def retry(self, source: str | None = None, file: str | None = None) -> int:
-        """Reads quarantined files again, each from the row where reading failed.
-
-        Returns when the files are in the queue, and that is committed.
-
-        Args:
-            source: only files of this source.
-            file: only files with this name: a whole URL, or a glob over the paths below a source.
-
-        Returns:
-            The number of files.
-
-        Raises:
-            NotFoundError: there is no such source, or no such quarantined file.
-            CommandRefusedError: each named file has changed since it was quarantined, or the run ends.
-        """
-        return self._control.requests.retry(source, file)
-
-    def retry_view(self, name: str) -> None:
-        """Builds a failed view anew: from all rows of its sources, beside the other views.
-
-        Also a view with `emit="on_close"` that has not failed: the late rows come into its windows, whichever are
-        closed, and the views that read it are built anew as well.  So is one with `expire="by_watermark"`.
-
-        The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
-        new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
-        with `replace=True`.
-
-        Args:
-            name: of the view.
-
-        Raises:
-            ViewNotFoundError: it is not declared.
-            CommandRefusedError: it has not failed, or a view that it reads has failed, or the run ends.
-        """
-        self._control.declared.retry(name)
-
-    def release(self) -> None:
-        """Opens the gate: the rows that violate expectations of views with `on_violation="hold"` now are accepted.
-
-        Rows that come later, and violate, close it again.  Returns when the epoch is committed that opens it.
-
-        Raises:
-            CommandRefusedError: no view is held back, or the run ends.
-        """
-        self._control.declared.release()
-
-    def allow_removals(self, source: str | None = None) -> int:
-        """Permits the paused retraction of the rows of missing files; see `Replace`.
-
-        Returns when a listing is asked for; the rows of the files that it lacks, too, leave the views in the epochs
-        after it.  `SourceStatus.paused_removals` is the number of paused files.
-
-        Args:
-            source: only files of this source.
-
-        Returns:
-            The number of files.
-
-        Raises:
-            NotFoundError: there is no such source.
-            CommandRefusedError: the run ends, or recovers from a failure.
-        """
-        return self._control.requests.allow_removals(source)
-
-    def reingest(self, file: str, source: str | None = None) -> int:
-        """Reads files of materialized sources again, in their present versions.
-
-        When all of a file is read, its rows replace its earlier rows in all views, in one epoch.  Returns when the
-        files are in the queue, and that is committed.
-
-        Args:
-            file: a whole URL, an absolute path, or a glob over the paths below a source.
-            source: only files of this source.
-
-        Returns:
-            The number of files.
-
-        Raises:
-            NotFoundError: there is no such source, no such file was listed, or a file does not exist any more.
-            CommandRefusedError: their source is not materialized, a view cannot be corrected, or the run ends.
-        """
-        return self._control.corrections.reingest(file, source)
-
-    def forget(self, file: str, source: str | None = None) -> int:
-        """Deletes the rows of files of materialized sources from all views, in one epoch; returns when it is committed.
-
-        The files are not read again unless they change.  Arguments and errors as `reingest`.
-        """
-        return self._control.corrections.forget(file, source)
+    def _carry_out(self, operation: Operation[Result]) -> Result:
+        return operation.on_run(self._control.commanded)
 
     def replace_table(self, name: str, data: Any) -> None:
         """Replaces the rows of a static table that came with the pipeline: in all views, in one epoch.

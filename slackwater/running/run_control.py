@@ -136,8 +136,8 @@ class RunControl:
         self._spark = SparkApplication(settings.spark, f"slackwater-{ownership.run_id}", self.startup)
         self._owns_ray = self._start_ray(settings)
         inbox = CommandInbox(definition.root, clock)
-        commanded = CommandedRun(self.requests, self.corrections, self.declared, lambda: self.failure)
-        self._commands = LoopThread("commands", CommandLoop(inbox, ownership, commanded).turn, POLL_S)
+        self.commanded = CommandedRun(self.requests, self.corrections, self.declared, lambda: self.failure)
+        self._commands = LoopThread("commands", CommandLoop(inbox, ownership, self.commanded).turn, POLL_S)
         self._thread = threading.Thread(target=self._control, name="run", daemon=True)
         self._thread.start()
 

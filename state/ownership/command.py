@@ -13,11 +13,53 @@ from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
 from state.errors import UsageError
 
+_ARGUMENT = "argument"
 Epoch = Annotated[int, "epoch"]
 """An epoch as an argument: text in JSON, since it does not fit the numbers of every reader."""
 
 _EPOCH = re.compile(r"[0-9]{1,18}")
 _MAX_QUOTED = 80
+
+
+@dataclass(frozen=True)
+class CommandLine:
+    """The command of the command line that sends a command, and prints the answer.
+
+    Args:
+        group: title of its group in the help.
+        help: its help text; the first sentence is in the list of commands.
+    """
+
+    group: str
+    help: str
+
+
+@dataclass(frozen=True)
+class ArgumentLine:
+    """An argument of a command on the command line.
+
+    Args:
+        help: its help text.
+        option: its name, for example `--source`; empty for a positional argument.
+        metavar: its placeholder in the usage; empty for the usual one.
+        names_files: whether it names files: one of the present directory is sent as a whole URL.
+    """
+
+    help: str
+    option: str = ""
+    metavar: str = ""
+    names_files: bool = False
+
+
+def argument(line: ArgumentLine, *, default: Any = MISSING) -> Any:
+    """A field of a command, with its argument on the command line; required without a default."""
+    return field(default=default, metadata={_ARGUMENT: line})
+
+
+def argument_lines(command: type[Command]) -> Mapping[str, tuple[ArgumentLine, Any, Any]]:
+    """Field → its argument on the command line, its type, and its default; `MISSING` if it is required."""
+    hints = get_type_hints(command)
+    return {each.name: (each.metadata[_ARGUMENT], hints[each.name], each.default) for each in fields(command)}
 
 
 @dataclass(frozen=True)
@@ -36,8 +78,11 @@ class Command:
     """The name in the store and on the command line; empty for a class that only has subclasses."""
     kinds: ClassVar[dict[str, type[Command]]] = {}
     """The known commands by kind."""
+    line: ClassVar[CommandLine | None] = None
+    """The CLI command that follows from this class; None for an own function or for no CLI command."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
+        super().__init_subclass__()
         cls.kind = kind
         if kind:
             if kind in cls.kinds:

@@ -74,15 +74,16 @@ def copy(tmp_path: Path) -> Copy:
 def test_there_is_a_recipe_for_each_usual_addition() -> None:
     assert sorted(_RECIPES) == [
         "A check of the doctor",
-        "A command",
         "A counter",
         "A file format",
         "An aggregate function",
+        "An operation",
     ]
 
 
-def test_a_counter_is_in_two_files() -> None:
-    steps = [step for step in _STEP.finditer(_RECIPES["A counter"]) if step["new"] or step["changed"]]
+@pytest.mark.parametrize("name", ["A counter", "An operation"])
+def test_a_counter_or_an_operation_is_in_two_files(name: str) -> None:
+    steps = [step for step in _STEP.finditer(_RECIPES[name]) if step["new"] or step["changed"]]
     assert len({step["new"] or step["changed"] for step in steps}) == 2
 
 

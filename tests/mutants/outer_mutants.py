@@ -93,7 +93,7 @@ OUTER_MUTANTS = (
     Mutant(
         "a stop is answered before the run is over",
         "slackwater/running/commanded_run.py",
-        (("        self._requests.wait_over()\n", ""),),
+        (("        self.requests.wait_over()\n", ""),),
         among=_STOPS,
         start=30,
     ),

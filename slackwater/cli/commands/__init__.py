@@ -5,12 +5,13 @@
     alerts.py      alerts
     publishing.py  publish
     observing.py   status, trace, ui and serve (ui.py and serve.py, which run until_signal.py)
-    steering.py    pause, resume, stop, throttle, rescale, retry, reingest, forget
+    asking.py      the commands that follow from a `Command` with a `line`: pause, resume, stop, reingest, forget, ...
+    steering.py    throttle, rescale, retry, replace-table
     upkeep.py      vacuum, tag
     doctor.py      doctor
     explain.py, dry_run.py, verify.py   output of `explain`, `run --dry-run` and `verify`, which `app.py` has
 
 A command parses its options, calls the public interface (a `Pipeline`, or a `Store`) or `ask`, and prints the result.
-To add one, write a function with the decorators `@....command()` and `@reports_errors`; `stop` in steering.py is the
-shortest example.
+Write any other command as a function with the decorators `@....command()` and `@reports_errors`; `held` in
+gate.py is the shortest example.
 """

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from slackwater.cli.commands.steering import carry_out
+from slackwater.cli.commands.asking import carry_out
 from slackwater.cli.display.expectation_list import quarantine_lines
 from slackwater.cli.options import open_store
 from slackwater.commands.operations import ClearQuarantineCommand

@@ -1,81 +1,30 @@
-"""The CLI commands that steer a running pipeline, from `pause` to `allow-removals`."""
+"""The CLI commands of operations with arguments of their own: throttle, rescale, retry and replace-table."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
 from pathlib import Path
-from random import SystemRandom  # noqa: TID251 - chance begins here
 from typing import Annotated, Literal
 
 import typer
 
-from actors.protocol.barrier import Pause, Resume, Throttle
+from actors.protocol.barrier import Throttle
+from slackwater.cli.commands.asking import ask_owner, carry_out, named, print_answer
 from slackwater.cli.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
-from slackwater.commands.ask import TIMEOUT_S, ask
 from slackwater.commands.operations import (
-    AllowRemovalsCommand,
-    ForgetCommand,
     ReadTableCommand,
-    ReingestCommand,
     RescaleCommand,
     RetryCommand,
     RetryViewCommand,
-    StopCommand,
 )
 from slackwater.status.text import counted
 from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
-from state.clock import SystemClock
 from state.errors import UsageError
 from state.location import Location
-from state.ownership.command import Answer, Command
+from state.ownership.command import Answer
 from state.ownership.owner import read_owner
 from state.vnode import VNODES, fetcher_bounds
 
 steering = typer.Typer()
-
-
-def named(file: str | None) -> str | None:
-    """The whole URL of a file of the present directory, since the run may work elsewhere; any other name as it is."""
-    if file is None or "://" in file or not Path(file).is_file():
-        return file
-    return Location(os.path.abspath(file)).url
-
-
-Files = Annotated[
-    str,
-    typer.Argument(
-        metavar="PATH|GLOB", callback=named, help="the files: a whole URL or path, or a glob below a source"
-    ),
-]
-
-
-@steering.command()
-@reports_errors
-def pause(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """Pause a running pipeline.  It lists and reads nothing until `resume`."""
-    ask_owner(root, option, Pause(), timeout, json)
-
-
-@steering.command()
-@reports_errors
-def resume(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """Resume a paused pipeline."""
-    ask_owner(root, option, Resume(), timeout, json)
-
-
-@steering.command()
-@reports_errors
-def stop(
-    root: Root, timeout: Timeout = 60, option: StorageOptions = None, json: Json = False, debug: Debug = False
-) -> None:
-    """Stop a running pipeline after a last epoch."""
-    ask_owner(root, option, StopCommand(), timeout, json)
 
 
 @steering.command()
@@ -156,61 +105,6 @@ def retry(
     ask_owner(root, option, command, timeout, json)
 
 
-@steering.command()
-@reports_errors
-def reingest(
-    root: Root,
-    file: Files,
-    source: Source = None,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Read files again, and replace their rows in all views.  Each file changes in one epoch.
-
-    The source must be materialized, and the pipeline must run.
-    """
-    ask_owner(root, option, ReingestCommand(file=file, source=source), timeout, json)
-
-
-@steering.command()
-@reports_errors
-def forget(
-    root: Root,
-    file: Files,
-    source: Source = None,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Delete the rows of files from all views, in one epoch.  The files are not read again unless they change.
-
-    The source must be materialized, and the pipeline must run.
-    """
-    ask_owner(root, option, ForgetCommand(file=file, source=source), timeout, json)
-
-
-@steering.command("allow-removals")
-@reports_errors
-def allow_removals(
-    root: Root,
-    source: Source = None,
-    timeout: Timeout = 60,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Let missing files leave the views whose removal is paused.
-
-    Removals of a source with on_change="replace" pause when too many of its files are missing at once.  Look first
-    whether the files were deleted: an unmounted disk, a wrong prefix or wrong credentials look the same.  The files
-    leave when the next listing lacks them, too.
-    """
-    ask_owner(root, option, AllowRemovalsCommand(source=source), timeout, json)
-
-
 @steering.command("replace-table")
 @reports_errors
 def replace_table(
@@ -237,39 +131,7 @@ def replace_table(
     else:
         carry_out(root, storage_options(option), ReadTableCommand(table=table), timeout_s=timeout)
         when = "which the run reads now"
-    _print(Answer(True, f"{text}, {when}", {"rows": rows}), json)
-
-
-def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
-    """Has a command carried out, and prints the answer."""
-    _print(carry_out(root, storage_options(option), command, timeout_s=timeout_s), json)
-
-
-def _print(answer: Answer, json: bool) -> None:
-    output = Output(json)
-    if json:
-        output.document({"text": answer.text, **answer.values})
-    else:
-        output.paragraph(answer.text)
-
-
-def carry_out(
-    root: str,
-    options: Mapping[str, str],
-    command: Command,
-    *,
-    timeout_s: float = TIMEOUT_S,
-    takeover: bool = False,
-) -> Answer:
-    """Has a command carried out.  Arguments and errors as `slackwater.commands.ask.ask`."""
-    return ask(
-        Location(root, options),
-        command,
-        clock=SystemClock(),
-        random=SystemRandom(),
-        timeout_s=timeout_s,
-        takeover=takeover,
-    )
+    print_answer(Answer(True, f"{text}, {when}", {"rows": rows}), json)
 
 
 def parsed_fetchers(text: str) -> tuple[int, int]:

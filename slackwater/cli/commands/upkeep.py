@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from slackwater.cli.commands.steering import carry_out
+from slackwater.cli.commands.asking import carry_out
 from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Takeover, open_store, storage_options
 from slackwater.commands.operations import TagCommand, VacuumCommand
 from slackwater.terminal.edge import reports_errors

@@ -17,10 +17,10 @@ from slackwater.commands import ask as commands
 from slackwater.commands.ask import ask
 from slackwater.commands.operations import (
     ClearQuarantineCommand,
+    OperatedRun,
     RescaleCommand,
     RetryCommand,
     RootOperation,
-    RunOperations,
     StopCommand,
     TagCommand,
     VacuumCommand,
@@ -107,16 +107,19 @@ def test_the_run_carries_out_what_is_asked_at_a_barrier_and_says_so(run: Served)
 
 
 @dataclass(frozen=True)
-class Echo(RootOperation, kind="test_echo"):
+class Echo(RootOperation[str], kind="test_echo"):
     """A command that only this module has."""
 
     text: str
 
-    def on_run(self, run: RunOperations) -> Answer:
-        return Answer(True, f"{self.text} by a run")
+    def on_run(self, run: OperatedRun) -> str:
+        return f"{self.text} by a run"
 
-    def on_root(self, store: StateStore, root: LanceRoot) -> Answer:
-        return Answer(True, f"{self.text} at {root.location}")
+    def on_root(self, store: StateStore, root: LanceRoot) -> str:
+        return f"{self.text} at {root.location}"
+
+    def answer(self, result: str) -> Answer:
+        return Answer(True, result)
 
 
 def test_a_new_command_is_one_class(run: Served) -> None:
