@@ -26,19 +26,23 @@ from actors.sources.row_key import METADATA as OF_KEYS
 from actors.sources.source import FilePolicy, OnBadRecord, OnChange, SourceDefinition
 from actors.telemetry.logging import configure_default
 from slackwater import __version__
-from slackwater.after_commit.actions import After, Delete, Move
-from slackwater.after_commit.declaration import DeclaredAfter
-from slackwater.after_commit.declaration import declared as declared_after
-from slackwater.after_commit.declaration import places_of as archives_of
-from slackwater.alerts.alert import Alert
-from slackwater.lineage.open_lineage import OpenLineage
-from slackwater.places.declared_place import DeclaredPlace, PlaceKind
+from slackwater.extensions.companion import NamedOption, RunContext, RunOption, companions_of
+from slackwater.extensions.file_action import DeclaredFileAction, FileAction, declared_action
+from slackwater.extensions.run_views import RunViews
+from slackwater.extensions.table_target import (
+    TablePublication,
+    Targets,
+    check_publications,
+    declared,
+    places_of,
+    published_views,
+    require_own_names,
+)
+from slackwater.places.declared_place import DeclaredPlace
 from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
-from slackwater.places.place_watch import PlaceWatch
 from slackwater.places.source_access import check_stores, claim_queues, committed_sources
 from slackwater.planning.dry_run.prices import Prices
-from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
 from slackwater.running.foreground import run_in_foreground
 from slackwater.settings import Settings
 from slackwater.sources import EventTime, Key, Listing, Notifications, Replace, Schema
@@ -95,8 +99,8 @@ class Pipeline:
         *,
         storage_options: Mapping[str, Any] | None = None,
         settings: Settings | None = None,
-        alerts: Sequence[Alert] = (),
-        lineage: OpenLineage | None = None,
+        alerts: Sequence[NamedOption] = (),
+        lineage: RunOption | None = None,
     ) -> None:
         _check_name("pipeline", name)
         self.name = name
@@ -107,8 +111,8 @@ class Pipeline:
         self._sources: dict[str, SourceDefinition] = {}
         self._tables: dict[str, pa.Table] = {}
         self._views: dict[str, ViewDefinition] = {}
-        self._published: dict[str, tuple[DeclaredPublication, ...]] = {}
-        self._after: dict[str, DeclaredAfter] = {}
+        self._published: dict[str, tuple[TablePublication, ...]] = {}
+        self._after: dict[str, DeclaredFileAction] = {}
         self._clock: Clock = SystemClock()
 
     def __repr__(self) -> str:
@@ -125,7 +129,7 @@ class Pipeline:
         return MappingProxyType(self._views)
 
     @property
-    def publications(self) -> Mapping[str, tuple[DeclaredPublication, ...]]:
+    def publications(self) -> Mapping[str, tuple[TablePublication, ...]]:
         """The tables that follow each declared view, by its name."""
         return MappingProxyType(self._published)
 
@@ -146,7 +150,7 @@ class Pipeline:
         materialize: bool = False,
         key: str | Sequence[str] | Key | None = None,
         event_time: str | EventTime | None = None,
-        after: After | None = None,
+        after: FileAction | None = None,
     ) -> None:
         """Declares a prefix of a bucket, or a directory, and reads each of its files once.
 
@@ -222,8 +226,8 @@ class Pipeline:
             event_time=_value(name, EventTime, event_time),
         )
         if after is not None:
-            source = replace(source, deletes=isinstance(after, (Delete, Move)))
-            self._after[name] = declared_after(source, after)
+            self._after[name] = declared_action(source, after)
+            source = self._after[name].source
         self._sources[name] = source
 
     def table(
@@ -417,9 +421,7 @@ class Pipeline:
         run_id = new_run_id(self._clock)
         claim_queues(definition.sources, self.root, committed)
         if publications:
-            from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
-
-            check_publications(self.root, publications, self._clock, self._own_places())
+            check_publications(publications, self.root, self._clock, self._own_places())
         record = require_capable(self.root, self._clock, run_id, lambda: current_head(root).term > 0)
         if warning := record.warning(self.root):
             structlog.get_logger(actor="run").warning("the store of the root lacks a capability", text=warning)
@@ -427,9 +429,7 @@ class Pipeline:
         ownership.acquire(takeover=takeover)
         try:
             # These load Ray and Spark: a run that is refused needs neither.
-            from slackwater.alerts.alert_watch import AlertWatch
             from slackwater.observability.run_observer import RunObserver
-            from slackwater.running.companion_loop import CompanionLoop
             from slackwater.running.run import Run
             from slackwater.running.run_control import RunControl
 
@@ -438,7 +438,16 @@ class Pipeline:
             write_marker(self.root, Marker("root", self.name, self.root.url, "", __version__, record.identity))
             for name, rows in self._tables.items():
                 StaticTable(table_location(self.root, name), name).declare(rows)
-            alerts = AlertWatch(self.alerts, self.name, self.root, self._clock) if self.alerts else None
+            context = RunContext(
+                pipeline=self.name,
+                root=self.root,
+                run_id=ownership.run_id,
+                clock=self._clock,
+                places=self._places(),
+                views=RunViews(self._views.values(), self._sources, published_views(publications)),
+                confirm_owner=ownership.confirm,
+            )
+            companions = companions_of(self._options(), context)
             control = RunControl(
                 definition=definition,
                 views=tuple(self._views.values()),
@@ -446,34 +455,15 @@ class Pipeline:
                 ownership=ownership,
                 replaces=replaces,
                 places=self._own_places(),
+                needs=context.views,
                 clock=self._clock,
             )
             run = Run(definition, control)
             ownership.tell(lambda: run.status().to_json())
             control.observer = RunObserver.of(self.name, run.status, self._clock)
-            beside = partial(CompanionLoop, status=run.status, failure=lambda: control.failure)
-            if alerts is not None:
-                control.alerts = beside("alerts", alerts)
-            if self.lineage is not None:
-                from slackwater.lineage.emitter import Emitter
-                from slackwater.lineage.lineage_watch import LineageWatch
-                from slackwater.lineage.run_lineage import RunLineage
-                from slackwater.reading.store import Store
-
-                events = RunLineage(
-                    self.lineage, self.name, ownership.run_id, partial(Store, self.root, self._clock), self._clock
-                )
-                emitter = Emitter(self.lineage, self._clock)
-                control.lineage = beside("lineage", LineageWatch(events, emitter))
             if publications:
                 control.publish(publications)
-            if self._after:
-                from slackwater.after_commit.file_work import FileWork
-
-                after, needs = tuple(self._after.values()), control.declared.needs
-                work = FileWork(self.root, after, ownership.confirm, self._clock, needs, places=self._watches())
-                control.files_status = lambda: work.statuses
-                control.files = beside("files", work)
+            control.accompany(companions, run.status)
             return run
         except BaseException as error:
             ownership.release("stopped" if isinstance(error, KeyboardInterrupt) else "failed")
@@ -544,7 +534,7 @@ class Pipeline:
             clock=self._clock,
         )
 
-    def _publications(self) -> list[DeclaredPublication]:
+    def _publications(self) -> list[TablePublication]:
         return [each for view in self._published.values() for each in view]
 
     def _published_over(self) -> Mapping[str, set[str]]:
@@ -553,15 +543,9 @@ class Pipeline:
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
 
-    def _watches(self) -> dict[str, PlaceWatch]:
-        """Source with `after` → the watch of its place and of the target of its moves."""
-        places = self._places()
-        watches = {}
-        for name in self._after:
-            own = [each for each in places if each.owner == name and each.kind in (PlaceKind.SOURCE, PlaceKind.ARCHIVE)]
-            others = [each for each in places if each not in own]
-            watches[name] = PlaceWatch([each.checked() for each in own], others)
-        return watches
+    def _options(self) -> list[RunOption]:
+        """The options that accompany a run; at its end, they end in this order."""
+        return [*self.alerts, *self._after.values(), *([] if self.lineage is None else [self.lineage])]
 
     def _require_free_root(self, root: LanceRoot) -> None:
         """Checks that a new root is not in another root or in a table.
@@ -588,7 +572,7 @@ class Pipeline:
     def _own_places(self) -> list[DeclaredPlace]:
         """The places of the root, the sources and the archives, without the published tables."""
         sources = pipeline_places(self.root, self._sources.values(), changing=self._after)
-        return [*sources, *archives_of(self._after.values())]
+        return [*sources, *(place for action in self._after.values() for place in action.places())]
 
     def _definition(self) -> PipelineDefinition:
         if not self._sources:
@@ -628,7 +612,7 @@ def _check_name(kind: str, name: str) -> None:
         )
 
 
-def _alerts(given: Sequence[Alert]) -> tuple[Alert, ...]:
+def _alerts(given: Sequence[NamedOption]) -> tuple[NamedOption, ...]:
     names = [each.name for each in given]
     for name in names:
         if names.count(name) > 1:

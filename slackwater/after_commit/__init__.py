@@ -21,5 +21,5 @@ Invariants:
 * The run does not wait for the work on files, and does not fail with it.
 
 Face: `actions.Delete`, `actions.Move`, `actions.Tag`, `declaration.DeclaredAfter`, `file_work.FileWork`,
-`run_views.RunViews`, `reach.reach`, `due_files.due_files`.
+`reach.reach`, `due_files.due_files`, `after_plan.plan_after`.
 """

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
+from actors.sources.source import SourceDefinition
 from actors.telemetry.logging import redact
 from actors.telemetry.masked_repr import masked_repr
+from slackwater.extensions.entry import load
+from slackwater.extensions.file_action import DeclaredFileAction
 from state.errors import SettingsError
 from state.location import Location
 
@@ -17,8 +20,23 @@ _MOST_S = 36_525 * 86_400
 _MOST_TAGS, _MOST_KEY, _MOST_VALUE = 10, 128, 256
 
 
+class _Action:
+    """An action, as a `FileAction` of the core."""
+
+    takes_away: ClassVar[bool] = True
+
+    def for_source(self, source: SourceDefinition) -> DeclaredFileAction:
+        """The action on the files of a source.
+
+        Raises:
+            SettingsError: the source does not allow it.
+        """
+        action: DeclaredFileAction = load("slackwater.after_commit.declaration:declared")(source, self)
+        return action
+
+
 @dataclass(frozen=True)
-class Delete:
+class Delete(_Action):
     """Deletes files whose rows are committed.
 
     Args:
@@ -38,7 +56,7 @@ class Delete:
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(_Action):
     """Moves files whose rows are committed to the same paths below another URL.
 
     Args:
@@ -74,7 +92,7 @@ class Move:
 
 
 @dataclass(frozen=True)
-class Tag:
+class Tag(_Action):
     """Adds tags to objects in S3 whose rows are committed, for example for a lifecycle rule of the bucket.
 
     Args:
@@ -84,6 +102,8 @@ class Tag:
     Raises:
         SettingsError: S3 does not accept the tags, or the number is not valid.
     """
+
+    takes_away: ClassVar[bool] = False
 
     tags: Mapping[str, str]
     keep_s: float = 0.0

@@ -19,7 +19,8 @@ from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import DueFile, due_files, still_due
 from slackwater.after_commit.file_access import FileAccess, FileResult
 from slackwater.after_commit.reach import Moment, Reach, reach
-from slackwater.after_commit.run_views import Needs, NeedsChangedError, PublishedView, RunViews
+from slackwater.extensions.companion import Companion
+from slackwater.extensions.run_views import Needs, NeedsChangedError, PublishedView, RunViews
 from slackwater.places.place_watch import PlaceWatch
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from state.clock import Clock
@@ -95,7 +96,7 @@ class _Look:
     reach: Reach
 
 
-class FileWork:
+class FileWork(Companion):
     """Deletes, moves and tags the files of a run's sources.  Called by one thread at a time.
 
     Args:
@@ -109,6 +110,8 @@ class FileWork:
         access: the store, the record and the objects; None: as the root has them.
         places: source → the watch of its place and of the target of its moves; the others are not watched.
     """
+
+    name = "files"
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from slackwater.after_commit.commit_times import committed_until
-from slackwater.after_commit.run_views import Needs, PublishedView, version_name
+from slackwater.extensions.run_views import Needs, PublishedView, version_name
 from slackwater.reading.tables.expectation_table import published_epoch
 from state.lance.handled_files import ClockChange, CommitTime
 from state.location import Location

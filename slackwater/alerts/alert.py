@@ -12,6 +12,8 @@ from typing import Literal
 from actors.telemetry.logging import REDACTED
 from actors.telemetry.masked_repr import masked_repr, masked_url
 from slackwater.alerts.condition import Condition
+from slackwater.extensions.companion import Companion, RunContext
+from slackwater.extensions.entry import load
 from state.errors import SettingsError
 
 LOG: Literal["log"] = "log"
@@ -68,6 +70,16 @@ class Alert:
             to = [self.to[0], *([REDACTED] if len(self.to) > 1 else [])]
             return masked_repr(self, to=to)
         return masked_repr(self, to=self.to if self.to == LOG else masked_url(self.to))
+
+    @classmethod
+    def companion(cls, options: Sequence[Alert], run: RunContext) -> Companion:
+        """The watch of a run for these alerts.
+
+        Raises:
+            StorageError: the root cannot be read.
+        """
+        watch: Companion = load("slackwater.alerts.alert_watch:AlertWatch")(options, run.pipeline, run.root, run.clock)
+        return watch
 
     @cached_property
     def condition(self) -> Condition:

@@ -11,6 +11,7 @@ from slackwater.alerts.alert import Alert
 from slackwater.alerts.alert_states import NAME, AlertStates, Notice, states_file
 from slackwater.alerts.condition import Facts
 from slackwater.alerts.delivery import DeliveryError, deliver, document
+from slackwater.extensions.companion import Companion
 from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus, SourceStatus
 from slackwater.watching.stored_status import stored_status
@@ -23,7 +24,7 @@ _OVER = ("stopped", "failed")
 _log = structlog.get_logger(actor="alerts")
 
 
-class AlertWatch:
+class AlertWatch(Companion):
     """Watches one run; called by one thread at a time.
 
     Args:
@@ -35,6 +36,9 @@ class AlertWatch:
     Raises:
         StorageError: the root cannot be read.
     """
+
+    name = "alerts"
+    ends_first = True  # a notice that the run has failed does not wait for the end of Spark
 
     def __init__(self, alerts: Sequence[Alert], pipeline: str, root: Location, clock: Clock) -> None:
         self._alerts = {each.name: each for each in alerts}

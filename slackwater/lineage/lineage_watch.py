@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+from slackwater.extensions.companion import Companion, RunContext
 from slackwater.lineage.emitter import Emitter
+from slackwater.lineage.open_lineage import OpenLineage
 from slackwater.lineage.run_lineage import RunLineage
+from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus
 
 
-class LineageWatch:
+class LineageWatch(Companion):
     """Sends the events of one run; called by one thread at a time.
 
     Args:
         lineage: makes the events of the run.
         emitter: sends them.
     """
+
+    name = "lineage"
 
     def __init__(self, lineage: RunLineage, emitter: Emitter) -> None:
         self._lineage, self._emitter = lineage, emitter
@@ -28,3 +35,10 @@ class LineageWatch:
         """Sends the last events, of the end of the run."""
         self._emitter.put(self._lineage.end(status, None if failure is None else str(failure)))
         self._emitter.end()
+
+
+def lineage_watch(target: OpenLineage, run: RunContext) -> LineageWatch:
+    """The watch of a run, for the receiver of its events."""
+    open_store = partial(Store, run.root, run.clock)
+    events = RunLineage(target, run.pipeline, run.run_id, open_store, run.clock)
+    return LineageWatch(events, Emitter(target, run.clock))

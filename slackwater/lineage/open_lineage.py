@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from actors.telemetry.logging import redact
 from actors.telemetry.masked_repr import masked_repr, masked_url
+from slackwater.extensions.companion import Companion, RunContext
+from slackwater.extensions.entry import load
 from state.errors import SettingsError, UsageError
 
 _WEB = re.compile(r"https?://[^/\s]+\S*")
@@ -54,6 +57,13 @@ class OpenLineage:
     def __repr__(self) -> str:
         """The path of an endpoint is masked."""
         return masked_repr(self, to=masked_url(self.to) if self.is_web else self.to)
+
+    @classmethod
+    def companion(cls, options: Sequence[OpenLineage], run: RunContext) -> Companion:
+        """The events of a run, for the one receiver of its pipeline."""
+        (target,) = options
+        watch: Companion = load("slackwater.lineage.lineage_watch:lineage_watch")(target, run)
+        return watch
 
     @property
     def is_web(self) -> bool:

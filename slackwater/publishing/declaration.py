@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, TypeAlias
 
+from slackwater.extensions.entry import load
+from slackwater.extensions.table_target import Follower, PublicationPlan
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.iceberg_location import iceberg_location
 from slackwater.publishing.targets import Delta, Iceberg, ParquetFiles, Target, missing_library, with_access_of
+from state.clock import Clock
 from state.errors import SettingsError
 from state.location import Location
-
-Targets: TypeAlias = Target | Sequence[Target]
-
-_FORMS = 'sw.Delta("..."), sw.Iceberg("..."), sw.ParquetFiles("..."), or a list of them'
 
 
 @dataclass(frozen=True)
@@ -30,66 +28,87 @@ class DeclaredPublication:
     view: str
     target: Target
 
+    @property
+    def table(self) -> str:
+        """The format and place of the table."""
+        return str(self.target)
 
-def declared(view: str, publish: Any, root: Location) -> tuple[DeclaredPublication, ...]:
-    """The publications in the option `publish` of a view.
+    def places(self) -> list[DeclaredPlace]:
+        """The place of the table, as far as it is declared: its directory, or the warehouse of its catalog."""
+        location, target = self.target.location, self.target
+        if location is not None:
+            return [DeclaredPlace(PlaceKind.TABLE, self.view, location)]
+        if isinstance(target, Iceberg) and (warehouse := _warehouse(target)):
+            return [DeclaredPlace(PlaceKind.WAREHOUSE, self.view, warehouse)]
+        return []
+
+    @classmethod
+    def require_own_names(cls, publications: Sequence[DeclaredPublication]) -> None:
+        """Checks that no two publications have one name in one Iceberg catalog.
+
+        Raises:
+            SettingsError: two have.
+        """
+        views: dict[object, str] = {}
+        for each in publications:
+            target = each.target
+            if not isinstance(target, Iceberg):
+                continue
+            catalog = tuple(sorted((target.catalog or {}).items()))
+            # Without a catalog, the catalog of a local table is in the parent directory.
+            beside = target.location.url.rpartition("/")[0] if target.location and not catalog else ""
+            name = (target.identifier, catalog, beside)
+            if name in views:
+                raise SettingsError(
+                    f"view {each.view}: publish={target} is {'.'.join(target.identifier)!r} in its catalog, which is "
+                    f"also the table of view {views[name]}: give each publication a name of its own"
+                )
+            views[name] = each.view
+
+    @classmethod
+    def check(
+        cls, publications: Sequence[DeclaredPublication], root: Location, clock: Clock, places: Sequence[DeclaredPlace]
+    ) -> None:
+        """Checks that each table can be reached and written; see `check_publications`."""
+        load("slackwater.publishing.start_check:check_publications")(root, publications, clock, places)
+
+    @classmethod
+    def plan(
+        cls, publications: Sequence[DeclaredPublication], root: Location, clock: Clock
+    ) -> tuple[PublicationPlan, ...]:
+        """What a run would do to each table first; see `plan_publications`."""
+        plan = load("slackwater.publishing.start_check:plan_publications")
+        plans: tuple[PublicationPlan, ...] = plan(root, publications, clock)
+        return plans
+
+    @classmethod
+    def follow(
+        cls, publications: Sequence[DeclaredPublication], root: Location, clock: Clock, places: Sequence[DeclaredPlace]
+    ) -> Follower:
+        """Begins to publish the epochs of a run, in a process of its own."""
+        follower: Follower = load("slackwater.publishing.publications:Publications")(root, publications, clock, places)
+        return follower
+
+
+def declared(view: str, target: Target, root: Location) -> DeclaredPublication:
+    """The publication of a view to a table.
 
     Args:
         view: the name of the view.
-        publish: a target or several.
+        target: the table.
         root: the root of the pipeline, whose access tables on the same kind of store get.
 
     Raises:
-        SettingsError: the option has another value.
-        UsageError: the library of a format is not installed.
+        UsageError: the library of the format is not installed.
     """
-    targets = publish if isinstance(publish, Collection) and not isinstance(publish, (str, bytes, dict)) else [publish]
-    for target in targets:
-        if not isinstance(target, Target):
-            raise SettingsError(f"view {view}: publish={target!r} is not a table: give {_FORMS}")
-        library = _library(target)
-        if library is not None and find_spec(library) is None:
-            raise missing_library(target, library)
-    return tuple(DeclaredPublication(view, with_access_of(target, root)) for target in targets)
-
-
-def places_of(publications: Iterable[DeclaredPublication]) -> list[DeclaredPlace]:
-    """The places of tables, as far as the declaration names them: the directory, or the warehouse of the catalog."""
-    places = []
-    for each in publications:
-        location, target = each.target.location, each.target
-        if location is not None:
-            places.append(DeclaredPlace(PlaceKind.TABLE, each.view, location))
-        elif isinstance(target, Iceberg) and (warehouse := _warehouse(target)):
-            places.append(DeclaredPlace(PlaceKind.WAREHOUSE, each.view, warehouse))
-    return places
+    library = _library(target)
+    if library is not None and find_spec(library) is None:
+        raise missing_library(target, library)
+    return DeclaredPublication(view, with_access_of(target, root))
 
 
 def _warehouse(target: Iceberg) -> Location | None:
     return iceberg_location((target.catalog or {}).get("warehouse"), target.catalog)
-
-
-def require_own_names(publications: Iterable[DeclaredPublication]) -> None:
-    """Checks that no two publications have one name in one Iceberg catalog.
-
-    Raises:
-        SettingsError: two have.
-    """
-    views: dict[object, str] = {}
-    for each in publications:
-        target = each.target
-        if not isinstance(target, Iceberg):
-            continue
-        catalog = tuple(sorted((target.catalog or {}).items()))
-        # Without a catalog, the catalog of a local table is in the parent directory.
-        beside = target.location.url.rpartition("/")[0] if target.location and not catalog else ""
-        name = (target.identifier, catalog, beside)
-        if name in views:
-            raise SettingsError(
-                f"view {each.view}: publish={target} is {'.'.join(target.identifier)!r} in its catalog, which is also "
-                f"the table of view {views[name]}: give each publication a name of its own"
-            )
-        views[name] = each.view
 
 
 def _library(target: Target) -> str | None:

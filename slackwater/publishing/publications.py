@@ -17,20 +17,15 @@ import structlog
 
 from actors.protocol.run_state import RunState
 from actors.telemetry.logging import redact
+from slackwater.extensions.table_target import LAST_EPOCH_S, places_of
 from slackwater.places.declared_place import DeclaredPlace
-from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import LONGEST_PAUSE_S, PublicationReport
 from slackwater.publishing.publication_states import PublicationStates
 from slackwater.publishing.publishing_process import MODULE, PublishingJob, publications_to_json
 from slackwater.status.run_status import PublicationStatus
 from state.clock import Clock
 from state.location import Location
-
-LAST_EPOCH_S = 30.0
-"""The seconds that the last epoch of a run has to be published in, before its process is ended."""
-
-CATCH_UP_S = 600.0
-"""The same for a run that ends when it has caught up."""
 
 _DEATH_S = 5.0
 _IMPORTED_FROM = str(Path(__file__).parents[2])

@@ -13,7 +13,7 @@ from actors.objects.object_store import ObjectStore
 from slackwater import __version__
 from slackwater.places.overlap_table import require_apart
 from slackwater.places.pipeline_places import pipeline_places
-from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.partitions import require_partition_values
 from slackwater.publishing.publication import Publication, PublishedEpoch, failed_view, unfinished_view
 from slackwater.publishing.published_table import InexactChangeError, PublishedTable, TableHead
@@ -300,7 +300,7 @@ def require_place(view: str, target: Target, root: Location, sources: Iterable[C
     Raises:
         SettingsError: the table overlaps one of them.
     """
-    table = places_of([DeclaredPublication(view, target)])
+    table = DeclaredPublication(view, target).places()
     recorded = [recorded_definition(source, (), root) for source in sources]
     require_apart([*pipeline_places(root, recorded), *table], new=table)
 

@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, get_args
 
+from slackwater.extensions.table_target import places_of
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.places.place_watch import PlaceWatch
-from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
 from slackwater.publishing.targets import Target
 from state.clock import SystemClock

@@ -1,10 +1,11 @@
-"""Check of the tables of a pipeline, before anything of its run starts."""
+"""Check of the tables of a pipeline, before anything of its run starts, and the plan of a dry run."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
 
+from slackwater.extensions.table_target import PublicationPlan
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing.declaration import DeclaredPublication
@@ -15,7 +16,7 @@ from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from state.capabilities.store_record import root_identity
 from state.clock import Clock
-from state.errors import EpochNotFoundError, StoreNotFoundError
+from state.errors import EpochNotFoundError, SlackwaterError, StoreNotFoundError
 from state.location import Location
 
 
@@ -88,3 +89,33 @@ def checked_epoch(
     if snapshot is not None and publication.view in snapshot.views:
         table.require_fit(snapshot.reader(publication.view).schema)
     return epoch
+
+
+def plan_publications(
+    root: Location, publications: Iterable[DeclaredPublication], clock: Clock
+) -> tuple[PublicationPlan, ...]:
+    """Looks at each table.  Whether it can be written is not tried.
+
+    Args:
+        root: the root of the pipeline, which may not exist yet.
+        publications: those of the pipeline.
+        clock: gives the time.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    declared = tuple(publications)
+    snapshot = latest_snapshot(root, clock) if declared else None
+    identity = root_identity(root) if declared else ""
+    plans = []
+    for each in declared:
+        table = str(each.target)
+        try:
+            epoch = checked_epoch(opened_table(each.target, clock), each, root, snapshot, identity)
+        except SlackwaterError as error:
+            plans.append(PublicationPlan(each.view, table, refused=str(error)))
+            continue
+        is_latest = snapshot is not None and epoch == snapshot.epoch
+        beginning = "all rows of the view" if epoch is None else f"the epochs after {epoch}"
+        plans.append(PublicationPlan(each.view, table, epoch, "nothing before new files" if is_latest else beginning))
+    return tuple(plans)

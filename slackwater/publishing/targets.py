@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from actors.telemetry.masked_repr import masked_repr
+from slackwater.extensions.entry import load
+from slackwater.extensions.table_target import TablePublication
 from slackwater.places.iceberg_location import iceberg_location
 from state.errors import SettingsError, UsageError
 from state.location import Location
@@ -17,8 +19,17 @@ _WEEK_S = 7 * 86_400.0
 _TABLE_NAME = re.compile(r"[^/.:]+(\.[^/.:]+)+")
 
 
+class _Table:
+    """A table, as a `TableTarget` of the core."""
+
+    def publication_of(self, view: str, root: Location) -> TablePublication:
+        """The publication of a view to this table; see `TableTarget`."""
+        publication: TablePublication = load("slackwater.publishing.declaration:declared")(view, self, root)
+        return publication
+
+
 @dataclass(frozen=True)
-class Delta:
+class Delta(_Table):
     """A Delta table.
 
     Args:
@@ -54,7 +65,7 @@ class Delta:
 
 
 @dataclass(frozen=True)
-class Iceberg:
+class Iceberg(_Table):
     """An Iceberg table.
 
     Args:
@@ -112,7 +123,7 @@ class Iceberg:
 
 
 @dataclass(frozen=True)
-class ParquetFiles:
+class ParquetFiles(_Table):
     """A directory of Parquet files, with the list of its files in `_manifest.json`.
 
     Args:

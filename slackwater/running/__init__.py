@@ -14,7 +14,7 @@ the attempt through `RunRequests`, as mutations of barriers.
     requests.py           pause, throttle, rescale, retry and stop; they outlive attempts
     declared_views.py     the views, with those that are added and dropped; they outlive attempts, too
     corrections.py        forget and reingest, of the files that source_objects.py finds
-    companion_loop.py     the loop of what goes on beside it: alerts, lineage, the work on files after the commit
+    companion_loop.py     the loop of one companion, such as alerts; `extensions` has the interface
     command_loop.py       the loop that carries out commands; commanded_run.py, the run as they see it
     progress.py           counts over all attempts; flow_meter.py, rates and queues
     run_events.py         events for programs

@@ -10,8 +10,8 @@ import pyarrow as pa
 from actors.files import FileVersion, ForgottenFile, PathKey
 from actors.protocol.barrier import Forget, Mutation, Reread
 from actors.sources.source import SourceDefinition
-from slackwater.after_commit.run_views import RunViews
 from slackwater.commands.named_files import NamedFiles
+from slackwater.extensions.run_views import RunViews
 from slackwater.running.delivered_versions import delivered_versions
 from slackwater.running.requests import RunRequests
 from slackwater.tables.static_table import FILE as TABLE_FILE

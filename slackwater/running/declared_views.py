@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
 
-from slackwater.after_commit.run_views import PublishedView, RunViews
 from slackwater.expectations.release import Release
+from slackwater.extensions.run_views import PublishedView, RunViews
 from slackwater.running.requests import RunningAttempt, RunRequests
 from spark_bridge.plans.view_definition import ViewDefinition, parts_of, sources_read
 from state.errors import RunFailedError
@@ -30,7 +29,7 @@ class DeclaredViews:
         definitions: the views at the start.
         sources: the declared sources.
         requests: of the run.
-        changed: see `RunViews`.
+        needs: see above; None for needs of its own.
     """
 
     def __init__(
@@ -38,14 +37,14 @@ class DeclaredViews:
         definitions: Sequence[ViewDefinition],
         sources: Collection[str],
         requests: RunRequests,
-        changed: threading.Condition | None = None,
+        needs: RunViews | None = None,
     ) -> None:
         self._requests, self._sources = requests, sources
         self.definitions: Mapping[str, ViewDefinition] = {each.name: each for each in definitions}
         self.dropped: Mapping[str, int] = {}
         self.retried: set[str] = set()
         self.release_asked = Release()
-        self.needs = RunViews(definitions, sources, changed=changed)
+        self.needs = needs or RunViews(definitions, sources)
 
     @property
     def reads(self) -> dict[str, frozenset[str]]:

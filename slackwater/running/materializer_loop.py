@@ -19,11 +19,11 @@ from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from actors.telemetry.counted import values_of
-from slackwater.after_commit.run_views import version_name
 from slackwater.commands.release import NOTHING_HELD
 from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.view_facts import Records
+from slackwater.extensions.run_views import version_name
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, MaintainedStatus, RowsInMemory, ViewStatus
 from spark_bridge.ingest.late_rows import late_delta

@@ -13,10 +13,18 @@ from actors.protocol.run_state import RunState
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.telemetry.counted import values_of
 from slackwater.commands.operations import Operation, Result, RunMethods
+from slackwater.extensions.table_target import (
+    CATCH_UP_S,
+    TablePublication,
+    Targets,
+    check_publications,
+    declared,
+    places_of,
+    published_views,
+    require_own_names,
+)
 from slackwater.places.overlap_table import require_apart
-from slackwater.publishing.declaration import DeclaredPublication, Targets, declared, places_of, require_own_names
-from slackwater.publishing.publications import CATCH_UP_S
-from slackwater.running.run_control import RunControl, published_views
+from slackwater.running.run_control import RunControl
 from slackwater.status.run_status import MaintainedStatus, RunReport, RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import counted, shell_root
 from slackwater.tables.table_rows import table_rows
@@ -184,18 +192,16 @@ class Run(RunMethods):
         if publications:
             self._control.publish(publications)
 
-    def _publications_of(self, view: str, publish: Targets) -> tuple[DeclaredPublication, ...]:
+    def _publications_of(self, view: str, publish: Targets) -> tuple[TablePublication, ...]:
         """The tables that are to follow a view from now on: they can be reached, and no other view has them."""
         root, known = self._definition.root, self._control.publishing
         publications = tuple(each for each in declared(view, publish, root) if each not in known)
         if publications:
-            from slackwater.publishing.start_check import check_publications  # late: it loads what reads a root
-
             require_own_names((*known, *publications))
             added = places_of(publications)
             places = [*self._control.places, *places_of(known)]
             require_apart([*places, *added], new=added)
-            check_publications(root, publications, SystemClock(), places)
+            check_publications(publications, root, SystemClock(), places)
         return publications
 
     def drop_view(self, name: str, *, cascade: bool = False) -> None:

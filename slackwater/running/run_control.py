@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 
@@ -15,11 +16,12 @@ from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.sources.discovery import Notifications
 from actors.sources.pipeline_definition import PipelineDefinition
-from slackwater.after_commit.run_views import PublishedView
+from slackwater.extensions.by_class import by_class
+from slackwater.extensions.companion import Companion
+from slackwater.extensions.run_views import RunViews
+from slackwater.extensions.table_target import LAST_EPOCH_S, Follower, TablePublication, published_views
 from slackwater.observability.run_observer import RunObserver
 from slackwater.places.declared_place import DeclaredPlace
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publications import LAST_EPOCH_S, Publications
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
@@ -34,7 +36,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
-from slackwater.status.run_status import AfterCommitStatus, MaintainedStatus, PublicationStatus
+from slackwater.status.run_status import AfterCommitStatus, MaintainedStatus, PublicationStatus, RunStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.engine.application.java import prepare_java
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -49,11 +51,6 @@ _SHOWN_PHASES = ("running", "paused", "stopping")
 # Ray and Spark are started by fork and exec: nothing of Lance runs in between.
 warnings.filterwarnings("ignore", message="lance is not fork-safe")
 _log = structlog.get_logger(actor="run")
-
-
-def published_views(publications: Iterable[DeclaredPublication]) -> tuple[PublishedView, ...]:
-    """Publications as their status and `RunViews` name them."""
-    return tuple(PublishedView(each.view, str(each.target)) for each in publications)
 
 
 @dataclass(frozen=True)
@@ -79,6 +76,7 @@ class RunControl:
         ownership: of the root, acquired; released at the end.
         replaces: the head before this run.
         places: the places of the run without its published tables.
+        needs: the declared views and published tables, which keep files from deletion.
         clock: gives times and durations.
     """
 
@@ -91,6 +89,7 @@ class RunControl:
         ownership: Ownership,
         replaces: Head,
         places: Sequence[DeclaredPlace],
+        needs: RunViews,
         clock: Clock,
     ) -> None:
         self._definition = definition
@@ -119,14 +118,11 @@ class RunControl:
         self.failure: Exception | None = None
         self.is_over = False
         self.observer: RunObserver | None = None
-        self.alerts: CompanionLoop | None = None
-        self.lineage: CompanionLoop | None = None
-        self.publications: Publications | None = None
-        self.files: CompanionLoop | None = None
-        self.files_status: Callable[[], tuple[AfterCommitStatus, ...]] = tuple
+        self._companions: tuple[CompanionLoop, ...] = ()
+        self._followers: Mapping[type[TablePublication], Follower] = {}
         sources = [source.name for source in definition.sources]
         self.requests = RunRequests(LanceRoot(definition.root, clock), sources, self.news)
-        self.declared = DeclaredViews(views, sources, self.requests)
+        self.declared = DeclaredViews(views, sources, self.requests, needs)
         files = SourceObjects(definition.root, definition.sources)
         self.corrections = Corrections(
             LanceRoot(definition.root, clock), definition.sources, self.requests, files, self.declared.needs
@@ -165,26 +161,37 @@ class RunControl:
     @property
     def published(self) -> tuple[PublicationStatus, ...]:
         """The state of each publication; none without a declared one."""
-        return () if self.publications is None else self.publications.statuses
+        return tuple(status for follower in self._followers.values() for status in follower.statuses)
 
     @property
-    def publishing(self) -> tuple[DeclaredPublication, ...]:
+    def publishing(self) -> tuple[TablePublication, ...]:
         """The publications of the run."""
-        return () if self.publications is None else self.publications.all
+        return tuple(publication for follower in self._followers.values() for publication in follower.all)
 
-    def publish(self, publications: Sequence[DeclaredPublication]) -> None:
+    def publish(self, publications: Sequence[TablePublication]) -> None:
         """Has further tables follow views, from now on."""
         self.declared.needs.publish(published_views(publications))
-        if self.publications is None:
-            self.publications = Publications(self._definition.root, publications, self._clock, self.places)
-            self.publications.tell(self.state)
-        else:
-            self.publications.add(publications)
+        for kind, of_kind in by_class(publications).items():
+            if (follower := self._followers.get(kind)) is not None:
+                follower.add(of_kind)
+                continue
+            follower = kind.follow(of_kind, self._definition.root, self._clock, self.places)
+            self._followers = {**self._followers, kind: follower}
+            follower.tell(self.state)
+
+    def accompany(self, companions: Iterable[Companion], status: Callable[[], RunStatus]) -> None:
+        """Shows the run to its companions, from now on.
+
+        Args:
+            companions: they end with the run, in this order.
+            status: returns the status of the run.
+        """
+        self._companions = tuple(CompanionLoop(each, status, lambda: self.failure) for each in companions)
 
     @property
     def after_commit(self) -> tuple[AfterCommitStatus, ...]:
         """What is done with files after the commit; none without a source that declares it."""
-        return self.files_status()
+        return tuple(status for companion in self._companions for status in companion.statuses)
 
     def abandon(self) -> bool:
         """Gives the root back if Spark is not ready and no epoch is committed.  Returns whether it did.
@@ -361,27 +368,25 @@ class RunControl:
         """Ends Spark and Ray, and releases the root; only then is the run over."""
         self.requests.end(for_good=True)
         self._commands.begin_end()
-        if self.publications is not None:
-            self.publications.begin_end()
+        followers, companions = tuple(self._followers.values()), self._companions
+        for follower in followers:
+            follower.begin_end()
         self._observe(at_once=True)
-        if self.alerts is not None:
-            self.alerts.end()
-        steps: list[Callable[[], None]] = [self._spark.end]
+        for companion in companions:
+            if companion.ends_first:
+                companion.end()
+        steps: list[tuple[str, Callable[[], None]]] = [("Spark", self._spark.end)]
         if self._owns_ray:
-            steps.append(disconnect_ray)
-        if (publications := self.publications) is not None:
-            steps.append(lambda: publications.join(self.publishing_limit_s))
-        if self.files is not None:
-            steps.append(self.files.end)
-        if self.lineage is not None:
-            steps.append(self.lineage.end)
+            steps.append(("Ray", disconnect_ray))
+        steps += [("publications", partial(follower.join, self.publishing_limit_s)) for follower in followers]
+        steps += [("companion", companion.end) for companion in companions if not companion.ends_first]
         try:
-            for step in steps:
+            for part, step in steps:
                 try:
                     step()
                 except Exception as error:
                     # A dead part cannot be ended; the next parts must be.
-                    _log.debug("could not be ended", epoch=self.state.epoch, step=step.__name__, error=str(error))
+                    _log.debug("could not be ended", epoch=self.state.epoch, part=part, error=str(error))
         finally:
             self._commands.join()
             if self.failure is not None:
@@ -413,8 +418,8 @@ class RunControl:
         with self.news:
             self.state = state
             self.news.notify_all()
-        if self.publications is not None:
-            self.publications.tell(state)
+        for follower in self._followers.values():
+            follower.tell(state)
         self._observe()
         if state.phase != before.phase and state.phase in _SHOWN_PHASES:
             self._ownership.update(phase=state.phase)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _REACH = "slackwater/after_commit/reach.py"
-_VIEWS = "slackwater/after_commit/run_views.py"
+_VIEWS = "slackwater/extensions/run_views.py"
 _WORK = "slackwater/after_commit/file_work.py"
 _DUE = "slackwater/after_commit/due_files.py"
 _CLOCK = "slackwater/after_commit/clock_watch.py"
@@ -18,7 +18,7 @@ _MOVES = "tests/actors/objects/test_moves.py"
 AFTER_COMMIT_MUTANTS = (
     Mutant(
         "a look that began while a branch was noted deletes its files",
-        "slackwater/after_commit/run_views.py",
+        "slackwater/extensions/run_views.py",
         (("if needs.number != self._number or self._exclusions:", "if needs.number != self._number:"),),
         shown_by="tests/slackwater/after_commit/test_conditions.py::"
         "test_no_file_is_deleted_while_a_branch_is_noted_nor_by_a_look_that_began_before",

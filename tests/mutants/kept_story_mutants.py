@@ -7,7 +7,7 @@ from tests.mutants.mutant import Mutant
 _REACH = "slackwater/after_commit/reach.py"
 _WORK = "slackwater/after_commit/file_work.py"
 _DUE = "slackwater/after_commit/due_files.py"
-_VIEWS = "slackwater/after_commit/run_views.py"
+_VIEWS = "slackwater/extensions/run_views.py"
 _CLOCK = "slackwater/after_commit/clock_watch.py"
 _COMMITS = "slackwater/after_commit/commit_times.py"
 _COMMITS_SHOWN = "tests/slackwater/after_commit/test_commit_times.py"

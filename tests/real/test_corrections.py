@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from actors.sources.source import OnChange
-from slackwater.publishing.declaration import Targets
+from slackwater.extensions.table_target import Targets
 from slackwater.verification.verification import Outcome
 from tests.real import victims
 from tests.real.event_pipeline import FAST

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.publishing.declaration import Targets
+from slackwater.extensions.table_target import Targets
 from slackwater.serving.engine import Engines
 from slackwater.serving.served_root import ServedRoot
 from state.tables.expectations import PUBLISHED, OnViolation

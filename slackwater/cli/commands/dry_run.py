@@ -13,11 +13,12 @@ from slackwater.terminal.safe_console import print_note
 from state.errors import UsageError
 
 if TYPE_CHECKING:
+    from slackwater.extensions.file_action import AfterPlan
+    from slackwater.extensions.planned_files import Files
     from slackwater.pipeline import Pipeline
-    from slackwater.planning.dry_run.after_plan import AfterPlan
     from slackwater.planning.dry_run.dry_run import DryRun
     from slackwater.planning.dry_run.prices import Prices
-    from slackwater.planning.dry_run.source_survey import Files, SourcePlan
+    from slackwater.planning.dry_run.source_survey import SourcePlan
     from slackwater.planning.dry_run.view_plans import PlannedView
 
 _COUNTS = ("listed", "known", "left_out", "waiting", "new", "changed", "to_read")

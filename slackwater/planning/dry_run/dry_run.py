@@ -11,13 +11,11 @@ from actors.recovery.catalog_changes import CatalogChanges
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
-from slackwater.after_commit.declaration import DeclaredAfter
-from slackwater.planning.dry_run.after_plan import AfterPlan, plan_after
+from slackwater.extensions.file_action import AfterPlan, DeclaredFileAction
+from slackwater.extensions.table_target import PublicationPlan, TablePublication, plan_publications
 from slackwater.planning.dry_run.prices import Prices
-from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
 from slackwater.planning.dry_run.source_survey import KnownSource, SourcePlan, SourceSurvey
 from slackwater.planning.dry_run.view_plans import KnownViews, PlannedView, plan_views
-from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.status.run_status import INCOMPLETE
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -89,9 +87,9 @@ def dry_run(
     definition: PipelineDefinition,
     views: Sequence[ViewDefinition],
     *,
-    after: Sequence[DeclaredAfter] = (),
+    after: Sequence[DeclaredFileAction] = (),
     published: Mapping[str, Collection[str]] = MappingProxyType({}),
-    publications: Sequence[DeclaredPublication] = (),
+    publications: Sequence[TablePublication] = (),
     spark_settings: SparkSettings,
     prices: Prices,
     on_sources: OnSources,
@@ -128,7 +126,7 @@ def dry_run(
         sources = tuple(threads.map(survey, definition.sources))
     is_owned = owner is not None and not owner.is_gone()
     planned_after = tuple(
-        plan_after(each, store, definition.root, views, published.get(each.source.name, ()), clock) for each in after
+        each.plan(store, definition.root, views, published.get(each.source.name, ()), clock) for each in after
     )
     found = DryRun(
         definition.name,
@@ -138,7 +136,7 @@ def dry_run(
         sources,
         (),
         planned_after,
-        plan_publications(definition.root, publications, clock),
+        plan_publications(publications, definition.root, clock),
     )
     on_sources(found)
     planned = plan_views(

@@ -25,6 +25,7 @@ from actors.sources.discovery import Notifications
 from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
 from actors.sources.source import SourceDefinition
+from slackwater.extensions.planned_files import NO_FILES, Files
 from slackwater.planning.dry_run.prices import DAY_S, HOUR_S, Prices, Requests, idle_queue_requests
 from slackwater.planning.shown_schema import shown_schema
 from state.errors import SchemaError, StorageError, UsageError
@@ -78,17 +79,6 @@ class GetEstimate:
 _NOTHING = Requests()
 
 
-@dataclass(frozen=True)
-class Files:
-    """A number of files, and their bytes in the store."""
-
-    files: int = 0
-    bytes: int = 0
-
-    def __add__(self, other: Files) -> Files:
-        return Files(self.files + other.files, self.bytes + other.bytes)
-
-
 @dataclass(frozen=True, kw_only=True)
 class SourcePlan:
     """The plan of one source.  Each listed file is either known, left out, waiting, new, or changed.
@@ -118,12 +108,12 @@ class SourcePlan:
     name: str
     url: str
     pattern: str
-    listed: Files = Files()
-    known: Files = Files()
-    left_out: Files = Files()
-    waiting: Files = Files()
-    new: Files = Files()
-    changed: Files = Files()
+    listed: Files = NO_FILES
+    known: Files = NO_FILES
+    left_out: Files = NO_FILES
+    waiting: Files = NO_FILES
+    new: Files = NO_FILES
+    changed: Files = NO_FILES
     first_pass: Requests = _NOTHING
     first_pass_dollars: float = 0.0
     period_s: float = 0.0

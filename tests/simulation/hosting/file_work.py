@@ -51,6 +51,7 @@ class SimulatedFileWork(Life):
         self._on_end: Callable[[], None] | None = None
         self._root = SimulatedRoot(world.disk, world.clock, world.access(self))
         self._changes = SimulatedChanges(process, self)
+        assert world.after is not None
         after = [declared(source, world.after) for source in process.definition.sources]
         access = FileAccess(
             open=self._open,

@@ -13,6 +13,7 @@ from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan, RunTotals
 from actors.recovery.recovery_policy import RecoveryPolicy
 from actors.shells.coordinator_shell import CoordinatorShell
+from slackwater.extensions.run_views import RunViews
 from slackwater.running.command_loop import POLL_S, CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections
@@ -65,12 +66,9 @@ class SimulatedProcess(Life):
         views = world.views_to_declare()
         # What the user changes from now on is known to a later process.
         self.models = {**world.all_views}
-        self.declared = DeclaredViews(
-            [definition_of(view, expects=world.has_gate) for view in views],
-            sources,
-            self.requests,
-            SimulatedNews(world.threads, self, lambda: None),
-        )
+        definitions = [definition_of(view, expects=world.has_gate) for view in views]
+        needs = RunViews(definitions, sources, changed=SimulatedNews(world.threads, self, lambda: None))
+        self.declared = DeclaredViews(definitions, sources, self.requests, needs)
         self._view_changes: list[Callable[[], None]] = []
         # As the user knows them: every call of theirs that has returned is in force.
         self.shown_views, self.ended_views = frozenset(self.declared.definitions), frozenset[str]()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from actors.protocol.run_state import RunState
-from slackwater.after_commit.run_views import PublishedView
+from slackwater.extensions.run_views import PublishedView
 from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import Publication, PublishedEpoch
 from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport

@@ -18,7 +18,7 @@ from slackwater.after_commit.actions import After
 from slackwater.after_commit.declaration import declared
 from slackwater.after_commit.file_access import FileAccess
 from slackwater.after_commit.file_work import FileWork
-from slackwater.after_commit.run_views import RunViews
+from slackwater.extensions.run_views import RunViews
 from slackwater.status.run_status import AfterCommitStatus, PublicationStatus, RunStatus
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance import view_dataset

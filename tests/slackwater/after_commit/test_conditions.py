@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from slackwater.after_commit.actions import Delete
-from slackwater.after_commit.run_views import NeedsChangedError, PublishedView, RunViews
 from slackwater.branching.branch import branch
+from slackwater.extensions.run_views import NeedsChangedError, PublishedView, RunViews
 from slackwater.status.run_status import PublicationStatus, RunStatus
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.handled_files import ClockChange, HandledFiles

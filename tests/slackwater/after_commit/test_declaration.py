@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
+from slackwater.after_commit.declaration import DeclaredAfter
 from state.errors import SettingsError
 
 
@@ -91,7 +92,9 @@ def test_no_file_is_moved_into_the_root(tmp_path: Path) -> None:
 def test_a_move_takes_the_access_of_its_source(tmp_path: Path) -> None:
     access = {"access_key_id": "a", "secret_access_key": "b"}
     made = pipeline(tmp_path, storage_options=access, after=sw.Move("s3://archive"))
-    action = made._after["s"].action
+    declared = made._after["s"]
+    assert isinstance(declared, DeclaredAfter)
+    action = declared.action
     assert isinstance(action, sw.Move)
     assert dict(action.location.storage_options) == access
     assert "secret_access_key" not in repr(action)

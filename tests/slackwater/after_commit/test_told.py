@@ -9,10 +9,10 @@ import pytest
 
 import slackwater as sw
 from slackwater.after_commit.actions import Delete, Move
+from slackwater.after_commit.after_plan import plan_after
 from slackwater.after_commit.declaration import declared
 from slackwater.cli.commands.dry_run import _after_lines
 from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_notes
-from slackwater.planning.dry_run.after_plan import plan_after
 from slackwater.reading.store import Store
 from slackwater.status.run_status import AfterCommitStatus, RunStatus
 from spark_bridge.plans.view_definition import ViewDefinition

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
+from slackwater.extensions.table_target import places_of
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.place_watch import PlaceWatch
-from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication_loop import PublicationLoop, PublicationReport
 from slackwater.publishing.publications import Publications
 from slackwater.publishing.start_check import check_publications

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slackwater.after_commit.actions import After, Delete, Move
-from slackwater.after_commit.declaration import declared, places_of
+from slackwater.after_commit.declaration import declared
 from slackwater.after_commit.file_work import FileWork
 from slackwater.places.pipeline_places import pipeline_places
 from slackwater.places.place_watch import PlaceWatch
@@ -18,7 +18,7 @@ from tests.slackwater.after_commit.real_files import RealFiles
 def watched(files: RealFiles, action: After) -> FileWork:
     after = declared(files.source, action)
     root, source = pipeline_places(files.root, [files.source], changing=["flights"])
-    watch = PlaceWatch([each.checked() for each in (source, *places_of([after]))], [root])
+    watch = PlaceWatch([each.checked() for each in (source, *after.places())], [root])
     return FileWork(files.root, [after], lambda: None, files.clock, files.views, places={"flights": watch})
 
 

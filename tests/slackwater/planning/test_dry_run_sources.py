@@ -19,9 +19,10 @@ from actors.reading.source_reader import SourceReader
 from actors.recovery.committed_files import CommittedFiles
 from actors.sources.pipeline_definition import PipelineDefinition
 from slackwater.cli.commands.dry_run import _source_lines, _view_lines
+from slackwater.extensions.planned_files import Files
 from slackwater.planning.dry_run.dry_run import DryRun
 from slackwater.planning.dry_run.prices import Prices, Requests
-from slackwater.planning.dry_run.source_survey import Files, KnownSource, SourceSurvey
+from slackwater.planning.dry_run.source_survey import KnownSource, SourceSurvey
 from slackwater.testing.servers.s3_server import S3Server
 from state.location import Location
 from state.tables.catalog import CatalogPipeline, put_pipeline, put_source

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 import slackwater as sw
-from slackwater.planning.dry_run.publication_plan import PublicationPlan, plan_publications
+from slackwater.extensions.table_target import PublicationPlan
 from slackwater.publishing.declaration import DeclaredPublication
+from slackwater.publishing.start_check import plan_publications
 from state.clock import SystemClock
 from state.location import Location
 from tests.slackwater.publishing.growing_view import GrowingView

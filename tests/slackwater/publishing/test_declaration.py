@@ -84,7 +84,8 @@ def test_a_table_gets_the_access_of_the_root_on_the_same_kind_of_store() -> None
     made = sw.Pipeline("events", "s3://lake/root", storage_options={"region": "eu-west-1"})
     given = sw.Delta("s3://lake/b", {"region": "us-east-2"})
     made.view("v", "SELECT 1", publish=[sw.Delta("s3://lake/a"), given, sw.ParquetFiles("/tmp/x"), sw.Iceberg("a.b")])
-    options = [getattr(each.target, "storage_options", None) for each in made.publications["v"]]
+    publications = [each for each in made.publications["v"] if isinstance(each, DeclaredPublication)]
+    options = [getattr(each.target, "storage_options", None) for each in publications]
     assert options == [{"region": "eu-west-1"}, {"region": "us-east-2"}, {}, None]
 
 

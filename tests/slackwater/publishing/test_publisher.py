@@ -11,10 +11,11 @@ from pyiceberg.catalog import load_catalog
 
 import slackwater as sw
 from slackwater.commands.maintenance import run_as_owner, vacuum
+from slackwater.extensions.table_target import places_of
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.overlap_table import require_apart
 from slackwater.publishing import publisher
-from slackwater.publishing.declaration import DeclaredPublication, places_of
+from slackwater.publishing.declaration import DeclaredPublication
 from slackwater.publishing.publication import PublishedEpoch
 from slackwater.publishing.published_table import PublishedTable
 from slackwater.publishing.publisher import require_free

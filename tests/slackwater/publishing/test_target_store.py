@@ -51,5 +51,5 @@ def test_a_new_table_on_a_store_without_a_capability_is_refused(
     ):
         Publisher(growing.store, "v", table, SystemClock()).publish()
     with pytest.raises(sw.errors.StoreCapabilityError, match=capability):
-        check_publications(growing.writer.root, declared("v", [table], growing.writer.root), SystemClock())
+        check_publications(growing.writer.root, [declared("v", table, growing.writer.root)], SystemClock())
     assert keys(s3, bucket) == []

@@ -12,8 +12,8 @@ import obstore
 import pytest
 
 from actors.protocol.barrier import Pause
-from slackwater.after_commit.run_views import NeedsChangedError, RunViews
 from slackwater.commands.operations import StopCommand
+from slackwater.extensions.run_views import NeedsChangedError, RunViews
 from slackwater.running.command_loop import CommandLoop
 from slackwater.running.commanded_run import CommandedRun
 from slackwater.running.corrections import Corrections

@@ -13,7 +13,7 @@ import pytest
 
 from actors.protocol.run_state import RunState
 from actors.recovery.attempt_plan import AttemptPlan
-from slackwater.after_commit.run_views import NeedsChangedError, PublishedView
+from slackwater.extensions.run_views import NeedsChangedError, PublishedView
 from slackwater.running.attempt import Attempt
 from slackwater.running.declared_views import DeclaredViews
 from spark_bridge.plans.view_definition import ViewDefinition

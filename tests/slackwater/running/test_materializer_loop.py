@@ -17,10 +17,10 @@ from actors.protocol.blocks import Block, Correction
 from actors.protocol.counters import MaterializerCounts
 from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
-from slackwater.after_commit.run_views import version_name
 from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
 from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
+from slackwater.extensions.run_views import version_name
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from slackwater.after_commit.commit_times import known_commit_times
 from slackwater.after_commit.declaration import DeclaredAfter
 from slackwater.after_commit.due_files import due_files
 from slackwater.after_commit.reach import Moment, reach
-from slackwater.after_commit.run_views import Needs
-from slackwater.planning.dry_run.source_survey import Files
+from slackwater.extensions.file_action import AfterPlan
+from slackwater.extensions.planned_files import NO_FILES, Files
+from slackwater.extensions.run_views import Needs
 from spark_bridge.plans.view_definition import ViewDefinition, sources_read
 from state.clock import Clock
 from state.lance.handled_files import HandledFiles
@@ -21,33 +22,6 @@ from state.tables.records import CatalogView
 
 _SHOWN = 5
 _TRIED = ("failed", "waits")
-_NO_FILES = Files()
-
-
-@dataclass(frozen=True)
-class AfterPlan:
-    """What a run would do to files of a source after the commit.
-
-    Args:
-        source: the name of the source.
-        action: `delete`, `move to URL`, or `tag {...}`.
-        due: the files to which it would do that at once.
-        first: the paths of the first of them, relative to the source.
-        later: the other files whose rows are complete.
-        waits_for: why these are not due; empty if only the stated time has to pass.
-        tables: the views whose tables must have the epochs of these files first; a dry run does not ask the tables.
-        keeps_rows: whether the root keeps the rows; otherwise a view that is declared later cannot have those of files
-            that are gone.
-    """
-
-    source: str
-    action: str
-    due: Files = _NO_FILES
-    first: tuple[str, ...] = ()
-    later: Files = _NO_FILES
-    waits_for: str = ""
-    tables: tuple[str, ...] = ()
-    keeps_rows: bool = True
 
 
 def plan_after(
@@ -88,7 +62,7 @@ def plan_after(
     commits = known_commit_times(record, state.epoch_times())
     moment = Moment(state, catalog, root, needs, {}, now, commits, record.clock_change())
     reached = reach(moment, source.name, keep_s=keep_s, is_stored=source.materialize)
-    due, later, first = _NO_FILES, _NO_FILES, list[str]()
+    due, later, first = NO_FILES, NO_FILES, list[str]()
     for files in due_files(state, source.name, after=done, until=state.head.epoch):
         for each in files:
             if (each.file.path, each.file.version) in handled:
