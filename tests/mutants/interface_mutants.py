@@ -40,4 +40,22 @@ INTERFACE_MUTANTS = (
         (("        _ = self.arrow\n", ""),),
         shown_by="tests/slackwater/test_sources.py",
     ),
+    Mutant(
+        "each alert gets a companion of its own",
+        "slackwater/extensions/by_class.py",
+        (("grouped.setdefault(type(option), [])", "grouped.setdefault(object(), [])"),),
+        shown_by="tests/slackwater/extensions/test_options.py",
+    ),
+    Mutant(
+        "the alerts of a run end with its other companions",
+        "slackwater/alerts/alert_watch.py",
+        (("    ends_first = True  #", "    ends_first = False  #"),),
+        shown_by="tests/slackwater/extensions/test_options.py",
+    ),
+    Mutant(
+        "any value is an action on files",
+        "slackwater/extensions/file_action.py",
+        (("    if not isinstance(after, FileAction):\n", "    if after is None:\n"),),
+        shown_by="tests/slackwater/after_commit/test_declaration.py",
+    ),
 )
