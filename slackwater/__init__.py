@@ -27,6 +27,7 @@ Invariants:
     expect.py      expectations over a view as a whole
     tables/        static tables, which come with a pipeline
     running/       Run: attempts, recovery, requests of the user, Spark
+    extensions/    the interfaces between a pipeline and its optional features
     backfill/      the earlier rows that a backfill reads
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     places/        the places of a pipeline, and which of them may overlap
@@ -35,7 +36,7 @@ Invariants:
     after_commit/  files that are deleted, moved or tagged when their rows are committed
     publishing/    a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
     confinement/   worker processes for SQL that others wrote
-    verification/  Store.verify: every view computed again and compared
+    verification/  verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
     alerts/        notices when a state of a run begins and ends
