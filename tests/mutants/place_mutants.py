@@ -39,7 +39,7 @@ PLACE_MUTANTS = (
     Mutant(
         "a pipe with the name of a small file keeps its reader waiting",
         "state/objects/stored_object.py",
-        (("            raise _not_regular(path, file.mode)\n        with", "            pass\n        with"),),
+        (("            raise _not_regular(path, file.mode)\n        _req", "            pass\n        _req"),),
         shown_by="tests/state/objects/test_stored_object.py::test_a_pipe_with_the_name_of_a_small_file_is_named",
     ),
     Mutant(
