@@ -2,7 +2,7 @@
 
     front: SqlServer, Snapshot.sql, verify          worker: `python -m slackwater.confinement.child`
         │                                               │
-        └── WorkerProcess ──frames on a socketpair──► child ──► a program: serving, query or verification
+        └── WorkerProcess ──frames on a socketpair──► child ──► `Program`: serving, query or verification
              deadline, memory, SIGKILL                  └── DuckDB without files, network or settings
 
 Invariants:

@@ -1,4 +1,4 @@
-"""Main program of a worker process: `python -m slackwater.confinement.child PROGRAM DESCRIPTOR`."""
+"""Main program of a worker process: `python -m slackwater.confinement.child DESCRIPTOR PROGRAM`."""
 
 from __future__ import annotations
 
@@ -11,23 +11,20 @@ import signal
 import socket
 import sys
 
+from slackwater.confinement.program import Program
+
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_DUMPABLE = 1, 38, 4
 _LARGEST_FILE_BYTES = 256 << 20
-_PROGRAMS = {
-    "serving": "slackwater.serving.worker",
-    "query": "slackwater.reading.query_worker",
-    "verification": "slackwater.verification.duckdb_worker",
-}
 
 
 def main() -> None:
     """Confines this process, and runs its program until the front closes the socket."""
-    program, descriptor = _PROGRAMS[sys.argv[1]], int(sys.argv[2])
+    descriptor, program = int(sys.argv[1]), Program.of_arguments(sys.argv[2:])
     connection = socket.socket(fileno=descriptor)
     os.set_inheritable(descriptor, False)
-    _confine(is_server=sys.argv[1] == "serving")
+    _confine(program)
     sys.meta_path.insert(0, _WithoutOptional())
-    run = importlib.import_module(program).run
+    run = importlib.import_module(program.module).run
     run(connection)
     sys.stderr.flush()
     # Without the destructors of C++ libraries, whose threads may still compute.
@@ -45,15 +42,14 @@ class _WithoutOptional(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"{fullname} is not used in a worker", name=fullname)
 
 
-def _confine(*, is_server: bool) -> None:
+def _confine(program: Program) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if sys.argv[1] != "verification":
+    if program.limits_files:
         resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE_BYTES, _LARGEST_FILE_BYTES))
     prctl = getattr(ctypes.CDLL(None), "prctl", None)
     if prctl is not None:
-        if is_server:
-            # The system ends a child with the thread that made it; other fronts start workers from any thread.
+        if program.ends_with_thread:
             prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
         prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -8,7 +8,8 @@ import threading
 
 from slackwater.confinement import frames
 from slackwater.confinement.errors import WorkerEndedError, decoded_error
-from slackwater.confinement.worker_process import EXCESS, Program, WorkerProcess
+from slackwater.confinement.program import Program
+from slackwater.confinement.worker_process import EXCESS, WorkerProcess
 from state.clock import Clock, SystemClock
 
 _LOOK_EVERY_S = 0.05

@@ -8,12 +8,10 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
 
 import psutil
 
-Program: TypeAlias = Literal["serving", "query", "verification"]
-"""Programs of a worker; `child.py` has their modules."""
+from slackwater.confinement.program import Program
 
 EXCESS = 1.5
 """A statement is ended by SIGKILL when it exceeds its limit of time or memory by this factor."""
@@ -50,7 +48,7 @@ def confined_environment(environment: Mapping[str, str], scheme: str) -> dict[st
 class WorkerProcess:
     """A process that runs one program over a socket.
 
-    Start it from a thread that lives as long as the worker: Linux ends the worker together with that thread.
+    If the program ends with its thread, start it from a thread that lives as long as the worker.
 
     Args:
         program: what it runs.
@@ -61,7 +59,7 @@ class WorkerProcess:
         self.socket, other = socket.socketpair()
         number = other.fileno()
         # -P: no module comes from the working directory.
-        command = [sys.executable, "-P", "-m", "slackwater.confinement.child", program, str(number)]
+        command = [sys.executable, "-P", "-m", "slackwater.confinement.child", str(number), *program.arguments]
         try:
             self._process = subprocess.Popen(
                 command,

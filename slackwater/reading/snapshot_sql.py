@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import psutil
 import pyarrow as pa
 
+from slackwater.confinement.program import Program
 from slackwater.confinement.received_rows import received_table
 from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, confined_answer
 from slackwater.terminal.quantities import human_bytes
@@ -16,6 +17,7 @@ from state.errors import UsageError
 from state.location import Location
 from state.tables.records import EpochRecord
 
+QUERY = Program("slackwater.reading.query_worker")
 DEFAULT_TIMEOUT_S = 300.0
 DEFAULT_MEMORY_BYTES = min(4 << 30, psutil.virtual_memory().total // 2)
 
@@ -55,7 +57,7 @@ def run_query(query: SnapshotQuery, timeout_s: float | None) -> pa.Table:
     _require_limits(timeout_s=timeout_s, max_memory_bytes=limit)
     request = pickle.dumps(query)
     try:
-        answer = confined_answer("query", query.root.scheme, request, timeout_s=timeout_s, max_memory_bytes=limit)
+        answer = confined_answer(QUERY, query.root.scheme, request, timeout_s=timeout_s, max_memory_bytes=limit)
     except TimeExceededError:
         raise UsageError(
             f"the query took more than {timeout_s:g} s: read less, or give it more time (timeout_s; --timeout)"

@@ -19,6 +19,7 @@ import pyarrow.types as kinds
 from actors.objects.object_file import ObjectFile
 from actors.telemetry.text import first_line
 from slackwater.confinement.errors import WorkerEndedError
+from slackwater.confinement.program import Program
 from slackwater.confinement.received_rows import received_table
 from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, WorkerClient
 from slackwater.terminal.quantities import human_bytes
@@ -32,6 +33,8 @@ from state.location import Location
 from state.tables.records import CatalogView
 from state.visible import visible
 
+# Its tables can be larger than any file of another worker.
+_TABLES = Program("slackwater.verification.duckdb_worker", limits_files=False)
 _COPY_BYTES = 1 << 20
 _HEAD_BYTES = 4
 _MEMORY_BYTES = psutil.virtual_memory().total // 2
@@ -67,7 +70,7 @@ class DuckDbEngine:
             raise CannotComputeError("it is not installed; pip install 'slackwater[verify]'")
         self._scratch, self._queries, self._views, self._followed = scratch, queries, views, followed
         try:
-            self._worker = WorkerClient("verification", "file")
+            self._worker = WorkerClient(_TABLES, "file")
         except WorkerEndedError as error:
             raise CannotComputeError(str(error)) from None
         counted = {

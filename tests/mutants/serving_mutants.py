@@ -24,6 +24,12 @@ SERVING_MUTANTS = (
         shown_by=_WAYS_OUT,
     ),
     Mutant(
+        "a worker of the endpoint writes files of any size",
+        "slackwater/confinement/program.py",
+        (("bool(int(ends_with_thread)), bool(int(limits_files))", "bool(int(ends_with_thread)), False"),),
+        shown_by="tests/slackwater/serving/test_workers.py::test_a_worker_is_confined_by_the_system",
+    ),
+    Mutant(
         "a worker gets the password of the endpoint",
         "slackwater/confinement/worker_process.py",
         (('_PREFIXES = ("LC_",)', '_PREFIXES = ("LC_", "SLACKWATER_")'),),

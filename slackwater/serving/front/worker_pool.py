@@ -12,11 +12,13 @@ import structlog
 
 from slackwater.confinement import frames
 from slackwater.confinement.errors import WorkerEndedError, decoded_error
+from slackwater.confinement.program import Program
 from slackwater.confinement.worker_process import EXCESS, WorkerProcess
 from slackwater.serving.front.remote_session import RemoteSession
 from slackwater.serving.sql_error import OUT_OF_MEMORY, SqlError
 from state.errors import SlackwaterError
 
+SERVING = Program("slackwater.serving.worker", ends_with_thread=True)
 _START_S = 60.0
 _LOOK_AT_MEMORY_EVERY_S = 0.05
 _AGAIN_AFTER_S = 1.0
@@ -246,7 +248,7 @@ class WorkerPool:
         return worker, worker.open(startup)
 
     async def _started(self) -> None:
-        worker = Worker(self.settings, WorkerProcess("serving", self.settings.scheme))
+        worker = Worker(self.settings, WorkerProcess(SERVING, self.settings.scheme))
         self._starting.add(worker)
         try:
             reader = await worker.start()

@@ -21,6 +21,7 @@ from slackwater.commands.maintenance import run_as_owner, vacuum
 from slackwater.confinement import worker_client
 from slackwater.reading.query_worker import computed
 from slackwater.reading.snapshot import Snapshot
+from slackwater.reading.snapshot_sql import QUERY
 from slackwater.reading.view_reader import ViewReader
 from state.location import Location
 from state.upkeep.retention import RetentionSettings
@@ -138,10 +139,10 @@ def test_a_query_leaves_nothing_for_the_next_one(snapshot: Snapshot) -> None:
 @pytest.mark.more
 def test_a_worker_that_ended_is_replaced(snapshot: Snapshot) -> None:
     snapshot.sql("SELECT 1")
-    worker = worker_client._warm.take("query", "file")
+    worker = worker_client._warm.take(QUERY, "file")
     assert worker is not None
     os.kill(worker.pid, signal.SIGKILL)
-    worker_client._warm.put_back("query", "file", worker)
+    worker_client._warm.put_back(QUERY, "file", worker)
     assert snapshot.sql("SELECT 1 AS one").to_pylist() == [{"one": 1}]
 
 

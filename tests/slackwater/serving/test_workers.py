@@ -20,6 +20,7 @@ from structlog.testing import capture_logs
 
 from slackwater.confinement.worker_process import WorkerProcess, confined_environment
 from slackwater.serving.front.serving_limits import ServingLimits
+from slackwater.serving.front.worker_pool import SERVING
 from tests.slackwater.reading.written_root import WrittenRoot
 from tests.slackwater.serving.raw_client import RawClient, framed, startup
 from tests.slackwater.serving.served_sql import HOST, ServedSql, served
@@ -196,7 +197,8 @@ def test_a_worker_gets_only_the_variables_of_its_store() -> None:
 def test_a_worker_ends_with_its_front() -> None:
     program = (
         "from slackwater.confinement.worker_process import WorkerProcess\n"
-        "worker = WorkerProcess('serving', 'file')\nprint(worker.pid, flush=True)\nimport os; os.kill(os.getpid(), 9)"
+        "from slackwater.serving.front.worker_pool import SERVING\n"
+        "worker = WorkerProcess(SERVING, 'file')\nprint(worker.pid, flush=True)\nimport os; os.kill(os.getpid(), 9)"
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     pid = int(ended.stdout)
@@ -233,12 +235,13 @@ def test_a_root_that_cannot_be_served_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_worker_is_confined_by_the_system() -> None:
-    worker = WorkerProcess("serving", "file")
+    worker = WorkerProcess(SERVING, "file")
     try:
         status = Path(f"/proc/{worker.pid}/status")
         eventually(lambda: "NoNewPrivs:\t1" in status.read_text(), 60)
         limits = Path(f"/proc/{worker.pid}/limits").read_text()
         assert re.search(r"Max core file size\s+0\s+0", limits)
+        assert re.search(rf"Max file size\s+{256 << 20}\s+{256 << 20}", limits)
     finally:
         worker.kill()
         worker.wait()
