@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 import slackwater as sw
 from slackwater.extensions.companion import RunContext, companions_of
+from slackwater.extensions.entry import load
 from slackwater.extensions.file_action import FileAction
 from slackwater.extensions.run_views import RunViews
 from slackwater.extensions.table_target import TableTarget, declared, require_own_names
 from state.clock import SystemClock
 from state.location import Location
+from tests.repository import REPOSITORY
 
 
 def context(root: Path) -> RunContext:
@@ -57,3 +60,19 @@ def test_names_are_compared_over_all_publications_of_a_class() -> None:
     tables = [table for view in "vw" for table in declared(view, sw.Iceberg("lake.v", catalog), Location("/root"))]
     with pytest.raises(sw.errors.SettingsError, match="which is also the table of view v"):
         require_own_names(tables)
+
+
+def _sources() -> str:
+    return "".join(file.read_text(encoding="utf-8") for file in (REPOSITORY / "slackwater").rglob("*.py"))
+
+
+def test_every_entry_of_a_feature_can_be_loaded() -> None:
+    entries = set(re.findall(r'\bload\("([\w.]+:\w+)"\)', _sources()))
+    assert len(entries) >= 8, "the features name their entries in another form"
+    assert all(callable(load(entry)) for entry in entries)
+
+
+def test_every_program_of_a_worker_has_its_function() -> None:
+    programs = set(re.findall(r'\bProgram\("([\w.]+)"', _sources()))
+    assert len(programs) >= 3, "the rooms name their programs in another form"
+    assert all(callable(load(f"{program}:run")) for program in programs)
