@@ -381,12 +381,12 @@ class RunControl:
         steps += [("publications", partial(follower.join, self.publishing_limit_s)) for follower in followers]
         steps += [("companion", companion.end) for companion in companions if not companion.ends_first]
         try:
-            for part, step in steps:
+            for step, end in steps:
                 try:
-                    step()
+                    end()
                 except Exception as error:
                     # A dead part cannot be ended; the next parts must be.
-                    _log.debug("could not be ended", epoch=self.state.epoch, part=part, error=str(error))
+                    _log.debug("could not be ended", epoch=self.state.epoch, step=step, error=str(error))
         finally:
             self._commands.join()
             if self.failure is not None:
