@@ -27,6 +27,7 @@ from actors.sources.pipeline_definition import (
     name_actors,
 )
 from actors.sources.placement import without_room
+from state.store.store import StateStore
 from state.upkeep.vacuum import Vacuumed
 
 _Answer = TypeVar("_Answer")
@@ -109,18 +110,17 @@ class RunClient:
             return None
         return mark
 
-    def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name.  Errors as `state.upkeep.tags.put_tag`."""
-        _answer(lambda: ray.get(self._coordinator.put_tag.remote(name, epoch)))
+    def change(self, action: Callable[[StateStore], _Answer]) -> _Answer:
+        """Has the coordinator change the store between two commits.
 
-    def delete_tag(self, name: str) -> None:
-        """Takes a name away.  Errors as `state.upkeep.tags.delete_tag`."""
-        _answer(lambda: ray.get(self._coordinator.delete_tag.remote(name)))
+        Args:
+            action: a function of a module, with its arguments: Ray sends it to the process of the coordinator.
 
-    def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        """Forgets bad records.  Errors as `state.upkeep.quarantine.clear_quarantine`."""
-        cleared: int = _answer(lambda: ray.get(self._coordinator.clear_quarantine.remote(source, epoch)))
-        return cleared
+        Raises:
+            SlackwaterError: the error of the action.
+        """
+        result: _Answer = _answer(lambda: ray.get(self._coordinator.change.remote(action)))
+        return result
 
     def vacuum(self) -> Vacuumed:
         """Folds, expires and vacuums everything that can be, now."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any, TypeVar, assert_never
 
 import pyarrow as pa
 
@@ -42,15 +42,15 @@ from actors.telemetry.text import first_line
 from state.epoch import next_epoch
 from state.errors import NotFoundError, RunFailedError, SlackwaterError
 from state.tables.records import ViewVersion
-from state.upkeep.quarantine import clear_quarantine
-from state.upkeep.tags import delete_tag, put_tag
 
 if TYPE_CHECKING:
     from actors.shells.actor_group import ActorFactory
     from actors.shells.owned_store import OwnedRoot
+    from state.store.store import StateStore
     from state.upkeep.vacuum import Vacuumed
 
 _WATCH_S = 1.0
+_Result = TypeVar("_Result")
 
 
 class CoordinatorShell(Shell[CoordinateInstruction]):
@@ -198,17 +198,9 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
             await self._runtime.wait(self._watched, _WATCH_S)
         return replace(self._executor.state.since(epoch), failure=self._failure)
 
-    async def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name.  Errors as `state.upkeep.tags.put_tag`."""
-        await self._store.change(partial(put_tag, name=name, epoch=epoch))
-
-    async def delete_tag(self, name: str) -> None:
-        """Takes a name away.  Errors as `state.upkeep.tags.delete_tag`."""
-        await self._store.change(partial(delete_tag, name=name))
-
-    async def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        """Forgets bad records.  Errors as `state.upkeep.quarantine.clear_quarantine`."""
-        return await self._store.change(partial(clear_quarantine, source=source, epoch=epoch))
+    async def change(self, action: Callable[[StateStore], _Result]) -> _Result:
+        """Changes the store between two commits.  Errors as the action."""
+        return await self._store.change(action)
 
     async def vacuum(self) -> Vacuumed:
         """Folds, expires and vacuums everything that can be, now."""

@@ -9,7 +9,9 @@ and a run does the work.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from slackwater.status.text import counted
@@ -63,9 +65,7 @@ class RunViews(Protocol):
 class RootWork(Protocol):
     """Work on the root by the coordinator, which owns it."""
 
-    def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
-
-    def delete_tag(self, name: str) -> None: ...
+    def change(self, action: Callable[[StateStore], Result]) -> Result: ...
 
     def vacuum(self) -> Vacuumed: ...
 
@@ -353,12 +353,15 @@ class ClearQuarantineCommand(RootOperation[int], kind="clear_quarantine"):
     source: str | None = None
 
     def on_run(self, run: OperatedRun) -> int:
-        return run.owner.clear_quarantine(self.source, self.epoch)
+        return run.owner.change(self._action())
 
     def on_root(self, store: StateStore, root: LanceRoot) -> int:
+        return self._action()(store)
+
+    def _action(self) -> Callable[[StateStore], int]:
         from state.upkeep.quarantine import clear_quarantine
 
-        return clear_quarantine(store, self.source, self.epoch)
+        return partial(clear_quarantine, source=self.source, epoch=self.epoch)
 
     def answer(self, result: int) -> Answer:
         verb = "is" if result == 1 else "are"
@@ -382,7 +385,7 @@ class TagCommand(RootOperation[None], kind="tag"):
 
     def on_run(self, run: OperatedRun) -> None:
         if self.epoch is None:
-            run.owner.delete_tag(self.name)
+            run.owner.change(partial(delete_tag, name=self.name))
         else:
             run.put_tag(self.name, self.epoch)
 

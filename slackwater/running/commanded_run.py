@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from actors.protocol.barrier import FlowCommand
 from slackwater.running.corrections import Corrections
@@ -10,6 +11,7 @@ from slackwater.running.declared_views import DeclaredViews
 from slackwater.running.requests import OwnerClient, RunRequests
 from state.errors import CommandRefusedError
 from state.ownership.command import Answer
+from state.upkeep.tags import put_tag
 
 
 class CommandedRun:
@@ -53,4 +55,4 @@ class CommandedRun:
         """Gives an epoch a name."""
         # A branch keeps files from deletion: without a pause, a look that began before it would delete them.
         with self.declared.needs.excluding():
-            self.owner.put_tag(name, epoch)
+            self.owner.change(partial(put_tag, name=name, epoch=epoch))

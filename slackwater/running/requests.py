@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from actors.files import PathKey, RetriedFile
 from actors.protocol.barrier import AllowRemovals, FlowCommand, Mutation, Pause, Resume, Retry, Stop, Throttle
@@ -16,7 +16,10 @@ from slackwater.commands.retry import quarantined_files
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.errors import CommandRefusedError, NotFoundError, RunFailedError
 from state.store.root import Root
+from state.store.store import StateStore
 from state.upkeep.vacuum import Vacuumed
+
+Result = TypeVar("Result")
 
 _RETRIED_AT_ONCE = 10_000
 """Files in one mutation: a barrier carries them to every actor."""
@@ -26,11 +29,7 @@ _NEVER = sys.maxsize
 class OwnerClient(Protocol):
     """Work on the root by the coordinator, which owns it; see `actors.hosting.run_client.RunClient`."""
 
-    def put_tag(self, name: str, epoch: int) -> None: ...
-
-    def delete_tag(self, name: str) -> None: ...
-
-    def clear_quarantine(self, source: str | None, epoch: int) -> int: ...
+    def change(self, action: Callable[[StateStore], Result]) -> Result: ...
 
     def vacuum(self) -> Vacuumed: ...
 

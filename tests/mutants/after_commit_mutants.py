@@ -28,8 +28,8 @@ AFTER_COMMIT_MUTANTS = (
         "slackwater/running/commanded_run.py",
         (
             (
-                "        with self.declared.needs.excluding():\n            self.owner.put_tag(name, epoch)\n",
-                "        self.owner.put_tag(name, epoch)\n",
+                "        with self.declared.needs.excluding():\n            self.owner.change(",
+                "        self.owner.change(",
             ),
         ),
         shown_by="tests/slackwater/running/test_command_loop.py",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from actors.shells.coordinator_shell import CoordinatorShell
 from actors.shells.runtime import ActorDiedError
+from state.store.store import StateStore
 from state.upkeep.vacuum import Vacuumed
 from tests.simulation.hosting.simulated_runtime import SimulatedActor, SimulatedRuntime
 from tests.simulation.world.schedule import Life
@@ -31,14 +32,8 @@ class SimulatedOwnerClient:
         self._coordinator, self._process, self._world = coordinator, process, world
         self._runtime = SimulatedRuntime(process, world)
 
-    def put_tag(self, name: str, epoch: int) -> None:
-        self._answer(CoordinatorShell.put_tag, name, epoch)
-
-    def delete_tag(self, name: str) -> None:
-        self._answer(CoordinatorShell.delete_tag, name)
-
-    def clear_quarantine(self, source: str | None, epoch: int) -> int:
-        return self._answer(CoordinatorShell.clear_quarantine, source, epoch)
+    def change(self, action: Callable[[StateStore], _Answer]) -> _Answer:
+        return self._answer(CoordinatorShell.change, action)
 
     def vacuum(self) -> Vacuumed:
         return self._answer(CoordinatorShell.vacuum)

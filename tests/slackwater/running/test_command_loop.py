@@ -152,10 +152,10 @@ def test_no_file_is_deleted_while_a_branch_is_noted(run: Commanded) -> None:
     declared, noted = DeclaredViews([], {}, run.requests), list[str]()
 
     class Client:
-        def put_tag(self, name: str, epoch: int) -> None:
+        def change(self, action: Any) -> None:
             with pytest.raises(NeedsChangedError), declared.needs.acting(declared.needs.needs):
                 raise AssertionError("a file is deleted")
-            noted.append(name)
+            noted.append(action.keywords["name"])
 
     class Attempts:
         rescale = retry = allow_removals = None
