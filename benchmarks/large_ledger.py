@@ -126,11 +126,11 @@ class Probe:
             return lambda: deque(CommittedFiles.read(root.open(read_only=True), _definition(root)).seen.pieces(), 0)
         reader = Store(root.location, SystemClock())
         readings: dict[str, Callable[[], object]] = {
-            "status": reader.count_files,
+            "status": reader.ledger.count_files,
             "command": lambda: print_status(reader, Output(json=True)),
-            "why": lambda: reader.why(f"s3://raw/events/{path_of(some[0])}"),
-            "files": lambda: reader.files(limit=100),
-            "page": lambda: reader.find_files(limit=100),
+            "why": lambda: reader.ledger.why(f"s3://raw/events/{path_of(some[0])}"),
+            "files": lambda: reader.ledger.files(limit=100),
+            "page": lambda: reader.ledger.find_files(limit=100),
             "snapshot": reader.snapshot,
             "epochs": lambda: reader.epochs(limit=20),
         }

@@ -36,7 +36,7 @@ def main() -> None:
             while run.status().epochs < 2 and not run.wait(timeout_s=0.05):
                 pass
             first = run.stop()
-        done = sw.open(here / "views").files(status="done").num_rows
+        done = sw.open(here / "views").ledger.files(status="done").num_rows
         print(f"stopped after {first.epochs} epochs: {done} of {FILES} files, {first.rows:,} rows")
 
         second = make_pipeline(here).run(until="caught_up")

@@ -43,7 +43,7 @@ def main() -> None:
         snapshot = store.snapshot()
         print(snapshot.view("by_user").to_pandas())
         print(f"{snapshot.view('large').to_arrow().num_rows:,} large events at epoch {snapshot.epoch}")
-        print(store.why("s3://events/2024-01-01/07.json").text)
+        print(store.ledger.why("s3://events/2024-01-01/07.json").text)
         if report.rows != 24_000:
             sys.exit(f"{report.rows:,} rows instead of 24,000")
 

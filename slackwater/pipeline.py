@@ -362,7 +362,7 @@ class Pipeline:
                 `expect={"amount is positive": "amount > 0"}` counts the rows that do not fulfil these conditions of
                 Spark's SQL, and a null does not; conditions over the view as a whole are in `slackwater.expect`;
                 `on_violation="hold"` also keeps publications, SQL clients and the tag `published` at the last epoch
-                without such rows, see `Store.held`; `on_violation="quarantine"` leaves them out: the view
+                without such rows, see `Views.held`; `on_violation="quarantine"` leaves them out: the view
                 `NAME_quarantine` has them, each with the names of what it violates in the column `violated`.
 
         Raises:

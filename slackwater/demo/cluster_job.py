@@ -98,7 +98,7 @@ class _Job:
 
     def _done(self) -> int:
         try:
-            statuses = open_store(self._place.root, self._place.storage_options).files()["status"]
+            statuses = open_store(self._place.root, self._place.storage_options).ledger.files()["status"]
         except StoreNotFoundError:
             return 0
         return int(statuses.to_pylist().count("done"))

@@ -142,17 +142,17 @@ class RunLineage:
         except (EpochNotFoundError, StoreNotFoundError):
             return
         version = str(snapshot.epoch)
-        schemas = self._store.source_schemas()
+        schemas = self._store.ledger.source_schemas()
         sources = {
             row["name"]: LineageDataset.at(row["url"], schema=schemas.get(row["name"]))
-            for row in self._store.sources().to_pylist()
+            for row in self._store.ledger.sources().to_pylist()
         }
         views = {
             name: LineageDataset.at(self._store.root, name, schema=snapshot.view(name).schema, version=version)
             for name in snapshot.views
         }
         known = {**sources, **views}
-        for row in self._store.views().to_pylist():
+        for row in self._store.views.table().to_pylist():
             name = row["name"]
             if name in views and (row["error"] is not None or not row["frozen"]):
                 inputs = tuple(known[each] for each in row["reads"] if each in known)

@@ -39,7 +39,6 @@ from state.location import Location
 from state.objects.storage_error import storage_error
 from state.ownership.owner import new_run_id
 from state.places.marker import MARKER, Marker, read_marker
-from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
 
 _log = structlog.get_logger(actor="run")
@@ -79,7 +78,7 @@ def publish(
         >>> publish(store, "by_carrier", Delta("s3://lake/published/by_carrier"))  # doctest: +SKIP
     """
     handle = store.handle()
-    require_place(view, target, handle.root, Catalog.of(handle.state.scan("catalog")).sources.values())
+    require_place(view, target, handle.root, handle.cataloged()[1].sources.values())
     return Publisher(store, view, target, handle.clock, adopts=adopt).publish(epoch)
 
 

@@ -1,9 +1,9 @@
 """Reading: a root as tables, at the latest epoch or at any retained one.  It needs no Ray, Spark or server.
 
     Store ──snapshot(epoch | tag | time)──► Snapshot ──view(name)──► View ──ViewReader──► Lance
-      │  └─► tables/: epochs, files, sources, views, bad records, page by page
-      ├──► changes/: a view that is followed from epoch to epoch
-      └──► story: the history of one object
+      ├──► Ledger: files, sources, bad records, the history of one object ──┐
+      ├──► Views: state, cost and expectations of each view ────────────────┴──► tables/, page by page
+      └──► changes/: a view that is followed from epoch to epoch
 
 Invariants:
 
@@ -13,5 +13,6 @@ Invariants:
 * Nothing here writes, and nothing keeps an epoch from expiring but a pin that a caller asks for.
 * A text that comes from a file or a store is data: terminal and page escape it.
 
-Face: `store.Store`, `snapshot.Snapshot`, `view.View`, and the values that they return.
+Face: `store.Store` with its `ledger.Ledger` and `views.Views`, `snapshot.Snapshot`, `view.View`, and the values that
+they return.
 """

@@ -14,7 +14,7 @@ from state.tables.catalog import Catalog
 
 
 class FileRelation(Relation):
-    """The columns of `Store.files`.
+    """The columns of `Ledger.files`.
 
     Args:
         store: a handle on the store.

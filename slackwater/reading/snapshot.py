@@ -163,7 +163,7 @@ class Snapshot:
         where: pc.Expression | None = None,
         limit: int | None = None,
     ) -> pa.Table:
-        """The ledger and the queues as of this epoch; arguments and columns as `Store.files`.
+        """The ledger and the queues as of this epoch; arguments and columns as `Ledger.files`.
 
         Raises:
             NotFoundError: the epoch has no such source.
@@ -179,7 +179,7 @@ class Snapshot:
         return FileRelation(self._store, self._definitions(), self._record.state_version)
 
     def quarantine(self, source: str | None = None) -> pa.Table:
-        """The bad records as of this epoch; columns as `Store.quarantine`.
+        """The bad records as of this epoch; columns as `Ledger.quarantine`.
 
         Raises:
             NotFoundError: the epoch has no such source.
@@ -187,7 +187,7 @@ class Snapshot:
         return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
 
     def handled_files(self, source: str | None = None) -> pa.Table:
-        """What was done to files after their commit, until that of this epoch; columns as `Store.handled_files`.
+        """What was done to files after their commit, until that of this epoch; columns as `Ledger.handled_files`.
 
         Raises:
             NotFoundError: the epoch has no such source.
@@ -200,14 +200,14 @@ class Snapshot:
         return epoch_table(self._as_stored(), before=None, limit=None)
 
     def sources(self) -> pa.Table:
-        """One row per source as this epoch recorded it; columns as `Store.sources`.
+        """One row per source as this epoch recorded it; columns as `Ledger.sources`.
 
         Progress that a run reports between two epochs is not in it.
         """
         return source_table(self._as_stored(), self._definitions(), None, self.committed_at)
 
     def why(self, path: str) -> Story:
-        """The history of one object up to this epoch, see `Store.why`."""
+        """The history of one object up to this epoch, see `Ledger.why`."""
         return tell(path, self._root, self._as_stored(), self._definitions(), None, self.committed_at)
 
     def _as_stored(self) -> StateStore:

@@ -141,8 +141,8 @@ class RootDocuments:
 
     def sources(self) -> Document:
         """The sources, with the number of their files in each status."""
-        sources = self._store.sources().to_pylist()
-        counts = self._store.count_files().to_pylist()
+        sources = self._store.ledger.sources().to_pylist()
+        counts = self._store.ledger.count_files().to_pylist()
         for source in sources:
             mine = [row for row in counts if row["source"] == source["name"]]
             source["files"] = {row["status"]: row["files"] for row in mine}
@@ -153,9 +153,9 @@ class RootDocuments:
     def views(self) -> Document:
         """The views, each with what it reads, its lag in seconds, its cost and its error; what they keep; backfills."""
         latest = self._store.latest_epoch()
-        views = self._store.views().to_pylist()
-        costs = self._store.view_costs(_COSTS_OF_EPOCHS)
-        expectations = self._store.expectations().to_pylist()
+        views = self._store.views.table().to_pylist()
+        costs = self._store.views.costs(_COSTS_OF_EPOCHS)
+        expectations = self._store.views.expectations().to_pylist()
         for view in views:
             cost = costs.get(view["name"])
             view["cost"] = None if cost is None else asdict(cost)
@@ -168,8 +168,8 @@ class RootDocuments:
             {
                 "epoch": latest or None,
                 "views": views,
-                "backfills": self._store.backfills().to_pylist(),
-                "hidden_views": self._store.hidden_views().to_pylist(),
+                "backfills": self._store.views.backfills().to_pylist(),
+                "hidden_views": self._store.views.hidden().to_pylist(),
             }
         )
 
@@ -195,15 +195,17 @@ class RootDocuments:
 
     def files(self, text: str, source: str | None, status: str | None, after: str | None, limit: int) -> Document:
         """A page of the ledger."""
-        page = self._store.find_files(text, source=source, status=require_status(status), after=after, limit=limit)
+        page = self._store.ledger.find_files(
+            text, source=source, status=require_status(status), after=after, limit=limit
+        )
         return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
 
     def story(self, path: str) -> Document:
         """The story of one object, and the views that have its rows; not the failed ones that lack some of them."""
-        story = self._store.why(path)
+        story = self._store.ledger.why(path)
         views = [
             view["name"]
-            for view in self._store.views().to_pylist()
+            for view in self._store.views.table().to_pylist()
             if story.source in view["sources"]
             and story.path not in view["missing"]
             and view["name"] not in story.lacking_views
@@ -212,7 +214,7 @@ class RootDocuments:
 
     def quarantine(self, source: str | None, after: str | None, limit: int) -> Document:
         """A page of the bad records."""
-        page = self._store.find_bad_records(source, after=after, limit=limit)
+        page = self._store.ledger.find_bad_records(source, after=after, limit=limit)
         records = []
         for record in page.rows.to_pylist():
             raw = record.pop("raw") or b""

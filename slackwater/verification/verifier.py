@@ -100,10 +100,11 @@ def verify(
         >>> verify(open("s3://lake/flights"), pipeline=pipeline).all_equal  # doctest: +SKIP
     """
     handle = store.handle()
+    tables = handle.latest()
     return Verifier(
         handle.root,
-        handle.state,
-        find_epoch(handle.state, handle.root, epoch),
+        tables,
+        find_epoch(tables, handle.root, epoch),
         pipeline=pipeline,
         engine=engine,
         duckdb_queries=duckdb_queries,

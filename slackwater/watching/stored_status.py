@@ -33,11 +33,11 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
     store = store.frozen()
     violations: dict[str, dict[str, int]] = {}
     held: dict[str, int | None] = {}
-    for row in store.expectations().to_pylist():
+    for row in store.views.expectations().to_pylist():
         violations.setdefault(row["view"], {})[row["expectation"]] = row["rows"]
         held[row["view"]] = row["held_since"]
     epochs = store.epochs(limit=_RECENT_EPOCHS).to_pylist()
-    files = store.count_files()
+    files = store.ledger.count_files()
     return RunStatus(
         phase=phase,
         epoch=epochs[-1]["epoch"] if epochs else 0,
@@ -48,15 +48,15 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
                 paused=row["paused"],
                 watermark=row["watermark"],
             )
-            for row in store.sources().to_pylist()
+            for row in store.ledger.sources().to_pylist()
         },
         views={
             row["name"]: replace(
                 _view(row), violations=violations.get(row["name"], {}), held_since=held.get(row["name"])
             )
-            for row in store.views().to_pylist()
+            for row in store.views.table().to_pylist()
         },
-        backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.backfills().to_pylist()},
+        backfills={row["name"]: BackfillStatus(row["fraction"] or 0.0) for row in store.views.backfills().to_pylist()},
         spark="",
         recent=tuple(_committed(row) for row in epochs),
     )
@@ -66,7 +66,7 @@ def source_counts(files: pa.Table, source: str) -> SourceStatus:
     """The counts of the files of one source.
 
     Args:
-        files: the table of `Store.count_files`.
+        files: the table of `Ledger.count_files`.
         source: the name of the source.
     """
     own = {row["status"]: row for row in files.to_pylist() if row["source"] == source}

@@ -92,7 +92,7 @@ def story(s3: S3Server) -> Iterator[Story]:
 
 def done(root: str, options: dict[str, str]) -> int:
     try:
-        return int(sw.open(root, options).files()["status"].to_pylist().count("done"))
+        return int(sw.open(root, options).ledger.files()["status"].to_pylist().count("done"))
     except sw.errors.StoreNotFoundError:
         return 0
 

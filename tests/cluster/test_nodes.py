@@ -59,7 +59,7 @@ class Driver:
     def files(self) -> tuple[int, int]:
         """How many are done, and half-read."""
         try:
-            statuses = self.store().files()["status"].to_pylist()
+            statuses = self.store().ledger.files()["status"].to_pylist()
         except sw.errors.StoreNotFoundError:
             return 0, 0
         return statuses.count("done"), statuses.count("reading")

@@ -1,4 +1,4 @@
-"""Faults of the public names, and of the values that `Pipeline.source` takes."""
+"""Faults of the public names, of the values that `Pipeline.source` takes, and of the parts of a `Store`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,12 @@ INTERFACE_MUTANTS = (
         "actors/sources/event_time.py",
         (("        _ = self.lateness_us, self.max_ahead_us\n", ""),),
         shown_by="tests/actors/reading/test_event_times.py",
+    ),
+    Mutant(
+        "the ledger and the views of a frozen store are at the latest epoch",
+        "slackwater/reading/store.py",
+        (("frozen._handle = self._handle.frozen()", "frozen._handle = StoreHandle.open(self._root, self._clock)"),),
+        shown_by="tests/slackwater/reading/test_store.py",
     ),
     Mutant(
         "a schema is checked when a source is declared with it",

@@ -252,7 +252,7 @@ class KeepingSoak:
         With `on_change="replace"`, the rows of a version stay if the next one is deleted before it is read.
         """
         etag = f'"{md5(_csv("user,factor", self._prices[path]), usedforsecurity=False).hexdigest()}"'
-        rows = self._store().files("prices").to_pylist() if self._epoch() else []
+        rows = self._store().ledger.files("prices").to_pylist() if self._epoch() else []
         return any(row["path"].endswith(f"/{path}") and row["etag"] == etag and row["status"] == "done" for row in rows)
 
     def _waiting(self) -> bool:
@@ -293,7 +293,7 @@ class KeepingSoak:
         named = {name: status.get(name) for name in ("phase", "message", "caught_up", "backfills", "recoveries")}
         rows = [
             f"{row['path'].rpartition('/')[2]} {row['status']} {row['rows_read']} {row['etag']}"
-            for row in store.files("prices").to_pylist()
+            for row in store.ledger.files("prices").to_pylist()
         ]
         there = self._objects("in/prices/")
         return "\n".join(

@@ -59,7 +59,9 @@ class Job:
 
     def kill_while_a_view_catches_up(self, done: int) -> None:
         """Kills the process during a backfill, after at least `done` files are finished."""
-        self._wait(lambda: self._files()[0] >= done and bool(sw.open(self._root, self._options).backfills().num_rows))
+        self._wait(
+            lambda: self._files()[0] >= done and bool(sw.open(self._root, self._options).views.backfills().num_rows)
+        )
         self._process.send_signal(signal.SIGKILL)
         assert self._process.wait() == -signal.SIGKILL, "the run was over before it could be killed"
 
@@ -75,7 +77,7 @@ class Job:
 
     def _files(self) -> tuple[int, int]:
         try:
-            files = sw.open(self._root, self._options).files()
+            files = sw.open(self._root, self._options).ledger.files()
         except sw.errors.StoreNotFoundError:
             return 0, 0
         statuses = files["status"].to_pylist()
@@ -116,7 +118,7 @@ def checked(store: sw.Store, s3: S3Server, bucket: str, tmp_path: Path) -> int:
 
     oracle = LedgerOracle(job.FORMATS, read, tmp_path, job.STORED)
     epochs = oracle.check_every_epoch(store, {**job.VIEWS, **job.LATE_VIEWS})
-    files = store.files()
+    files = store.ledger.files()
     assert files["status"].to_pylist() == ["done"] * FILES
     assert len(set(files["path"].to_pylist())) == FILES
     return epochs

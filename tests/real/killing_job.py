@@ -72,7 +72,7 @@ def run() -> dict[str, Any]:
         answer["later"] = run.status().recoveries
     snapshot = sw.open(root).snapshot()
     answer["rows"] = {name: snapshot.view(name).count_rows() for name in ("ends_executor", "ends_application")}
-    answer["files"] = sorted(sw.open(root).files()["status"].to_pylist())
+    answer["files"] = sorted(sw.open(root).ledger.files()["status"].to_pylist())
     return answer
 
 

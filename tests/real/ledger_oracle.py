@@ -56,7 +56,7 @@ class LedgerOracle:
     def learn(self, store: sw.Store) -> None:
         """Reads the files as they are now: before they are replaced or deleted."""
         for source in self._formats:
-            for file in store.files(source).to_pylist():
+            for file in store.ledger.files(source).to_pylist():
                 if file["status"] not in REMOVED_STATUSES and (file["path"], file["etag"]) not in self._loaded[source]:
                     self._load(source, file["path"], file["etag"])
 

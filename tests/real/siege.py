@@ -156,7 +156,7 @@ class Siege:
     def done(self) -> int:
         """How many files are finished in a committed epoch."""
         try:
-            counts = self._store().count_files()
+            counts = self._store().ledger.count_files()
         except sw.errors.StoreNotFoundError:
             return 0
         return sum(row["files"] for row in counts.to_pylist() if row["status"] == "done")
@@ -167,7 +167,7 @@ class Siege:
         self._process.send_signal(signal.SIGINT)
         assert self._process.wait(_LIMIT_S) == 0, self._log().read_text()
         store = self._store()
-        files = store.files()
+        files = store.ledger.files()
         assert files["status"].to_pylist() == ["done"] * self.files
         assert len(set(files["path"].to_pylist())) == self.files
         epochs = store.epochs()["epoch"].to_pylist()

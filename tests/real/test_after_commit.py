@@ -53,8 +53,8 @@ def test_files_go_to_the_archive_when_their_rows_are_committed_and_published(
     store = sw.open(f"s3://{bucket}/root", s3.storage_options)
     assert names(s3, bucket, "in/") == ["day=1/bad.csv"]
     assert len(names(s3, bucket, "archive/day=1/")) == 20
-    assert store.handled_files()["outcome"].to_pylist() == ["done"] * 20
-    told_of = store.why(f"s3://{bucket}/in/day=1/3.csv").text
+    assert store.ledger.handled_files()["outcome"].to_pylist() == ["done"] * 20
+    told_of = store.ledger.why(f"s3://{bucket}/in/day=1/3.csv").text
     assert f"It was moved to s3://{bucket}/archive after the commit, at " in told_of
 
     s3.put(bucket, "in/day=2/late.csv", b"customer,amount\nbob,5\n")
@@ -64,7 +64,7 @@ def test_files_go_to_the_archive_when_their_rows_are_committed_and_published(
         {"customer": "ann", "total": 190},
         {"customer": "bob", "total": 5},
     ]
-    assert store.handled_files("orders").num_rows == 21
+    assert store.ledger.handled_files("orders").num_rows == 21
     for name, value in s3.environment.items():
         monkeypatch.setenv(name, value)
     said = slackwater("status", f"s3://{bucket}/root")

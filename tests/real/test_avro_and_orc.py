@@ -54,7 +54,9 @@ def test_both_formats_have_the_same_rows_and_their_damaged_files_are_told(tmp_pa
     assert avro["n"] == num_rows and avro == orc
     assert snapshot.view("differ").to_arrow().num_rows == 0
     for name in ("avro", "orc"):
-        states = {Path(row["path"]).name: (row["status"], row["error"] or "") for row in store.files(name).to_pylist()}
+        states = {
+            Path(row["path"]).name: (row["status"], row["error"] or "") for row in store.ledger.files(name).to_pylist()
+        }
         bad = {path: reason for path, (state, reason) in states.items() if state == "quarantined"}
         assert sorted(bad) == ["cut", "empty", "garbage"]
         assert "the file is empty" in bad["empty"] and "not an" in bad["garbage"]

@@ -96,7 +96,7 @@ def test_views_come_and_go_while_it_runs(tmp_path: Path) -> None:
         run.wait(until="caught_up")
         table = sw.open(tmp_path / "root").snapshot().view("totals").to_arrow()
         assert max(table["total"].to_pylist()) == max(row["amount"] for row in rows)
-    assert sw.open(tmp_path / "root").views()["name"].to_pylist() == ["totals"]
+    assert sw.open(tmp_path / "root").views.table()["name"].to_pylist() == ["totals"]
 
 
 @pytest.mark.more
@@ -166,7 +166,7 @@ def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) 
     assert store.snapshot().view("large").count_rows() == sum(
         row["amount"] > 3 for name in ("a", "c") for row in events(ord(name) * 10)
     )
-    (view,) = [each for each in store.views().to_pylist() if each["name"] == "large"]
+    (view,) = [each for each in store.views.table().to_pylist() if each["name"] == "large"]
     assert view["missing"] == [f"file://{tmp_path}/in/b.parquet"]
 
 

@@ -82,7 +82,7 @@ def test_whatever_is_wrong_with_some_objects_the_others_are_read_and_all_are_acc
     report = declared(s3, bucket, proxy).run(until="caught_up")
 
     store = sw.open(f"s3://{bucket}/root", s3.storage_options)
-    files = {row["path"].partition(f"{bucket}/")[2]: row for row in store.files().to_pylist()}
+    files = {row["path"].partition(f"{bucket}/")[2]: row for row in store.ledger.files().to_pylist()}
     wrong = {path: row["error"] for path, row in files.items() if row["status"] == "quarantined"}
     assert wrong.keys() == {*(f"parquet/{name}" for name in PARQUET), *(f"csv/{name}" for name in huge)}
     assert "403" in wrong["parquet/cold.parquet"] and "user" in wrong["parquet/other.parquet"]
@@ -91,7 +91,7 @@ def test_whatever_is_wrong_with_some_objects_the_others_are_read_and_all_are_acc
     assert done == good | {f"{name.partition('.')[2]}/{name}" for name in LINES}
     assert files.keys() == done | wrong.keys()
 
-    bad = Counter(row["path"].rpartition("/")[2] for row in store.quarantine().to_pylist())
+    bad = Counter(row["path"].rpartition("/")[2] for row in store.ledger.quarantine().to_pylist())
     assert bad == dict.fromkeys(LINES, 1)
     rows = {row["kind"]: row["n"] for row in store.snapshot().view("counted").to_arrow().to_pylist()}
     assert (rows["parquet"], rows["json"]) == (5 * len(good), 4)

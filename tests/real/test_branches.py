@@ -79,12 +79,12 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
     vacuum_now(root)
     after = pipeline(tmp_path, root, NEW)
     assert sw.verify(store, pipeline=after).all_equal
-    before = store.views().to_pylist()
+    before = store.views.table().to_pylist()
     write(tmp_path / "in", "7.parquet", parquet(events(70)))
     (tmp_path / "in" / "3.parquet").unlink()
     report = after.run(until="caught_up")
     assert report.files == 1
-    assert [each["path"] for each in store.views().to_pylist()] == [each["path"] for each in before], (
+    assert [each["path"] for each in store.views.table().to_pylist()] == [each["path"] for each in before], (
         "none is built anew"
     )
     assert sw.verify(store, pipeline=after).all_equal

@@ -55,7 +55,7 @@ def test_a_run_is_paused_throttled_tagged_and_stopped_from_another_process(tmp_p
         assert run.report().files == 1, "the pause survives a recovery"
         command("resume", root)
         assert run.wait(until="caught_up", timeout_s=60)
-        finished = [epoch_time(each) for each in sw.open(root).files()["done_epoch"].to_pylist()[1:]]
+        finished = [epoch_time(each) for each in sw.open(root).ledger.files()["done_epoch"].to_pylist()[1:]]
         # The first passes at once, with half of the next second's allowance saved up.
         assert (max(finished) - min(finished)).total_seconds() > 2.0, "the throttle survives it, too"
         assert command("throttle", root, "off")["text"] == "not throttled"
@@ -90,7 +90,7 @@ def limited(tmp_path: Path, max_record_bytes: int) -> sw.Pipeline:
 
 
 def file_of(root: Path, name: str) -> dict[str, Any]:
-    (row,) = [row for row in sw.open(root).files().to_pylist() if row["path"].endswith(name)]
+    (row,) = [row for row in sw.open(root).ledger.files().to_pylist() if row["path"].endswith(name)]
     return dict(row)
 
 
@@ -149,5 +149,5 @@ def test_a_poisoned_file_is_retried_when_what_it_died_of_is_mended(s3: S3Server,
         eventually(lambda: run.status().recoveries > recoveries)
         s3.put(bucket, "in/3.parquet", parquet(events(30)))
         assert run.wait(until="caught_up", timeout_s=60)
-    assert set(sw.open(tmp_path / "root").files()["status"].to_pylist()) == {"done"}
+    assert set(sw.open(tmp_path / "root").ledger.files()["status"].to_pylist()) == {"done"}
     assert totals(tmp_path / "root") == expected([row for number in range(4) for row in events(10 * number)])

@@ -71,7 +71,7 @@ def oracle(place: Path) -> LedgerOracle:
 
 
 def statuses(store: sw.Store, path: str) -> list[str]:
-    return [row["status"] for row in store.files().to_pylist() if row["path"].endswith(f"/{path}")]
+    return [row["status"] for row in store.ledger.files().to_pylist() if row["path"].endswith(f"/{path}")]
 
 
 @pytest.mark.more
@@ -97,10 +97,10 @@ def test_changed_files_replace_what_was_read_of_them_in_all_views_at_once(tmp_pa
     for name, format in (("totals", "parquet"), ("busy", "iceberg"), ("large", "delta")):
         assert require_equal(store, tmp_path / "tables" / name, format, name) == store.latest_epoch()
     assert known.check_every_epoch(store, VIEWS) > 3
-    (of_large,) = {row["first_epoch"] for row in store.files().to_pylist() if row["rows_read"] == 3_000}
+    (of_large,) = {row["first_epoch"] for row in store.ledger.files().to_pylist() if row["rows_read"] == 3_000}
     rows = store.snapshot().rows("events").to_arrow().to_pylist()
     assert {row["_epoch"] for row in rows if row["amount"] >= 1_000} == {of_large}, "the epoch that shows them"
-    assert "was replaced at epoch" in store.why(str(tmp_path / "in" / "1.parquet")).text
+    assert "was replaced at epoch" in store.ledger.why(str(tmp_path / "in" / "1.parquet")).text
     outcomes = {check.view: check.outcome for check in sw.verify(store, engine="duckdb", follow_sources=True).views}
     assert outcomes["events.rows"] is Outcome.EQUAL
 
@@ -118,13 +118,13 @@ def test_files_are_read_again_and_forgotten_by_command(tmp_path: Path, session: 
         known.learn(store)
         write(tmp_path / "in", "3.parquet", parquet(events(500, 20)))
         eventually(lambda: run.status().sources["events"].changes_ignored == 1)
-        eventually(lambda: store.sources()["changes_ignored"].to_pylist() == [1])
+        eventually(lambda: store.ledger.sources()["changes_ignored"].to_pylist() == [1])
         ended = slackwater("reingest", str(root), "[03].parquet")
         assert (ended.code, ended.out.strip()) == (0, "2 files are read again"), ended.err
         eventually(
             lambda: statuses(store, "3.parquet") == ["replaced", "done"] and statuses(store, "0.parquet") == ["done"]
         )
-        assert store.sources()["changes_ignored"].to_pylist() == [0]
+        assert store.ledger.sources()["changes_ignored"].to_pylist() == [0]
         known.learn(store)
         assert run.forget(str(tmp_path / "in" / "1.parquet")) == 1
         assert statuses(store, "1.parquet") == ["forgotten"], "it is committed when the call returns"
@@ -200,20 +200,20 @@ def test_a_directory_that_is_empty_for_a_while_empties_no_view_until_that_is_all
         files.rename(away)
         files.mkdir()
         eventually(lambda: run.status().sources["events"].paused_removals == 3)
-        eventually(lambda: store.sources()["paused_removals"].to_pylist() == [3])
+        eventually(lambda: store.ledger.sources()["paused_removals"].to_pylist() == [3])
         shown = slackwater("status", str(root)).out
         assert "source events: removals are paused: 3 files are missing" in shown
         assert f"`slackwater allow-removals {root} --source events`" in shown
         files.rmdir()
         away.rename(files)
         eventually(lambda: run.status().sources["events"].paused_removals == 0)
-        assert store.files()["status"].to_pylist() == ["done"] * 3
+        assert store.ledger.files()["status"].to_pylist() == ["done"] * 3
         for each in files.iterdir():
             each.unlink()
         eventually(lambda: run.status().sources["events"].paused_removals == 3)
         ended = slackwater("allow-removals", str(root))
         assert ended.out.strip() == "3 missing files may leave the views, when the next listing lacks them, too"
-        eventually(lambda: store.files()["status"].to_pylist() == ["forgotten"] * 3)
+        eventually(lambda: store.ledger.files()["status"].to_pylist() == ["forgotten"] * 3)
         eventually(lambda: run.status().sources["events"].paused_removals == 0)
     assert store.snapshot().rows("events").count_rows() == 0
     known.check_every_epoch(store, VIEWS)

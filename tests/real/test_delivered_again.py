@@ -46,7 +46,7 @@ def test_every_delivery_in_a_bucket_is_read_once(s3: S3Server, bucket: str) -> N
         return run.status().epoch > 0 and len(rows(root, s3.storage_options)) == 2 * deliveries
 
     def is_recorded(deliveries: int) -> bool:
-        return is_deleted() and sw.open(root, s3.storage_options).handled_files().num_rows == deliveries
+        return is_deleted() and sw.open(root, s3.storage_options).ledger.handled_files().num_rows == deliveries
 
     def is_deleted() -> bool:
         return not s3.client().list_objects_v2(Bucket=bucket, Prefix="in/").get("Contents")
@@ -65,7 +65,9 @@ def test_every_delivery_in_a_bucket_is_read_once(s3: S3Server, bucket: str) -> N
     pipeline().run(until="caught_up")
     assert rows(root, s3.storage_options) == [1] * 5 + [2] * 5
     store = sw.open(root, s3.storage_options)
-    assert [(each["status"], each["rows_read"]) for each in store.files("daily").to_pylist()] == [("done", 2)] * 5
+    assert [(each["status"], each["rows_read"]) for each in store.ledger.files("daily").to_pylist()] == [
+        ("done", 2)
+    ] * 5
 
 
 @pytest.mark.more

@@ -27,7 +27,7 @@ def pipeline_of(s3: S3Server, bucket: str, discovery: sw.Listing, options: dict[
 
 
 def gone(pipeline: sw.Pipeline, s3: S3Server) -> dict[str, bool]:
-    files = sw.open(pipeline.root.url, s3.storage_options).files()
+    files = sw.open(pipeline.root.url, s3.storage_options).ledger.files()
     rows = files.select(["path", "gone_epoch"]).to_pylist()
     return {row["path"].rpartition("/")[2]: row["gone_epoch"] is not None for row in rows}
 
@@ -41,7 +41,7 @@ def test_an_object_that_is_deleted_is_noted_once_and_its_rows_stay(s3: S3Server,
     pipeline = pipeline_of(s3, bucket, FAST)
     with pipeline.start() as run:
         run.wait(until="caught_up")
-        (odd,) = sw.open(pipeline.root.url, s3.storage_options).files(status="quarantined").to_pylist()
+        (odd,) = sw.open(pipeline.root.url, s3.storage_options).ledger.files(status="quarantined").to_pylist()
         assert odd["path"].endswith("/odd\n.parquet") and "control characters" in odd["error"]
         s3.client().delete_object(Bucket=bucket, Key="in/b.parquet")
         expected = {"a.parquet": False, "b.parquet": True, "c.parquet": False, "odd\n.parquet": False}

@@ -48,7 +48,7 @@ def _made(place: Path, lateness: timedelta = _LATENESS, idle: timedelta | None =
 
 
 def _watermark(place: Path) -> datetime | None:
-    at: datetime | None = sw.open(place / "root").sources()["watermark"][0].as_py()
+    at: datetime | None = sw.open(place / "root").ledger.sources()["watermark"][0].as_py()
     return at
 
 
@@ -92,7 +92,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         assert status.watermark_lag_s is not None and status.watermark_lag_s > 0
         assert _hours(tmp_path) == closed
         assert _young(tmp_path) == 2 * 11, "those of the hours 49 to 59"
-        bad = {row["row"]: row["reason"] for row in sw.open(tmp_path / "root").quarantine().to_pylist()}
+        bad = {row["row"]: row["reason"] for row in sw.open(tmp_path / "root").ledger.quarantine().to_pylist()}
         assert bad[1] == "column at is null, and the event time of the source needs it"
         assert bad[2].endswith("the limit max_ahead of the source")
         assert len(bad) == 2, "no row of the backlog is late"
@@ -107,7 +107,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         assert _young(tmp_path) == 2 * 10 + 2, "two of the hour 49 have left, and one each of 58 and 60 has come"
     store = sw.open(tmp_path / "root")
     assert store.snapshot().view("counted").to_arrow().to_pylist() == [{"n": 2 * _FILES + 4}]
-    (late,) = [row for row in store.quarantine().to_pylist() if row["path"].endswith("0-late.parquet")]
+    (late,) = [row for row in store.ledger.quarantine().to_pylist() if row["path"].endswith("0-late.parquet")]
     assert late["row"] == 1 and late["reason"].startswith("view per_hour: its window was closed, by the watermark")
     checks = {check.view: check.outcome.value for check in sw.verify(store, pipeline=_made(tmp_path)).views}
     assert checks == {"counted": "equal", "per_hour": "equal", "young": "equal"}
@@ -123,7 +123,7 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
     assert _watermark(tmp_path) == end + timedelta(hours=1) - _LATENESS
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
-    assert sum(row["path"].endswith("newer.parquet") for row in store.quarantine().to_pylist()) == 1
+    assert sum(row["path"].endswith("newer.parquet") for row in store.ledger.quarantine().to_pylist()) == 1
     assert sw.verify(store, pipeline=_made(tmp_path)).all_equal, (
         "the view that was built anew has the late rows of before"
     )
@@ -142,7 +142,7 @@ def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Pa
         # A row that happened before the source was idle is late now.
         _file(tmp_path / "in", "second", 3)
         run.wait(until="caught_up")
-        eventually(lambda: sw.open(tmp_path / "root").quarantine().num_rows == 1)
+        eventually(lambda: sw.open(tmp_path / "root").ledger.quarantine().num_rows == 1)
         assert _hours(tmp_path) == {0: 1, 1: 1, 2: 1}
-    (late,) = sw.open(tmp_path / "root").quarantine().to_pylist()
+    (late,) = sw.open(tmp_path / "root").ledger.quarantine().to_pylist()
     assert late["reason"].startswith("view per_hour: its window was closed, by the watermark")

@@ -52,7 +52,7 @@ def payments(place: Path, name: str, *amounts: float) -> str:
 
 
 def rows_now(store: sw.Store) -> dict[str, int]:
-    return {row["expectation"]: row["rows"] for row in store.expectations().to_pylist()}
+    return {row["expectation"]: row["rows"] for row in store.views.expectations().to_pylist()}
 
 
 def served_epoch(store: sw.Store) -> int:
@@ -71,7 +71,7 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
         assert run.wait(until="caught_up", timeout_s=120)
         store = sw.open(root)
         good = store.latest_epoch()
-        assert (store.published_epoch(), store.tags()[PUBLISHED], store.held()) == (good, good, [])
+        assert (store.published_epoch(), store.tags()[PUBLISHED], store.views.held()) == (good, good, [])
         bad = payments(tmp_path, "2.parquet", 40.0, -1.0, -2.0)
         assert run.wait(until="caught_up", timeout_s=60)
         since = store.latest_epoch()
@@ -79,7 +79,7 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
         before, good = good, store.published_epoch()
         assert before <= good < since
         assert rows_now(store) == {POSITIVE: 2, "user is known": 0, "total is small": 0}
-        assert store.held() == [
+        assert store.views.held() == [
             {
                 "view": "paid", "since": since, "expectations": {POSITIVE: 2}, "errors": {}, "found": {},
                 "files": [bad], "rows_name_files": True,
@@ -99,13 +99,13 @@ def test_a_bad_file_reaches_no_one_until_it_is_forgotten_or_released(tmp_path: P
 
         assert run.forget(bad) == 1
         eventually(lambda: store.published_epoch() == store.latest_epoch())
-        assert (rows_now(store)[POSITIVE], store.held()) == (0, [])
+        assert (rows_now(store)[POSITIVE], store.views.held()) == (0, [])
         eventually(lambda: contents(table, "parquet")[0] > good)
         assert require_equal(store, table, "parquet", "totals") == store.latest_epoch() == served_epoch(store)
 
         payments(tmp_path, "4.parquet", -3.0)
         assert run.wait(until="caught_up", timeout_s=60)
-        assert store.held()
+        assert store.views.held()
         answer = slackwater("release", root)
         assert (answer.code, answer.err) == (0, "")
         eventually(lambda: store.published_epoch() == store.latest_epoch())
@@ -151,9 +151,9 @@ def test_rows_that_violate_are_quarantined_in_a_view_of_their_own(tmp_path: Path
             {"user": 2, "amount": 1_000.0, "violated": "amount is small"},
         ]
         assert rows_now(store) == {POSITIVE: 1, "amount is small": 1}
-        assert store.held() == []
-        assert "2 of its rows violate expectations: they are in view paid_quarantine" in store.why(bad).text
-        assert "expectations" not in store.why(good).text
+        assert store.views.held() == []
+        assert "2 of its rows violate expectations: they are in view paid_quarantine" in store.ledger.why(bad).text
+        assert "expectations" not in store.ledger.why(good).text
         for command in ("quarantine", "status"):
             assert "SELECT * FROM paid_quarantine" in slackwater(command, str(tmp_path / "root")).out
         assert {each.outcome for each in sw.verify(store, engine="duckdb", follow_sources=True).views} == {"equal"}
@@ -199,7 +199,7 @@ def test_a_file_of_bad_records_is_held_back_until_it_is_released(tmp_path: Path)
         assert store.published_epoch() == good
         write(tmp_path / "in", "2.csv", b"user,at\nx,y\n3,2026-01-03\n")
         assert run.wait(until="caught_up", timeout_s=60)
-        [held] = store.held()
+        [held] = store.views.held()
         assert (held["expectations"], held["found"]) == (
             {"files can be read": 1},
             {"files can be read": "1 of 2 records"},
@@ -212,7 +212,7 @@ def test_a_file_of_bad_records_is_held_back_until_it_is_released(tmp_path: Path)
         eventually(lambda: store.published_epoch() == store.latest_epoch())
         write(tmp_path / "in", "3.csv", b"user,at\nx,y\n")
         assert run.wait(until="caught_up", timeout_s=60)
-        assert store.held()[0]["expectations"] == {"files can be read": 1}
+        assert store.views.held()[0]["expectations"] == {"files can be read": 1}
 
 
 def total(store: sw.Store) -> float:
@@ -232,12 +232,12 @@ def test_expectations_of_a_stored_view_are_counted_without_new_files(tmp_path: P
     plain.view("paid", "SELECT user, amount FROM payments")
     plain.run(until="caught_up")
     store = sw.open(tmp_path / "root")
-    path, before = store.views()["path"].to_pylist(), store.latest_epoch()
-    assert store.expectations().num_rows == 0
+    path, before = store.views.table()["path"].to_pylist(), store.latest_epoch()
+    assert store.views.expectations().num_rows == 0
     plain._views.clear()
     plain.view("paid", "SELECT user, amount FROM payments", expect={POSITIVE: "amount > 0"}, on_violation="hold")
     plain.run(until="caught_up")
-    assert store.views()["path"].to_pylist() == path, "the view is the same"
+    assert store.views.table()["path"].to_pylist() == path, "the view is the same"
     assert rows_now(store) == {POSITIVE: 1}
     assert (store.published_epoch(), served_epoch(store)) == (before, before)
 
@@ -250,4 +250,4 @@ def test_an_expectation_that_is_none_is_refused_before_rows_are_read(tmp_path: P
         sw.errors.ViewError, match=r"view 'more': expectation 'amount is positive': .*amount.*; write a cond"
     ):
         pipeline.run(until="caught_up")
-    assert sw.open(tmp_path / "root").count_files().num_rows == 0
+    assert sw.open(tmp_path / "root").ledger.count_files().num_rows == 0

@@ -67,7 +67,7 @@ def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> N
         eventually(lambda: alerts_told(tmp_path) == [("begin", "strict")])
     assert any("view strict has failed" in note for note in run.report().notes)
     store = sw.open(root)
-    assert store.files()["status"].to_pylist() == ["done"] * 3, "no file is blamed"
+    assert store.ledger.files()["status"].to_pylist() == ["done"] * 3, "no file is blamed"
     assert store.snapshot().view("strict").count_rows() == 20
     outcomes = {check.view: check.outcome for check in sw.verify(store, engine="duckdb", follow_sources=True).views}
     assert outcomes["totals"] is Outcome.EQUAL

@@ -70,6 +70,6 @@ def test_views_that_fail_for_any_reason_leave_the_others_and_the_files_alone(tmp
         assert run.wait(until="caught_up", timeout_s=120)
         assert run.status().views["crashing"].error is None
     store = sw.open(root)
-    assert {*store.files()["status"].to_pylist()} <= {"done", "forgotten"}, "no file is blamed"
+    assert {*store.ledger.files()["status"].to_pylist()} <= {"done", "forgotten"}, "no file is blamed"
     assert totals(root) == expected([row for each in good for row in each])
     assert store.snapshot().view("crashing").count_rows() == 60

@@ -87,7 +87,7 @@ def test_views_see_the_last_row_of_each_key(place: Path, materialize: bool) -> N
         assert _rows(place, "current") == {(1, 8, 11), (2, 7, 22)}
         assert _rows(place, "by_city") == {("Kiel", 1, 22)}
         store = sw.open(place / "root")
-        bad = store.quarantine("orders").sort_by("row").to_pylist()
+        bad = store.ledger.quarantine("orders").sort_by("row").to_pylist()
         assert [(each["row"], each["reason"].partition(",")[0]) for each in bad] == [
             (2, "column id is null"),
             (3, "column at is null"),

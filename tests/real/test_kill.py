@@ -53,6 +53,6 @@ def test_views_that_come_and_go_are_whole_whenever_they_are_shown_over_kills(
     assert checked(store, s3, bucket, tmp_path) > 10
     snapshot = store.snapshot()
     assert {*snapshot.views} == {*job.VIEWS, *job.LATE_VIEWS}
-    assert store.backfills().num_rows == 0
+    assert store.views.backfills().num_rows == 0
     ever = {name for epoch in store.epochs()["epoch"].to_pylist() for name in store.snapshot(epoch).views}
     assert ever == {*job.VIEWS, *job.LATE_VIEWS}

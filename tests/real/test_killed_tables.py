@@ -112,7 +112,7 @@ class _Shop:
 
     def forget(self, chance: random.Random) -> None:
         for source in ("orders", "states"):
-            done = sw.open(self._place / "root").files(source, status="done")["path"].to_pylist()
+            done = sw.open(self._place / "root").ledger.files(source, status="done")["path"].to_pylist()
             files = sorted({*done} - self._gone)
             if files:
                 self._gone.add(file := chance.choice(files))

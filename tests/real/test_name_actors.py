@@ -41,6 +41,6 @@ def test_names_in_shards_are_known_after_the_death_of_a_name_actor_and_with_anot
         # Every name is listed again, and none is new.
         report = pipeline(tmp_path, name_actors).run(until="caught_up")
         assert (report.recoveries, report.files) == (0, 0)
-    files = sw.open(tmp_path / "root").files()
+    files = sw.open(tmp_path / "root").ledger.files()
     assert files["status"].to_pylist() == ["done"] * (FILES + 2)
     assert len(set(files["path"].to_pylist())) == FILES + 1, "one file has two versions"

@@ -84,7 +84,7 @@ def oracle(told: ToldBucket, place: Path, kind: str = "parquet") -> LedgerOracle
 
 
 def statuses(store: sw.Store, name: str) -> list[str]:
-    return sorted(row["status"] for row in store.files().to_pylist() if row["path"].endswith(f"/{name}"))
+    return sorted(row["status"] for row in store.ledger.files().to_pylist() if row["path"].endswith(f"/{name}"))
 
 
 @pytest.mark.long
@@ -105,7 +105,7 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
                 told.put(f"{number}.parquet", parquet(events(90 + number)), tells=2)
             told.send(s3_events.removed(told.name, "in/12.parquet"))
             assert run.wait(until="caught_up", timeout_s=60)
-            assert store.files()["status"].to_pylist() == ["done"] * 30
+            assert store.ledger.files()["status"].to_pylist() == ["done"] * 30
             known.learn(store)
             told.put("10.parquet", parquet(events(500, 20)))
             told.remove("11.parquet")
@@ -117,7 +117,7 @@ def test_after_one_listing_events_tell_of_what_comes_changes_and_goes(told: Told
             eventually(lambda: told.is_drained)
         assert not [each for each in requests if each.is_list]
     assert known.check_every_epoch(store, VIEWS) > 3
-    found = {row["raw"]: row for row in store.quarantine("events").to_pylist()}
+    found = {row["raw"]: row for row in store.ledger.quarantine("events").to_pylist()}
     assert b"hello" in found and len(found) == 2
     assert all(row["path"].startswith(f"{told.queue_url}#") for row in found.values())
 
@@ -139,7 +139,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
         told.remove("large.csv")
         run.throttle()
         eventually(lambda: told.is_drained)
-        [large] = [row for row in store.files().to_pylist() if row["path"].endswith("large.csv")]
+        [large] = [row for row in store.ledger.files().to_pylist() if row["path"].endswith("large.csv")]
         assert large["gone_epoch"] is not None and 0 < large["rows_read"] < ROWS
         assert (large["status"] == "forgotten") == (on_change == "replace"), large
     known.check_every_epoch(store, VIEWS)
@@ -160,7 +160,7 @@ def test_a_root_goes_from_listing_to_events_and_back(told: ToldBucket, tmp_path:
             assert run.wait(until="caught_up", timeout_s=60)
             assert run.report().files == 2
     store = sw.open(root)
-    assert store.files()["status"].to_pylist() == ["done"] * 6
+    assert store.ledger.files()["status"].to_pylist() == ["done"] * 6
     known.check_every_epoch(store, VIEWS)
 
 
@@ -192,7 +192,7 @@ def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(tol
             else:
                 assert process.wait(timeout=150) == 0, Path(log.name).read_text()
     store = sw.open(root)
-    assert store.files()["status"].to_pylist() == ["done"] * 40 * LIVES
+    assert store.ledger.files()["status"].to_pylist() == ["done"] * 40 * LIVES
     known = LedgerOracle({"events": "parquet"}, told.read, tmp_path)
     known.check_every_epoch(store, {"totals": told_job.QUERY})
     assert sum(store.snapshot().view("totals").to_arrow()["n"].to_pylist()) == rows
@@ -201,7 +201,7 @@ def test_a_run_that_is_killed_with_messages_in_hand_loses_and_repeats_no_row(tol
 
 def is_in_the_middle(root: Path, files: int) -> bool:
     try:
-        done: int = sw.open(root).files()["status"].to_pylist().count("done")
+        done: int = sw.open(root).ledger.files()["status"].to_pylist().count("done")
     except sw.errors.StoreNotFoundError:
         return False
     return done > files

@@ -31,7 +31,7 @@ def test_files_are_read_by_name_and_a_late_one_next(tmp_path: Path) -> None:
             write(tmp_path / "in", f"{name}.parquet", parquet(events(20 + number)))
         run.wait(until="caught_up")
     store = sw.open(tmp_path / "root")
-    files = store.files("events").sort_by("done_epoch").to_pylist()
+    files = store.ledger.files("events").sort_by("done_epoch").to_pylist()
     order = [Path(row["path"]).stem for row in files]
     assert order == [*names, *sorted(late)]
     epochs = [row["done_epoch"] for row in files]

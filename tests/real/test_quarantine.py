@@ -50,7 +50,7 @@ def one_source(tmp_path: Path, *, settings: sw.Settings = ONE_FETCHER, **policie
 
 
 def bad_rows(root: Path) -> list[int]:
-    rows: list[int] = sw.open(root).quarantine()["row"].to_pylist()
+    rows: list[int] = sw.open(root).ledger.quarantine()["row"].to_pylist()
     return rows
 
 
@@ -74,7 +74,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
         assert {name: source.rows_bad for name, source in status.sources.items()} == dict.fromkeys(KINDS, 3)
         assert f"source csv: 3 bad records quarantined; see slackwater quarantine {root}" in report.notes
         store = sw.open(root)
-        records = store.quarantine()
+        records = store.ledger.quarantine()
         assert records["row"].to_pylist() == [3, 4, 39] * 3
         assert set(records["epoch"].to_pylist()) <= set(store.epochs()["epoch"].to_pylist())
         assert records["path"].to_pylist() == [
@@ -83,11 +83,11 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
         raws = {row["source"]: row["raw"] for row in records.to_pylist()}
         assert {kind: raws[kind] for kind in BAD_ROW} == BAD_ROW
         assert json.loads(raws["parquet"]) == {"user": 0, "amount": 2**60 + 1}
-        assert [row["rows_bad"] for row in store.files().to_pylist()] == [3, 0] * 3
+        assert [row["rows_bad"] for row in store.ledger.files().to_pylist()] == [3, 0] * 3
 
         ended = slackwater("quarantine", str(root), "--source", "csv", "--export", str(tmp_path / "x.csv"), "--clear")
         assert (ended.code, ended.out.splitlines()[1]) == (0, "3 bad records are cleared"), ended.err
-        assert set(store.quarantine()["source"].to_pylist()) == {"json", "parquet"}
+        assert set(store.ledger.quarantine()["source"].to_pylist()) == {"json", "parquet"}
         assert run.report().epochs == report.epochs, "no epoch is made for it"
         write(tmp_path / "csv", "c.csv", body("csv", rows, 0))
         assert run.wait(until="caught_up", timeout_s=60)
@@ -100,7 +100,7 @@ def test_only_bad_records_are_left_out_whatever_the_format_and_a_run_clears_what
         for engine in ("auto", "spark"):
             found = sw.verify(sw.open(root), epoch, engine=engine, spark=session, follow_sources=True)
             assert found.all_equal, found
-    assert [row["row"] for row in store.quarantine("csv").to_pylist()] == [0], "later ones stay"
+    assert [row["row"] for row in store.ledger.quarantine("csv").to_pylist()] == [0], "later ones stay"
 
 
 @pytest.mark.more
@@ -123,7 +123,7 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
         eventually(lambda: run.status().recoveries == 1)
         seen = run.report().rows
         eventually(lambda: run.report().rows > seen + 500)
-    (file,) = sw.open(tmp_path / "root").files().to_pylist()
+    (file,) = sw.open(tmp_path / "root").ledger.files().to_pylist()
     assert file["status"] == "reading"
     half = file["rows_read"]
     assert bad_rows(tmp_path / "root") == [row for row in bad if row < half]
@@ -132,7 +132,7 @@ def test_a_restart_in_the_middle_of_a_file_repeats_no_bad_record(tmp_path: Path,
     assert sw.verify(sw.open(tmp_path / "root"), spark=session, follow_sources=True).all_equal
 
     one_source(tmp_path).run(until="caught_up")
-    (file,) = sw.open(tmp_path / "root").files().to_pylist()
+    (file,) = sw.open(tmp_path / "root").ledger.files().to_pylist()
     assert (file["status"], file["rows_read"], file["rows_bad"]) == ("done", 6_000, len(bad))
     assert bad_rows(tmp_path / "root") == bad
     assert totals(tmp_path / "root") == expected(without(rows, *bad))
@@ -149,7 +149,7 @@ def test_a_bad_record_ends_a_run_that_is_to_fail_for_it_and_nothing_of_it_is_com
         one_source(tmp_path, on_bad_record="fail").run(until="caught_up")
     assert "\n" not in str(failed.value)
     store = sw.open(tmp_path / "root")
-    assert store.quarantine().num_rows == 0 and store.files()["rows_read"].to_pylist() in ([], [0])
+    assert store.ledger.quarantine().num_rows == 0 and store.ledger.files()["rows_read"].to_pylist() in ([], [0])
     one_source(tmp_path).run(until="caught_up")
     assert totals(tmp_path / "root") == expected(without(events(0), 3))
 
@@ -164,7 +164,7 @@ def test_a_changed_file_is_read_as_a_new_one_where_that_is_asked_for_or_ends_the
     rows = without(events(0), 3) + without(events(100), 0, 1)
     assert totals(tmp_path / "root") == expected(rows)
     assert bad_rows(tmp_path / "root") == [3, 0, 1], "the older version's first"
-    first, second = sorted(sw.open(tmp_path / "root").files().to_pylist(), key=lambda row: row["rows_bad"])
+    first, second = sorted(sw.open(tmp_path / "root").ledger.files().to_pylist(), key=lambda row: row["rows_bad"])
     assert (first["status"], second["status"]) == ("done", "done")
     assert first["changed_epoch"] is not None and second["changed_epoch"] is None
 

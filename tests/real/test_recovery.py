@@ -34,7 +34,7 @@ def test_a_run_survives_the_death_of_any_of_its_actors(tmp_path: Path) -> None:
             assert run.status().sources["events"].done == number + 1
         report = run.stop()
     assert (report.recoveries, report.files, report.rows) == (5, 6, 60)
-    files = sw.open(pipeline.root.url).files()
+    files = sw.open(pipeline.root.url).ledger.files()
     assert files["status"].to_pylist() == ["done"] * 6
     assert len(set(sw.open(pipeline.root.url).epochs()["term"].to_pylist())) == 6, "every attempt is a term"
     check_every_epoch(tmp_path / "root", tmp_path)
@@ -51,7 +51,7 @@ def test_a_file_that_ends_every_attempt_is_found_and_the_others_are_done(
     with killer_file(proxy, "in/5.parquet"):
         report = pipeline.run(until="caught_up")
     assert report.recoveries >= 3
-    ledger = {Path(row["path"]).name: row for row in sw.open(tmp_path / "root").files().to_pylist()}
+    ledger = {Path(row["path"]).name: row for row in sw.open(tmp_path / "root").ledger.files().to_pylist()}
     assert {name for name, row in ledger.items() if row["status"] == "quarantined"} == {"5.parquet"}
     assert ledger["5.parquet"]["error"].startswith("poison:") and "died" in ledger["5.parquet"]["error"]
     assert [row["status"] for row in ledger.values()].count("done") == 8

@@ -69,5 +69,5 @@ def test_a_source_without_access_pauses_and_the_others_go_on(s3: S3Server, bucke
     proxy.heal()
     assert not pipeline.run(until="caught_up").paused_sources
     assert rows() == [1, 2, 3, 4, 5, 6]
-    files = sw.open(pipeline.root.url, storage_options=s3.storage_options).files()
+    files = sw.open(pipeline.root.url, storage_options=s3.storage_options).ledger.files()
     assert files["status"].to_pylist() == ["done"] * 6, "no file is marked"

@@ -48,7 +48,7 @@ def test_small_files_are_one_get_each_and_none_when_they_were_seen(s3: S3Server,
             pipeline.run(until="caught_up")
         gets = [each.key for each in second if each.method == "GET" and not each.is_list and each.key.startswith("in/")]
         assert gets == ["in/late.parquet"]
-    files = sw.open(pipeline.root.url, s3.storage_options).files()
+    files = sw.open(pipeline.root.url, s3.storage_options).ledger.files()
     assert set(files["requests"].to_pylist()) == {1}
     everything = [row for number in [*range(30), 99] for row in events(number)]
     assert totals(pipeline.root.url, storage_options=s3.storage_options) == expected(everything)
@@ -128,14 +128,14 @@ def test_a_stop_in_the_middle_of_a_file_and_the_next_run_goes_on_at_its_row(tmp_
 
     with pipeline().start() as run:
         eventually(lambda: run.report().rows > 1_000)
-    (file,) = sw.open(tmp_path / "root").files("events").to_pylist()
+    (file,) = sw.open(tmp_path / "root").ledger.files("events").to_pylist()
     assert file["status"] == "reading"
     half = file["rows_read"]
     assert 1_000 < half < 60_000
     assert totals(tmp_path / "root") == expected(rows[:half])
     with pipeline().start() as run:
         eventually(lambda: run.report().rows > 1_000)
-    (file,) = sw.open(tmp_path / "root").files("events").to_pylist()
+    (file,) = sw.open(tmp_path / "root").ledger.files("events").to_pylist()
     assert half < file["rows_read"]
     assert totals(tmp_path / "root") == expected(rows[: file["rows_read"]])
 
@@ -177,10 +177,10 @@ def test_a_bad_file_is_quarantined_with_its_reason_and_the_others_go_on(tmp_path
     assert (report.quarantined, report.rows) == (2, 10)
     assert "2 files quarantined" in " ".join(report.notes)
     store = sw.open(tmp_path / "root")
-    bad = {Path(row["path"]).name: row["error"] for row in store.files(status="quarantined").to_pylist()}
+    bad = {Path(row["path"]).name: row["error"] for row in store.ledger.files(status="quarantined").to_pylist()}
     assert bad.keys() == {"0-bad.parquet", "2-other.parquet"}
     assert "user" in bad["2-other.parquet"] and all(bad.values())
-    assert "quarantined" in store.why(str(tmp_path / "in" / "0-bad.parquet")).text
+    assert "quarantined" in store.ledger.why(str(tmp_path / "in" / "0-bad.parquet")).text
     assert totals(tmp_path / "root") == expected(events(0))
 
 
@@ -191,7 +191,7 @@ def test_a_csv_value_that_does_not_fit_is_named_with_its_row(tmp_path: Path) -> 
     report = local(tmp_path, format="csv").run(until="caught_up")
     assert (report.rows, report.quarantined) == (3, 0)
     assert "1 bad record quarantined" in " ".join(report.notes)
-    (bad,) = sw.open(tmp_path / "root").quarantine().to_pylist()
+    (bad,) = sw.open(tmp_path / "root").ledger.quarantine().to_pylist()
     assert bad["path"].endswith("2.csv") and (bad["row"], bad["raw"]) == (1, b"2,many") and "amount" in bad["reason"]
     assert totals(tmp_path / "root") == {1: (2, 3.0), 2: (1, 2.5)}
 
@@ -203,7 +203,7 @@ def test_a_bad_file_that_is_replaced_is_read(tmp_path: Path) -> None:
         eventually(lambda: run.status().sources["events"].quarantined == 1)
         write(tmp_path / "in", "a.parquet", parquet(events(0)))
         eventually(lambda: run.report().rows == 10)
-    statuses = sw.open(tmp_path / "root").files("events")["status"].to_pylist()
+    statuses = sw.open(tmp_path / "root").ledger.files("events")["status"].to_pylist()
     assert sorted(statuses) == ["done", "quarantined"]
 
 
@@ -214,9 +214,9 @@ def test_a_changed_file_is_noted_and_not_read_again(tmp_path: Path) -> None:
         run.wait(until="caught_up")
         write(tmp_path / "in", "a.parquet", parquet(events(50)))
         store = sw.open(tmp_path / "root")
-        eventually(lambda: store.files("events")["changed_epoch"].to_pylist()[0] is not None)
+        eventually(lambda: store.ledger.files("events")["changed_epoch"].to_pylist()[0] is not None)
     assert totals(tmp_path / "root") == expected(events(0))
-    assert sw.open(tmp_path / "root").files("events").num_rows == 1
+    assert sw.open(tmp_path / "root").ledger.files("events").num_rows == 1
 
 
 @pytest.mark.more
@@ -224,7 +224,7 @@ def test_an_empty_source_without_schema_ends_well_and_says_so(tmp_path: Path) ->
     report = local(tmp_path).run(until="caught_up")
     assert report.rows == 0
     assert "events" in " ".join(report.notes)
-    assert sw.open(tmp_path / "root").views().num_rows == 0
+    assert sw.open(tmp_path / "root").views.table().num_rows == 0
 
 
 @pytest.mark.more
@@ -333,7 +333,7 @@ def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
 def test_a_plain_lance_reader_opens_a_view_at_its_tag(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     local(tmp_path).run(until="caught_up")
-    (view,) = sw.open(tmp_path / "root").views().to_pylist()
+    (view,) = sw.open(tmp_path / "root").views.table().to_pylist()
     dataset = lance.dataset(str(tmp_path / "root" / view["path"]), version="committed")
     rows = dataset.to_table(columns=["user", "n", "total"]).to_pylist()
     assert {row["user"]: (row["n"], row["total"]) for row in rows} == expected(events(0))

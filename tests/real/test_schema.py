@@ -37,7 +37,7 @@ def rows(tmp_path: Path, view: str) -> list[dict[str, Any]]:
 
 
 def sources(tmp_path: Path) -> dict[str, Any]:
-    (source,) = sw.open(tmp_path / "root").sources().to_pylist()
+    (source,) = sw.open(tmp_path / "root").ledger.sources().to_pylist()
     return dict(source)
 
 
@@ -70,7 +70,7 @@ def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> Non
     put(tmp_path, "dt=soon/city=Rio/d.parquet", pa.table({"x": [5]}))
     made.run(until="caught_up")
     store = sw.open(tmp_path / "root")
-    files = {row["path"]: row for row in store.files("t").to_pylist()}
+    files = {row["path"]: row for row in store.ledger.files("t").to_pylist()}
     found = rows(tmp_path, "everything")
     assert [(row["x"], str(row["dt"]), row["city"], row["_row"]) for row in found] == [
         (1, "2026-01-01", "São Paulo", 0),
@@ -83,7 +83,7 @@ def test_partitions_and_metadata_are_columns_of_the_views(tmp_path: Path) -> Non
     done = {row["done_epoch"] for row in files.values()}
     assert {row["epoch"] for row in rows(tmp_path, "epochs")} <= done
     assert len({row["epoch"] for row in rows(tmp_path, "epochs")}) >= 2
-    (quarantined,) = store.files("t", status="quarantined").to_pylist()
+    (quarantined,) = store.ledger.files("t", status="quarantined").to_pylist()
     assert quarantined["path"].endswith("dt=soon/city=Rio/d.parquet")
     assert "its path has dt=soon, but column dt of the source is date32" in quarantined["error"]
     checks = {check.view: check for check in sw.verify(store, engine="spark", follow_sources=True).views}
@@ -103,7 +103,7 @@ def test_mixed_files_of_a_sample_give_one_schema(tmp_path: Path) -> None:
         {"id": 2**40, "note": None, "extra": 1.5},
         {"id": 3, "note": "text", "extra": None},
     ]
-    assert sw.open(tmp_path / "root").files("t")["requests"].to_pylist() == [1, 1, 1]
+    assert sw.open(tmp_path / "root").ledger.files("t")["requests"].to_pylist() == [1, 1, 1]
 
 
 @pytest.mark.more
@@ -114,7 +114,7 @@ def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the
     put(tmp_path, "d.parquet", pa.table({"id": pa.array([3], pa.int16())}))
     pipeline(tmp_path, ("everything", "SELECT * FROM t")).run(until="caught_up")
     assert rows(tmp_path, "everything") == [{"id": 1}, {"id": 2}, {"id": 3}]
-    (bad,) = sw.open(tmp_path / "root").files(status="quarantined").to_pylist()
+    (bad,) = sw.open(tmp_path / "root").ledger.files(status="quarantined").to_pylist()
     assert bad["path"].endswith("a.parquet") and "id" in bad["error"]
 
 
@@ -163,8 +163,10 @@ def test_added_columns_are_in_the_schema_and_views_keep_theirs_over_a_restart(tm
         {"id": 6, "_row": 0},
     ]
     store = sw.open(tmp_path / "root")
-    assert set(store.files("t")["status"].to_pylist()) == {"done"}
-    assert set(store.files("t")["requests"].to_pylist()) == {1}, "what was read for the new columns is not read again"
+    assert set(store.ledger.files("t")["status"].to_pylist()) == {"done"}
+    assert set(store.ledger.files("t")["requests"].to_pylist()) == {1}, (
+        "what was read for the new columns is not read again"
+    )
     assert sources(tmp_path)["left_out"] == []
     (check,) = sw.verify(store, engine="spark", follow_sources=True).views
     assert check.outcome is Outcome.EQUAL

@@ -57,7 +57,7 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
             "poison": 1,
             "found_by_listing": 1,
         }
-        why = store.why("none.parquet")
+        why = store.ledger.why("none.parquet")
         assert why.status == "absent" and "no event has told of it" in why.text
         assert (
             f"the last listing ended at {status.listed_at:%Y-%m-%d %H:%M:%S} UTC, and the next one begins" in why.text
@@ -68,13 +68,13 @@ def test_messages_are_counted_and_told_wherever_somebody_looks(
     (note,) = report.notes
     assert "1 poison message of its queue quarantined" in note and f"slackwater quarantine {pipeline.root.url}" in note
     assert told(store)["received"] == 2, "what the run has said is known when it is over"
-    assert "no pipeline runs on this root now" in store.why("none.parquet").text
-    (poison,) = store.quarantine("events").to_pylist()
+    assert "no pipeline runs on this root now" in store.ledger.why("none.parquet").text
+    (poison,) = store.ledger.quarantine("events").to_pylist()
     assert poison["path"].startswith(f"{queue_url}#") and (poison["row"], poison["raw"]) == (None, b"hello")
     assert sw.verify(store, engine="duckdb", follow_sources=True).all_equal
 
 
 def told(store: sw.Store) -> dict[str, Any]:
-    (source,) = store.sources().to_pylist()
+    (source,) = store.ledger.sources().to_pylist()
     queue: dict[str, Any] = source["queue"]
     return queue

@@ -359,8 +359,8 @@ def test_a_run_shows_its_secrets_nowhere(
         java = session._jvm.java.lang.System.getProperties().toString()
     store = sw.open(pipeline.root.url, s3.storage_options)
     snapshot = store.snapshot()
-    shown += f"{store!r} {snapshot!r} {snapshot.view('v')!r} {store.files('s')} {store.epochs()}"
-    shown += repr(store.why(f"s3://{bucket}/in/bad.json"))
+    shown += f"{store!r} {snapshot!r} {snapshot.view('v')!r} {store.ledger.files('s')} {store.epochs()}"
+    shown += repr(store.ledger.why(f"s3://{bucket}/in/bad.json"))
     logs = Path(ray._private.worker._global_node.get_session_dir_path()) / "logs"
     printed = capfd.readouterr()
     places: dict[str, bytes] = {

@@ -44,7 +44,7 @@ def export(records: pa.Table, path: Path) -> None:
     """Writes records into a new file, and returns when they are on the disk.
 
     Args:
-        records: a table of `Store.quarantine`.
+        records: a table of `Ledger.quarantine`.
         path: a file that does not exist: an earlier export may be the only copy of cleared records.  The suffix gives
             the format: `.parquet` with the columns of `records`; `.csv`, or `.json` and `.jsonl` with one object per
             line, with those of `as_values`.
@@ -97,13 +97,13 @@ _WRITERS: Mapping[str, Callable[[pa.Table, BinaryIO], None]] = {
 def print_quarantine(root: str, options: Mapping[str, str], source: str | None, output: Output) -> None:
     """Prints the bad records of a root; on a terminal only the first characters of each."""
     store = open_store(root, options).frozen()
-    records = store.quarantine(source)
+    records = store.ledger.quarantine(source)
     if output.json:
         output.document(list(as_values(records)))
         return
     shown = [{**record, "raw": _beginning(record["raw"], output.console.is_terminal)} for record in records.to_pylist()]
     output.rows(shown, _COLUMNS, title=_title(records))
-    for line in quarantine_lines(store.expectations().to_pylist(), shell_root(Location(store.root))):
+    for line in quarantine_lines(store.views.expectations().to_pylist(), shell_root(Location(store.root))):
         output.text(line)
 
 
@@ -132,7 +132,7 @@ def export_quarantine(
         UsageError: the file cannot be written; nothing is cleared.
         SlackwaterError: as `slackwater.commands.ask.ask`.
     """
-    records = open_store(root, options).quarantine(source)
+    records = open_store(root, options).ledger.quarantine(source)
     report: dict[str, object] = {}
     if file is not None:
         export(records, file)

@@ -68,7 +68,7 @@ def files(
     debug: Debug = False,
 ) -> None:
     """Print the ledger: one row for each version of each file."""
-    Output(json, wide).table(opened_store(root, option).files(source, status=status), short=_FILE_COLUMNS)
+    Output(json, wide).table(opened_store(root, option).ledger.files(source, status=status), short=_FILE_COLUMNS)
 
 
 @reading.command()
@@ -93,7 +93,7 @@ def why(
 ) -> None:
     """Print why the rows of an object are in the views, or not."""
     output = Output(json)
-    story = opened_store(root, option).why(path)
+    story = opened_store(root, option).ledger.why(path)
     if json:
         output.document(asdict(story))
     else:

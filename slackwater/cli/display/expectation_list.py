@@ -23,7 +23,7 @@ class RootExpectations:
     """The expectations of the views of a root, and the last epoch that fulfilled them."""
 
     def __init__(self, facts: RootFacts) -> None:
-        self._rows, self._root = facts.store.expectations().to_pylist(), facts.root
+        self._rows, self._root = facts.store.views.expectations().to_pylist(), facts.root
         self._published = facts.store.published_epoch()
 
     def document(self) -> Mapping[str, Any]:
@@ -40,7 +40,7 @@ class RootExpectations:
 def print_held(store: Store, output: Output) -> None:
     """Prints the views that close the gate."""
     store = store.frozen()
-    views, published = store.held(), store.published_epoch()
+    views, published = store.views.held(), store.published_epoch()
     if output.json:
         output.document({"published": published or None, "epoch": store.latest_epoch() or None, "views": views})
         return
@@ -64,7 +64,7 @@ def held_lines(rows: Sequence[Mapping[str, Any]], published: int, root: str) -> 
     """Lines on the views that are held back, with the next step.
 
     Args:
-        rows: of `Store.expectations`.
+        rows: of `Views.expectations`.
         published: the last epoch that the gate let pass; 0 for none.
         root: the root, as an argument of a command.
     """
@@ -79,7 +79,7 @@ def quarantine_lines(rows: Sequence[Mapping[str, Any]], root: str) -> list[str]:
     """Lines on the views of rows that violate expectations, and were left out of another view.
 
     Args:
-        rows: of `Store.expectations`.
+        rows: of `Views.expectations`.
         root: the root, as an argument of a command.
     """
     views = dict.fromkeys(row["view"] for row in rows if row["on_violation"] == "quarantine" and row["rows"])

@@ -34,7 +34,7 @@ class RootQuarantine:
     """The quarantined files, and the bad records of each source with the first one."""
 
     def __init__(self, facts: RootFacts) -> None:
-        quarantined = facts.store.files(status="quarantined")
+        quarantined = facts.store.ledger.files(status="quarantined")
         self._root = facts.root
         self._files = quarantined.select(["source", "path", "status", "error"]).to_pylist()
         self._records = [found for row in facts.sources if (found := _bad_records(row["name"], facts)) is not None]
@@ -64,11 +64,11 @@ def _bad_records(source: str, facts: RootFacts) -> Mapping[str, Any] | None:
     records = source_counts(facts.files, source).rows_bad
     if not records:
         return None
-    found = facts.store.find_bad_records(source, limit=1).rows.to_pylist()
+    found = facts.store.ledger.find_bad_records(source, limit=1).rows.to_pylist()
     return {
         "source": source,
         "records": records,
         "files": sum(row["files_bad"] for row in facts.files.to_pylist() if row["source"] == source),
         "path": found[0]["path"] if found else "",
-        "first": facts.store.why(found[0]["path"]).first_bad if found else "their content is cleared",
+        "first": facts.store.ledger.why(found[0]["path"]).first_bad if found else "their content is cleared",
     }

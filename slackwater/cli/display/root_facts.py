@@ -66,18 +66,18 @@ class RootFacts:
     @cached_property
     def files(self) -> pa.Table:
         """The numbers of files by source and status."""
-        return self.store.count_files()
+        return self.store.ledger.count_files()
 
     @cached_property
     def sources(self) -> Sequence[Mapping[str, Any]]:
-        """The rows of `Store.sources`."""
-        rows: list[Mapping[str, Any]] = self.store.sources().to_pylist()
+        """The rows of `Ledger.sources`."""
+        rows: list[Mapping[str, Any]] = self.store.ledger.sources().to_pylist()
         return rows
 
     @cached_property
     def backfills(self) -> Sequence[Mapping[str, Any]]:
-        """The rows of `Store.backfills`."""
-        rows: list[Mapping[str, Any]] = self.store.backfills().to_pylist()
+        """The rows of `Views.backfills`."""
+        rows: list[Mapping[str, Any]] = self.store.views.backfills().to_pylist()
         return rows
 
     @cached_property

@@ -38,7 +38,7 @@ class RootSources:
     def __init__(self, facts: RootFacts) -> None:
         import pyarrow as pa
 
-        unfinished = pa.concat_tables([facts.store.files(status=status) for status in _UNFINISHED])
+        unfinished = pa.concat_tables([facts.store.ledger.files(status=status) for status in _UNFINISHED])
         self._declared, self._root = facts.sources, facts.root
         self._sources = [_source(row, facts, unfinished) for row in facts.sources]
         self._queues = [_queue(row) for row in facts.sources if row["queue"] is not None]

@@ -73,7 +73,7 @@ class RootHiddenViews:
     """The hidden views of a root, with their rows on disk and in memory."""
 
     def __init__(self, facts: RootFacts) -> None:
-        self._rows = facts.store.hidden_views().to_pylist()
+        self._rows = facts.store.views.hidden().to_pylist()
 
     def document(self) -> Mapping[str, Any]:
         return {"hidden_views": self._rows}

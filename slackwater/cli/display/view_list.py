@@ -18,8 +18,8 @@ _SHORT = ("name", "class", "state", "rows", "reads", "path")
 def print_views(store: Store, output: Output) -> None:
     """Prints the views in the catalog of a root, without Spark."""
     store = store.frozen()
-    rows = view_rows(store, store.backfills()["name"].to_pylist())
-    columns = list(rows[0]) if rows else store.views().column_names
+    rows = view_rows(store, store.views.backfills()["name"].to_pylist())
+    columns = list(rows[0]) if rows else store.views.table().column_names
     shown = rows if output.json else [{**row, "reads": ", ".join(row["reads"])} for row in rows]
     output.rows(shown, columns, short=_SHORT)
     if rows:
@@ -27,15 +27,15 @@ def print_views(store: Store, output: Output) -> None:
 
 
 def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any]]:
-    """The rows of `Store.views`, each with its `state`.
+    """The rows of `Views.table`, each with its `state`.
 
     A view is `maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more.
 
     Args:
         store: the store.
-        backfills: the names in `Store.backfills`.
+        backfills: the names in `Views.backfills`.
     """
-    return [{"state": _state(row, row["name"] in backfills), **row} for row in store.views().to_pylist()]
+    return [{"state": _state(row, row["name"] in backfills), **row} for row in store.views.table().to_pylist()]
 
 
 def _state(view: Mapping[str, Any], is_late: bool) -> str:

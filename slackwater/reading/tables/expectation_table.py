@@ -36,7 +36,7 @@ _HELD_EPOCHS = 10
 
 
 def expectation_table(catalog: Catalog) -> pa.Table:
-    """See `Store.expectations`."""
+    """See `Views.expectations`."""
     rows = [
         {
             "view": view.view,
@@ -113,7 +113,7 @@ def violation_lines(catalog: Catalog, source: str, path: str) -> list[str]:
 
 
 def held_views(store: StateStore, catalog: Catalog) -> list[dict[str, Any]]:
-    """See `Store.held`."""
+    """See `Views.held`."""
     views = []
     for each in catalog.expectations.values():
         if each.holds_back:

@@ -39,7 +39,7 @@ def find_files(
     after: str | None,
     limit: int,
 ) -> Page:
-    """A page of the files with a text in their URL, see `Store.find_files`.
+    """A page of the files with a text in their URL, see `Ledger.find_files`.
 
     Raises:
         NotFoundError: the source does not exist.
@@ -72,7 +72,7 @@ def find_files(
 
 
 def count_files(store: StateStore) -> pa.Table:
-    """The counts of files by source and status, see `Store.count_files`.
+    """The counts of files by source and status, see `Ledger.count_files`.
 
     Raises:
         StorageError: the root cannot be read.

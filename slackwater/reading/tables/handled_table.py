@@ -22,7 +22,7 @@ _DONE = {"delete": "deleted", "move": "moved", "tag": "tagged"}
 
 
 def handled_table(root: Location, catalog: Catalog, source: str | None, until: datetime | None = None) -> pa.Table:
-    """See `Store.handled_files`.
+    """See `Ledger.handled_files`.
 
     Args:
         root: the root.

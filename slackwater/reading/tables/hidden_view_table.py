@@ -34,7 +34,7 @@ _NOT_IN_MEMORY = RowsInMemory(0, 0)
 
 
 def hidden_view_table(state: LanceStateStore, catalog: Catalog, root: Location, owner: Owner | None) -> pa.Table:
-    """One row per dataset of hidden views, see `Store.hidden_views`.
+    """One row per dataset of hidden views, see `Views.hidden`.
 
     Args:
         state: a handle on the store.

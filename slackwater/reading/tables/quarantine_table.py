@@ -21,7 +21,7 @@ QUARANTINE_SCHEMA = pa.schema([*(TABLES["quarantine"].field(name) for name in _C
 
 
 def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | None, source: str | None) -> pa.Table:
-    """One row per bad record, poison message and skipped name that was not cleared, see `Store.quarantine`.
+    """One row per bad record, poison message and skipped name that was not cleared, see `Ledger.quarantine`.
 
     The records of a file stand in the order in which they were found.
 
@@ -36,7 +36,7 @@ def quarantine_table(store: StateStore, catalog: Catalog, state_version: int | N
 def find_bad_records(
     store: LanceStateStore, catalog: Catalog, source: str | None, after: str | None, limit: int
 ) -> Page:
-    """A page of the bad records, ordered by source, path and row, see `Store.find_bad_records`.
+    """A page of the bad records, ordered by source, path and row, see `Ledger.find_bad_records`.
 
     Raises:
         NotFoundError: the source does not exist.

@@ -132,7 +132,7 @@ SOURCE_SCHEMA = pa.schema(
 
 
 def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: datetime) -> pa.Table:
-    """One row per source, see `Store.sources`.
+    """One row per source, see `Ledger.sources`.
 
     Args:
         store: a handle on the store.

@@ -37,7 +37,7 @@ _BACKFILLS = pa.schema([("name", pa.string()), ("class", pa.string()), ("fractio
 
 
 def view_table(state: LanceStateStore, catalog: Catalog, root: Location) -> pa.Table:
-    """See `Store.views`."""
+    """See `Views.table`."""
     views = [view for view in catalog.views.values() if is_view(view.name)]
     missing: dict[str, list[str]] = {}
     for each in catalog.views.values():
@@ -63,7 +63,7 @@ def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int 
 
 
 def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
-    """See `Store.backfills`."""
+    """See `Views.backfills`."""
     rows: dict[str, dict[str, Any]] = {}
     for name, version in state.head.views.items():
         if name == base_name(name):

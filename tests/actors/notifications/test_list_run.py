@@ -174,7 +174,7 @@ def test_poison_is_kept_with_its_text_and_leaves_the_queue_and_test_events_only_
         run.catch_up()
         run.until(lambda: told.is_drained)
         assert run.messages.redelivered >= len(poison) and run.handed_on == []
-    found = sw.open(tmp_path / "root").quarantine("events").to_pylist()
+    found = sw.open(tmp_path / "root").ledger.quarantine("events").to_pylist()
     assert {row["raw"].decode() for row in found} == set(poison) and len(found) == len(poison)
     for row in found:
         assert poison[row["raw"].decode()] in row["reason"]

@@ -41,7 +41,7 @@ def test_why_tells_what_became_of_a_file(files: RealFiles) -> None:
     store = Store(files.root, files.clock)
 
     def last_line(name: str) -> str:
-        return store.why(f"{files.raw}/x/{name}.csv").text.splitlines()[-1]
+        return store.ledger.why(f"{files.raw}/x/{name}.csv").text.splitlines()[-1]
 
     at = f"{files.clock.now():%Y-%m-%d %H:%M:%S} UTC"
     assert last_line("a") == f"It was moved to {archive} after the commit, at {at}."
@@ -49,21 +49,21 @@ def test_why_tells_what_became_of_a_file(files: RealFiles) -> None:
     assert last_line("b").endswith(". A run tries it again.")
     assert "another version of it was there, which stays" in last_line("c")
     assert last_line("d").endswith(f"and was not there any more at {at}.")
-    table = store.handled_files("flights")
+    table = store.ledger.handled_files("flights")
     outcomes = dict(zip(table["path"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     assert outcomes == {
         f"{files.raw.url}/x/{name}.csv": outcome
         for name, outcome in {"a": "done", "b": "failed", "c": "changed", "d": "gone"}.items()
     }
     with pytest.raises(NotFoundError, match="there is no source 'orders'"):
-        store.handled_files("orders")
+        store.ledger.handled_files("orders")
 
 
 def test_an_earlier_epoch_does_not_know_what_came_later(files: RealFiles) -> None:
     epoch = files.finish(files.write("a.csv"))
     files.look(files.work(Delete(keep_s=3_600)), after_s=4_000)
     store = Store(files.root, files.clock)
-    assert "deleted" in store.why(f"{files.raw}/a.csv").text
+    assert "deleted" in store.ledger.why(f"{files.raw}/a.csv").text
     assert "deleted" not in store.snapshot(epoch).why(f"{files.raw}/a.csv").text
 
 
@@ -72,7 +72,7 @@ def test_sql_clients_see_what_was_done_by_the_commit_of_their_epoch(files: RealF
     files.look(files.work(Delete(keep_s=3_600)), after_s=4_000)
     done = files.finish(files.write("b.csv"))
     store = Store(files.root, files.clock)
-    assert store.snapshot(done).handled_files("flights") == store.handled_files()
+    assert store.snapshot(done).handled_files("flights") == store.ledger.handled_files()
     with pytest.raises(NotFoundError, match="there is no source 'orders'"):
         store.snapshot(done).handled_files("orders")
     question = "SELECT path, action, outcome, epoch FROM handled_files"
@@ -85,8 +85,8 @@ def test_sql_clients_see_what_was_done_by_the_commit_of_their_epoch(files: RealF
 def test_a_root_without_the_record_tells_nothing(files: RealFiles) -> None:
     files.finish(files.write("a.csv"))
     store = Store(files.root, files.clock)
-    assert store.handled_files().num_rows == 0
-    assert "after the commit" not in store.why(f"{files.raw}/a.csv").text
+    assert store.ledger.handled_files().num_rows == 0
+    assert "after the commit" not in store.ledger.why(f"{files.raw}/a.csv").text
 
 
 def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles) -> None:
@@ -117,18 +117,18 @@ def test_why_tells_what_a_file_waits_for(files: RealFiles) -> None:
     told = files.look(work, by_carrier=None)
     url = f"{files.raw}/a.csv"
     store = Store(files.root, files.clock)
-    assert "after the commit" not in store.why(url).text, "no run reports it"
+    assert "after the commit" not in store.ledger.why(url).text, "no run reports it"
     ownership = Ownership(files.root, files.clock, run_id="r", pipeline="flights")
     ownership.acquire()
     ownership.tell(lambda: RunStatus("running", epoch, after_commit=(told,)).to_json())
     ownership.update(phase="running")
-    said = store.why(url).text.splitlines()[-1]
+    said = store.ledger.why(url).text.splitlines()[-1]
     assert said == (
         "It is to be deleted after the commit, and waits: the publication delta:/t of view by_carrier lacks the last "
         "epochs."
     )
     files.look(work, after_s=60, by_carrier=epoch)
-    assert "is not deleted yet, at " in store.why(f"{files.raw}/newer.csv").text
+    assert "is not deleted yet, at " in store.ledger.why(f"{files.raw}/newer.csv").text
     ownership.release("stopped")
 
 

@@ -258,7 +258,7 @@ def late_records(writer: Writer, view: str, *rows: int) -> None:
 
 def reasons(root: Location) -> list[tuple[int, str]]:
     """Row → the first words of the reason, of the late rows."""
-    records = opened(root).quarantine().to_pylist()
+    records = opened(root).ledger.quarantine().to_pylist()
     return sorted((each["row"], each["reason"].split(":")[0]) for each in records if "window" in each["reason"])
 
 
@@ -419,7 +419,7 @@ def test_a_view_whose_rows_the_branch_has_not_judged_holds_back_until_a_run_has(
     taken = merged(local)
     store = opened(local.root)
     assert (taken.views, store.latest_epoch(), store.published_epoch()) == (("late",), taken.epoch, before)
-    [held] = store.held()
+    [held] = store.views.held()
     assert held["view"] == "late" and "its rows are from branch 'trial': the next epoch counts" in str(held["errors"])
 
 

@@ -66,7 +66,7 @@ def test_a_terminal_shows_the_beginning_of_each(written: WrittenRoot, capsys: py
 
 @pytest.mark.more
 def test_every_kind_of_export_has_everything(written: WrittenRoot, tmp_path: Path) -> None:
-    records = sw.open(written.root.url).quarantine()
+    records = sw.open(written.root.url).ledger.quarantine()
     for name in ("bad.parquet", "bad.csv", "bad.json", "bad.jsonl"):
         assert read(written, "--export", str(tmp_path / name)) == {"exported": 3, "file": str(tmp_path / name)}
     assert pq.read_table(tmp_path / "bad.parquet") == records
@@ -92,7 +92,7 @@ def test_an_export_that_cannot_be_written_clears_nothing(written: WrittenRoot, t
         ended = slackwater("quarantine", str(written.root), "--export", str(tmp_path / name), "--clear")
         assert ended.code == 2 and said in ended.err and ended.err.count("\n") == 1
     assert taken.read_text() == "what was exported before"
-    assert sw.open(written.root.url).quarantine().num_rows == 3
+    assert sw.open(written.root.url).ledger.quarantine().num_rows == 3
 
 
 def test_a_failed_export_leaves_no_file(tmp_path: Path) -> None:
@@ -107,12 +107,12 @@ def test_what_is_cleared_is_exported_before_or_that_is_confirmed(written: Writte
     place, store = str(written.root), sw.open(written.root.url)
     refused = slackwater("quarantine", place, "--clear")
     assert refused.code == 2 and "--export FILE" in refused.err
-    assert store.quarantine().num_rows == 3
+    assert store.ledger.quarantine().num_rows == 3
     ended = slackwater("quarantine", place, "--export", str(tmp_path / "bad.json"), "--clear")
     assert ended.code == 0, ended.err
     assert ended.out == f"3 bad records exported to {tmp_path / 'bad.json'}\n3 bad records are cleared\n"
-    assert store.quarantine().num_rows == 0
-    assert store.files(status="reading")["rows_bad"].to_pylist() == [2]
+    assert store.ledger.quarantine().num_rows == 0
+    assert store.ledger.files(status="reading")["rows_bad"].to_pylist() == [2]
     quarantine(written, DONE, (2, b"later", "later"))
     assert read(written, "--clear", "--yes", "--source", "flights") == {"cleared": 1}
     assert slackwater("quarantine", place, "--clear", "--yes").out == "nothing to clear\n"

@@ -92,7 +92,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Shop:
 
 def _finished(directory: Path) -> int:
     try:
-        statuses = open_store(str(directory / "views")).files()["status"].to_pylist()
+        statuses = open_store(str(directory / "views")).ledger.files()["status"].to_pylist()
     except StoreNotFoundError:
         return 0
     return sum(status in ("done", "quarantined") for status in statuses)

@@ -106,7 +106,7 @@ def test_poison_messages_are_exported_and_cleared_with_the_others(told: WrittenR
     store = sw.open(told.root.url)
     for name in ("bad.parquet", "bad.csv", "bad.json"):
         assert asked("quarantine", told.root.url, "--export", str(tmp_path / name))["exported"] == 3
-    assert pq.read_table(tmp_path / "bad.parquet") == store.quarantine()
+    assert pq.read_table(tmp_path / "bad.parquet") == store.ledger.quarantine()
     with (tmp_path / "bad.csv").open(newline="", encoding="utf-8") as file:
         rows = {row["path"]: row for row in csv.DictReader(file)}
     assert (rows[f"{QUEUE}#m1"]["row"], rows[f"{QUEUE}#m1"]["raw"]) == ("", HOSTILE)
@@ -114,6 +114,6 @@ def test_poison_messages_are_exported_and_cleared_with_the_others(told: WrittenR
     lines = (tmp_path / "bad.json").read_text(encoding="utf-8").splitlines()
     assert {"m1", "m2"} <= {json.loads(line)["path"].rpartition("#")[2] for line in lines}
     assert asked("quarantine", told.root.url, "--clear", "--yes", "--source", "flights") == {"cleared": 3}
-    assert store.quarantine().num_rows == 0
+    assert store.ledger.quarantine().num_rows == 0
     (queue,) = asked("status", told.root.url)["queues"]
     assert (queue["poison"], queue["received"]) == (0, 40)

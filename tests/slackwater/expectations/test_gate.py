@@ -111,7 +111,7 @@ def test_a_release_is_an_epoch_that_opens_the_gate_until_more_rows_violate(root:
     released = root.store.latest_epoch()
     assert released > closed
     assert root.store.published_epoch() == root.store.tags()[PUBLISHED] == released
-    (row,) = root.store.expectations().to_pylist()
+    (row,) = root.store.views.expectations().to_pylist()
     assert (row["rows"], row["accepted"], row["came"], row["is_held"], row["held_since"]) == (2, 2, 2, False, None)
     assert root.store.snapshot(closed).epoch == closed, "the epoch that was held back is an epoch like others"
 
@@ -145,7 +145,7 @@ def test_the_files_are_those_that_the_rows_name_or_those_of_the_epochs(root: Gat
         )
     files = {path_fingerprint("flights", "bad.csv").hex(): 1, path_fingerprint("flights", "worse.csv").hex(): 3}
     closed = root.epoch(-1, -2, files=files)
-    (held,) = root.store.held()
+    (held,) = root.store.views.held()
     assert (held["view"], held["since"], held["expectations"]) == ("v", closed, {POSITIVE: 2})
     assert ([each.rpartition("/")[2] for each in held["files"]], held["rows_name_files"]) == (
         ["worse.csv", "bad.csv"],
@@ -153,7 +153,7 @@ def test_the_files_are_those_that_the_rows_name_or_those_of_the_epochs(root: Gat
     )
     root.writer.finish("one.csv")
     root.epoch(-3)
-    (held,) = root.store.held()
+    (held,) = root.store.views.held()
     assert ([each.rpartition("/")[2] for each in held["files"]], held["rows_name_files"]) == (["one.csv"], False)
 
 
@@ -164,7 +164,7 @@ def test_status_tells_what_violates_and_what_is_held_back(root: GatedRoot) -> No
     closed = root.epoch(-1)
     view = stored_status(root.store).views["v"]
     assert (view.violations, view.held_since) == ({POSITIVE: 1}, closed)
-    (line,) = held_lines(root.store.expectations().to_pylist(), good, "ROOT")
+    (line,) = held_lines(root.store.views.expectations().to_pylist(), good, "ROOT")
     assert line.startswith(f"view v held back: published is epoch {good}, committed at ")
     assert line.endswith("`slackwater held ROOT` shows the files")
 

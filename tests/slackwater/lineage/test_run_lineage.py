@@ -14,6 +14,7 @@ from openlineage.client.serde import Serde
 import slackwater as sw
 from slackwater.lineage.datasets import LineageDataset
 from slackwater.lineage.run_lineage import RunLineage
+from slackwater.reading.ledger import Ledger
 from slackwater.status.run_status import PublicationStatus, RunStatus, ViewStatus
 from state.clock import ManualClock
 from state.errors import StorageUnavailableError
@@ -154,11 +155,11 @@ def test_a_view_that_fails_is_told_at_once_and_begins_anew_as_another_run(root: 
 def test_a_root_that_cannot_be_read_for_a_moment_loses_no_event(
     root: LineageRoot, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def away(store: sw.Store) -> pa.Table:
+    def away(ledger: Ledger) -> pa.Table:
         raise StorageUnavailableError("the bucket does not answer")
 
     with monkeypatch.context() as now:
-        now.setattr(sw.Store, "sources", away)
+        now.setattr(Ledger, "sources", away)
         assert told(root.epoch()) == [("START", "flights")]
         assert root.look(root.status()) == []
     assert told(root.look(root.status())) == [("START", "flights.late"), ("START", "flights.worst")]

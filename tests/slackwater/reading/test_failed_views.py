@@ -19,14 +19,16 @@ def store(written: WrittenRoot) -> Store:
 
 
 def views(store: Store) -> dict[str, tuple[str | None, int | None, bool]]:
-    return {row["name"]: (row["error"], row["reflects_epoch"], row["frozen"]) for row in store.views().to_pylist()}
+    return {
+        row["name"]: (row["error"], row["reflects_epoch"], row["frozen"]) for row in store.views.table().to_pylist()
+    }
 
 
 def test_the_views_tell_why_one_failed_and_where_it_stands(store: Store, written: WrittenRoot) -> None:
     assert views(store)["late"] == (None, written.epochs[3], False)
     epoch = fail_view(written.root, "late", written.epochs[2])
     assert views(store) == {"late": (OVERFLOW, written.epochs[2], True), "by_carrier": (None, epoch, False)}
-    names = store.views().column_names
+    names = store.views.table().column_names
     assert names.index("error") == names.index("frozen") + 1
 
 
@@ -54,33 +56,33 @@ def test_a_failed_view_is_read_as_it_stands(store: Store, written: WrittenRoot) 
 @pytest.mark.more
 def test_the_story_of_a_file_tells_the_failed_views_that_lack_its_rows(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=f"{OVERFLOW}\nat line 1")
-    story = store.why(HALF)
+    story = store.ledger.why(HALF)
     assert story.lacking_views == ("late",)
     assert story.text.splitlines()[-1] == (
         f"View late does not have its rows: it failed, and stands at epoch {written.epochs[2]} "
         f"(2026-01-31 12:00:02 UTC). The error: {OVERFLOW} at line 1"
     )
-    before = store.why("day=1/a.csv")
+    before = store.ledger.why("day=1/a.csv")
     assert before.lacking_views == () and "View" not in before.text, "all of it was read before"
     for path in ("day=2/bad.csv", "day=3/new.csv", "day=9/none.csv"):
-        assert store.why(path).lacking_views == (), "it has no rows in any view"
+        assert store.ledger.why(path).lacking_views == (), "it has no rows in any view"
 
 
 def test_the_story_of_a_file_tells_the_views_that_have_a_part_of_it(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[3])
-    story = store.why(HALF)
+    story = store.ledger.why(HALF)
     assert story.lacking_views == ("late",)
     assert f"View late has its rows only up to epoch {written.epochs[3]} (" in story.text
-    assert store.why("day=1/a.csv").lacking_views == ()
+    assert store.ledger.why("day=1/a.csv").lacking_views == ()
 
 
 def test_the_story_of_a_file_tells_a_view_without_rows(store: Store, written: WrittenRoot) -> None:
     epoch = fail_view(written.root, "late", None)
-    story = store.why("day=1/a.csv")
+    story = store.ledger.why("day=1/a.csv")
     assert story.lacking_views == ("late",)
     assert f"View late does not have its rows: it failed in its first epoch, epoch {epoch} (" in story.text
 
 
 def test_a_frozen_view_is_no_failed_one_in_a_story(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=None)
-    assert store.why(HALF).lacking_views == ()
+    assert store.ledger.why(HALF).lacking_views == ()

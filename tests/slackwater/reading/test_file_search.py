@@ -37,7 +37,7 @@ def names(page: sw.Page) -> list[str]:
 def every_page(store: sw.Store, limit: int, status: FileStatus | None = None) -> pa.Table:
     pages, after = [], None
     while True:
-        page = store.find_files(status=status, after=after, limit=limit)
+        page = store.ledger.find_files(status=status, after=after, limit=limit)
         pages.append(page.rows)
         assert page.rows.num_rows == limit or page.after is None
         assert page.rows.num_rows or after is None, "no page but the first is empty"
@@ -51,20 +51,20 @@ def every_page(store: sw.Store, limit: int, status: FileStatus | None = None) ->
 @pytest.mark.parametrize("status", [None, "waiting", "reading", "done", "quarantined", "vanished"])
 def test_all_pages_together_are_the_table_of_files(written: WrittenRoot, status: FileStatus | None, limit: int) -> None:
     store = sw.open(written.root.url)
-    assert every_page(store, limit, status).equals(store.files(status=status))
+    assert every_page(store, limit, status).equals(store.ledger.files(status=status))
 
 
 def test_a_file_is_found_by_a_part_of_its_path_and_by_its_url(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
-    assert names(store.find_files("day=2/B")) == ["bad.csv", "big.csv"]
-    assert names(store.find_files("big", status="reading")) == ["big.csv"]
-    assert names(store.find_files("big", status="done")) == []
-    assert names(store.find_files(f"{written.raw.url}/day=1/a")) == ["a.csv"]
-    assert names(store.find_files(f"{written.raw.path}/day=1/a")) == ["a.csv"]
-    assert len(names(store.find_files(str(written.raw.path)))) == 5
-    assert len(names(store.find_files(written.raw.url + "/"))) == 5
-    assert names(store.find_files("day=9")) == []
-    assert store.find_files("day=2").matches == 2
+    assert names(store.ledger.find_files("day=2/B")) == ["bad.csv", "big.csv"]
+    assert names(store.ledger.find_files("big", status="reading")) == ["big.csv"]
+    assert names(store.ledger.find_files("big", status="done")) == []
+    assert names(store.ledger.find_files(f"{written.raw.url}/day=1/a")) == ["a.csv"]
+    assert names(store.ledger.find_files(f"{written.raw.path}/day=1/a")) == ["a.csv"]
+    assert len(names(store.ledger.find_files(str(written.raw.path)))) == 5
+    assert len(names(store.ledger.find_files(written.raw.url + "/"))) == 5
+    assert names(store.ledger.find_files("day=9")) == []
+    assert store.ledger.find_files("day=2").matches == 2
 
 
 def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
@@ -75,9 +75,9 @@ def test_names_are_text_and_nothing_else(tmp_path: Path) -> None:
     writer.commit()
     store = sw.open(writer.root.url)
     for name in HOSTILE:
-        assert names(store.find_files(name)) == [name]
-    assert names(store.find_files("äö Ü")) == [HOSTILE[4]]
-    assert names(store.find_files("' OR 1=1 --")) == []
+        assert names(store.ledger.find_files(name)) == [name]
+    assert names(store.ledger.find_files("äö Ü")) == [HOSTILE[4]]
+    assert names(store.ledger.find_files("' OR 1=1 --")) == []
 
 
 @pytest.mark.more
@@ -95,26 +95,26 @@ def test_a_file_is_found_by_what_it_is_now(written: WrittenRoot) -> None:
         seconds=EpochSeconds(),
     )
     store = sw.open(written.root.url)
-    assert names(store.find_files(status="quarantined")) == []
-    assert names(store.find_files("csv", status="done")) == ["b.csv", "bad.csv"]
-    assert every_page(store, 2).equals(store.files())
+    assert names(store.ledger.find_files(status="quarantined")) == []
+    assert names(store.ledger.find_files("csv", status="done")) == ["b.csv", "bad.csv"]
+    assert every_page(store, 2).equals(store.ledger.files())
 
 
 def test_what_is_no_status_source_or_place_is_named(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
     with pytest.raises(UsageError, match="'lost' is not a valid status"):
-        store.find_files(status="lost")  # type: ignore[arg-type]
+        store.ledger.find_files(status="lost")  # type: ignore[arg-type]
     with pytest.raises(NotFoundError, match="no source 'trains'; the sources are: flights"):
-        store.find_files(source="trains")
+        store.ledger.find_files(source="trains")
     with pytest.raises(UsageError, match="after='x' is not a valid position"):
-        store.find_files(after="x")
+        store.ledger.find_files(after="x")
     with pytest.raises(UsageError, match="limit=0: ask for 1"):
-        store.find_files(limit=0)
+        store.ledger.find_files(limit=0)
 
 
 def test_files_are_counted_by_what_they_are_now(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
-    counts = {row["status"]: row for row in store.count_files().to_pylist()}
+    counts = {row["status"]: row for row in store.ledger.count_files().to_pylist()}
     assert {status: row["files"] for status, row in counts.items()} == {
         "done": 2,
         "quarantined": 1,
@@ -122,7 +122,7 @@ def test_files_are_counted_by_what_they_are_now(written: WrittenRoot) -> None:
         "waiting": 1,
     }
     assert (counts["done"]["rows_read"], counts["done"]["rows_bad"], counts["reading"]["rows_read"]) == (5, 1, 1000)
-    files = store.files()
+    files = store.ledger.files()
     assert sum(row["files"] for row in counts.values()) == files.num_rows
     assert sum(row["rows_read"] for row in counts.values()) == pc.sum(files["rows_read"]).as_py()
 
@@ -132,16 +132,17 @@ def test_bad_records_come_page_by_page_without_those_that_were_cleared(written: 
     quarantine(written, DONE, (2, b"x", "no date"))
     quarantine(written, BIG, (7, b"y", "no date"), (8, b"z", "no date"), table="queue")
     store = sw.open(written.root.url)
-    first = store.find_bad_records(limit=2)
-    second = store.find_bad_records("flights", after=first.after, limit=2)
+    first = store.ledger.find_bad_records(limit=2)
+    second = store.ledger.find_bad_records("flights", after=first.after, limit=2)
     assert (first.matches, second.after) == (3, None)
     together = pa.concat_tables([first.rows, second.rows])
-    assert together.equals(store.quarantine())
+    assert together.equals(store.ledger.quarantine())
     writer = LanceStateStore.open(written.root, ManualClock())
     delta = DeltaBuilder()
     delta.delete("quarantine", writer.rows("quarantine")[0]["key"], 1)
     writer.amend(delta.build())
-    assert store.find_bad_records().rows.equals(store.quarantine()) and store.quarantine().num_rows == 2
+    everything = store.ledger.quarantine()
+    assert store.ledger.find_bad_records().rows.equals(everything) and everything.num_rows == 2
 
 
 def test_the_head_of_a_view_has_so_many_rows_and_no_hidden_column(written: WrittenRoot) -> None:
@@ -154,10 +155,10 @@ def test_the_head_of_a_view_has_so_many_rows_and_no_hidden_column(written: Writt
 @pytest.mark.parametrize("status", [None, "done", "waiting"])
 def test_batches_have_the_rows_of_the_table(written: WrittenRoot, status: FileStatus | None) -> None:
     store = sw.open(written.root.url)
-    table = store.files(status=status)
-    batches = pa.Table.from_batches(store.file_batches(status=status), table.schema)
+    table = store.ledger.files(status=status)
+    batches = pa.Table.from_batches(store.ledger.file_batches(status=status), table.schema)
     assert table.num_rows and batches == table
-    assert pa.Table.from_batches(store.file_batches(status=status, limit=1), table.schema) == table.slice(0, 1)
+    assert pa.Table.from_batches(store.ledger.file_batches(status=status, limit=1), table.schema) == table.slice(0, 1)
 
 
 @pytest.mark.more
@@ -166,8 +167,8 @@ def test_unfinished_files_stand_between_the_slices_of_the_ledger(
 ) -> None:
     monkeypatch.setattr("state.runs.table_reader.SLICE_ROWS", 1)
     store = sw.open(written.root.url)
-    everything = store.files()
+    everything = store.ledger.files()
     assert {"waiting", "done"} < {*everything["status"].to_pylist()}
     assert everything["path"].to_pylist() == sorted(everything["path"].to_pylist())
     assert every_page(store, 1) == everything
-    assert store.find_files(limit=1).matches == everything.num_rows
+    assert store.ledger.find_files(limit=1).matches == everything.num_rows

@@ -26,7 +26,7 @@ def written(tmp_path: Path) -> WrittenRoot:
 
 
 def told(written: WrittenRoot) -> tuple[Any, ...]:
-    [row] = sw.open(written.root.url).hidden_views().to_pylist()
+    [row] = sw.open(written.root.url).views.hidden().to_pylist()
     return tuple(row[name] for name in ("names", "rows", *IN_MEMORY))
 
 

@@ -19,7 +19,7 @@ def test_a_message_has_its_queue_for_a_path_and_its_body_and_no_row(written: Wri
     first = quarantine(written, DONE, (1, b"AA", "1 column"))
     second = poisoned(written.root, ("m2", ""), ("m1", BODY))
     store = sw.open(written.root.url)
-    record, *messages = sorted(store.quarantine("flights").to_pylist(), key=lambda row: row["row"] is None)
+    record, *messages = sorted(store.ledger.quarantine("flights").to_pylist(), key=lambda row: row["row"] is None)
     assert (record["path"], record["row"], record["epoch"]) == (f"{written.raw.url}/{DONE}", 1, first)
     assert messages == [
         {
@@ -36,13 +36,13 @@ def test_a_message_has_its_queue_for_a_path_and_its_body_and_no_row(written: Wri
 
 
 def test_the_ledger_knows_nothing_of_messages(written: WrittenRoot) -> None:
-    before = sw.open(written.root.url).files().to_pylist()
+    before = sw.open(written.root.url).ledger.files().to_pylist()
     poisoned(written.root, ("m1", BODY))
     store = sw.open(written.root.url)
-    assert store.files().to_pylist() == before
+    assert store.ledger.files().to_pylist() == before
     assert rows_bad(before)["b.csv"] == 1
-    assert store.why(DONE).first_bad == ""
-    assert store.why(f"{QUEUE}#m1").status == "outside"
+    assert store.ledger.why(DONE).first_bad == ""
+    assert store.ledger.why(f"{QUEUE}#m1").status == "outside"
 
 
 def test_nothing_is_left_of_a_message_that_is_cleared_and_of_a_record_its_place(written: WrittenRoot) -> None:
@@ -58,7 +58,7 @@ def test_nothing_is_left_of_a_message_that_is_cleared_and_of_a_record_its_place(
     kept = owner.reopen().scan("quarantine").select(["path", "row", "raw", "reason"]).to_pylist()
     assert [tuple(row.values()) for row in kept] == [(DONE, 1, None, None)]
     store = sw.open(written.root.url)
-    assert store.quarantine().num_rows == 0
+    assert store.ledger.quarantine().num_rows == 0
     assert store.snapshot(later).quarantine().num_rows == 4, "time travel keeps what was"
 
 
@@ -67,7 +67,7 @@ def test_a_message_that_comes_again_after_that_is_kept_again(written: WrittenRoo
     clear_quarantine(owner, None, poisoned(written.root, ("m1", BODY)))
     assert clear_quarantine(owner.reopen(), None, owner.reopen().head.epoch) == 1
     poisoned(written.root, ("m1", BODY))
-    assert sw.open(written.root.url).quarantine()["raw"].to_pylist() == [BODY.encode()]
+    assert sw.open(written.root.url).ledger.quarantine()["raw"].to_pylist() == [BODY.encode()]
 
 
 @pytest.mark.more_after(1)
@@ -78,5 +78,5 @@ def test_a_record_of_a_file_that_is_called_like_a_queue_is_no_message(written: W
     store = LanceStateStore.open(written.root, ManualClock())
     assert poison_messages(store, "flights").num_rows == 0
     assert poison_messages(store, "fligh").num_rows == 1
-    shown = sw.open(written.root.url).quarantine("flights")["path"].to_pylist()
+    shown = sw.open(written.root.url).ledger.quarantine("flights")["path"].to_pylist()
     assert shown == [f"{written.raw.url}/{path}"]

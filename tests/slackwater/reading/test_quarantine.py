@@ -27,22 +27,22 @@ SCHEMA = pa.schema(
 
 def test_each_bad_record_is_a_row_with_the_epoch_that_quarantined_it(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
-    assert store.quarantine().schema == SCHEMA and store.quarantine().num_rows == 0
+    assert store.ledger.quarantine().schema == SCHEMA and store.ledger.quarantine().num_rows == 0
     first = quarantine(written, BIG, (300, b"\xff", "no UTF-8"), (7, b"x,1", "x is no date"), table="queue")
     second = quarantine(written, DONE, (1, b"AA", "1 column"))
-    assert store.quarantine().schema == SCHEMA
-    assert [tuple(row.values()) for row in store.quarantine("flights").to_pylist()] == [
+    assert store.ledger.quarantine().schema == SCHEMA
+    assert [tuple(row.values()) for row in store.ledger.quarantine("flights").to_pylist()] == [
         ("flights", f"{written.raw.url}/{DONE}", 1, b"AA", "1 column", second),
         ("flights", f"{written.raw.url}/{BIG}", 7, b"x,1", "x is no date", first),
         ("flights", f"{written.raw.url}/{BIG}", 300, b"\xff", "no UTF-8", first),
     ]
     with pytest.raises(NotFoundError, match="no source 'flight'; the sources are: flights"):
-        store.quarantine("flight")
+        store.ledger.quarantine("flight")
 
 
 def test_files_count_the_bad_records_of_a_half_read_file_too(written: WrittenRoot) -> None:
     quarantine(written, BIG, (7, b"x", "y"), (8, b"x", "y"), table="queue")
-    files = sw.open(written.root.url).files().to_pylist()
+    files = sw.open(written.root.url).ledger.files().to_pylist()
     assert rows_bad(files) == {"a.csv": 0, "b.csv": 1, "big.csv": 2, "bad.csv": 0, "new.csv": None}
 
 
@@ -63,11 +63,11 @@ def test_what_is_cleared_is_gone_but_for_its_place_and_its_number(written: Writt
     assert clear_quarantine(owner, "other", second) == 0
     assert clear_quarantine(owner, None, first) == 1, "later ones stay"
     store = sw.open(written.root.url)
-    assert store.quarantine()["row"].to_pylist() == [1]
+    assert store.ledger.quarantine()["row"].to_pylist() == [1]
     assert clear_quarantine(owner, "flights", second) == 1
     assert clear_quarantine(owner, "flights", second) == 0
-    assert store.quarantine().num_rows == 0
-    assert rows_bad(store.files().to_pylist())["big.csv"] == 1
+    assert store.ledger.quarantine().num_rows == 0
+    assert rows_bad(store.ledger.files().to_pylist())["big.csv"] == 1
     assert store.snapshot(second).quarantine().num_rows == 2, "time travel keeps what was"
     kept = owner.reopen().scan("quarantine").select(["path", "row", "raw", "reason"]).to_pylist()
     assert sorted(tuple(row.values()) for row in kept) == [(DONE, 1, None, None), (BIG, 7, None, None)]
@@ -78,7 +78,7 @@ def test_the_story_of_a_file_tells_its_first_bad_record(written: WrittenRoot) ->
     store = sw.open(written.root.url)
     quarantine(written, DONE, (2, b"y", "late one"), (1, b"AA", "1 column"))
     quarantine(written, BIG, (7, b"x,1", "x is no date"), table="queue")
-    done, half = store.why(DONE), store.why(BIG)
+    done, half = store.ledger.why(DONE), store.ledger.why(BIG)
     assert (done.rows_bad, done.first_bad) == (2, "row 1: 1 column")
     assert done.text.endswith(
         "3 rows, 2 of them quarantined. The first bad record, counted from 0, is row 1: 1 column."
@@ -87,6 +87,6 @@ def test_the_story_of_a_file_tells_its_first_bad_record(written: WrittenRoot) ->
     assert half.text.endswith("The first bad record, counted from 0, is row 7: x is no date.")
     owner = LanceStateStore.open(written.root, ManualClock())
     clear_quarantine(owner, None, owner.head.epoch)
-    assert (store.why(DONE).rows_bad, store.why(DONE).first_bad) == (2, "")
-    assert store.why(DONE).text.endswith("3 rows, 2 of them quarantined.")
-    assert store.why("day=1/a.csv").first_bad == ""
+    assert (store.ledger.why(DONE).rows_bad, store.ledger.why(DONE).first_bad) == (2, "")
+    assert store.ledger.why(DONE).text.endswith("3 rows, 2 of them quarantined.")
+    assert store.ledger.why("day=1/a.csv").first_bad == ""

@@ -13,7 +13,9 @@ import pyarrow.compute as pc
 import pytest
 
 import slackwater as sw
+from slackwater.reading.ledger import Ledger
 from slackwater.reading.store import Store
+from slackwater.reading.views import Views
 from state.clock import ManualClock
 from state.errors import EpochNotFoundError, NotFoundError, StoreNotFoundError, UsageError
 from state.lance.lance_store import LanceStateStore
@@ -49,8 +51,8 @@ def opened(written: WrittenRoot) -> Store:
     return sw.open(written.root.url, storage_options=written.root.storage_options)
 
 
-def statuses(store: Any) -> dict[str, str]:
-    rows = store.files("flights").select(["path", "status"]).to_pylist()
+def statuses(ledger: Any) -> dict[str, str]:
+    rows = ledger.files("flights").select(["path", "status"]).to_pylist()
     return {row["path"].rpartition("/")[2]: row["status"] for row in rows}
 
 
@@ -68,8 +70,8 @@ def test_epochs_come_as_a_page_of_the_last_ones_before_one(written: WrittenRoot)
 @pytest.mark.more
 def test_files_are_read_by_a_condition_and_up_to_a_number(written: WrittenRoot) -> None:
     store = opened(written)
-    everything = store.files()
-    for reader in (store, store.snapshot()):
+    everything = store.ledger.files()
+    for reader in (store.ledger, store.snapshot()):
         assert reader.files(limit=2) == everything.slice(0, 2)
         assert reader.files(limit=99) == everything
         assert reader.files(where=pc.field("rows_bad") > 0) == everything.filter(pc.field("rows_bad") > 0)
@@ -82,7 +84,7 @@ def test_files_are_read_by_a_condition_and_up_to_a_number(written: WrittenRoot) 
         with pytest.raises(UsageError, match="limit=0: ask for 1 row or more"):
             reader.files(limit=0)
     with pytest.raises(NotFoundError, match="there is no source 'nope'"):
-        store.file_batches("nope")
+        store.ledger.file_batches("nope")
 
 
 def test_epochs_are_told_with_their_counts_and_views(written: WrittenRoot) -> None:
@@ -102,7 +104,7 @@ def test_epochs_are_told_with_their_counts_and_views(written: WrittenRoot) -> No
 
 
 def test_files_are_the_ledger_and_the_queues(written: WrittenRoot) -> None:
-    files = opened(written).files()
+    files = opened(written).ledger.files()
     assert files.column_names == FILE_COLUMNS
     rows = {row["path"]: row for row in files.to_pylist()}
     assert list(rows) == [
@@ -118,12 +120,12 @@ def test_files_are_the_ledger_and_the_queues(written: WrittenRoot) -> None:
 
 def test_files_can_be_asked_for_by_source_and_status(written: WrittenRoot) -> None:
     store = opened(written)
-    assert store.files("flights", status="reading")["path"].to_pylist() == [f"{written.raw.url}/day=2/big.csv"]
-    assert store.files(status="vanished").num_rows == 0
+    assert store.ledger.files("flights", status="reading")["path"].to_pylist() == [f"{written.raw.url}/day=2/big.csv"]
+    assert store.ledger.files(status="vanished").num_rows == 0
     with pytest.raises(NotFoundError, match="no source 'flight'; the sources are: flights"):
-        store.files("flight")
+        store.ledger.files("flight")
     with pytest.raises(UsageError, match="give one of waiting, reading, done"):
-        store.files(status="finished")  # type: ignore[arg-type]
+        store.ledger.files(status="finished")  # type: ignore[arg-type]
 
 
 def test_a_status_that_no_file_has_costs_no_search_of_the_ledger(
@@ -138,9 +140,9 @@ def test_a_status_that_no_file_has_costs_no_search_of_the_ledger(
 
     monkeypatch.setattr(LanceStateStore, "slices", counted)
     store = opened(written)
-    assert store.files(status="vanished").num_rows == 0
+    assert store.ledger.files(status="vanished").num_rows == 0
     assert searched == []
-    assert store.files(status="quarantined").num_rows == 1
+    assert store.ledger.files(status="quarantined").num_rows == 1
     assert searched == ["ledger"]
 
 
@@ -150,7 +152,7 @@ def test_late_rows_of_the_sides_of_a_view_are_those_of_the_view(written: Written
     sides = {f"late.{at}": replace(late, name=f"late.{at}", progress=f'{{"late": {at}}}') for at in (1, 2)}
     more = {**store.head.views, **sides}
     store.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views=more, counts=EpochCounts(), seconds=EpochSeconds())
-    views = {row["name"]: row["late_rows"] for row in opened(written).views().to_pylist()}
+    views = {row["name"]: row["late_rows"] for row in opened(written).views.table().to_pylist()}
     assert views["late"] == 3 and views["by_carrier"] is None
 
 
@@ -160,7 +162,7 @@ def test_the_sources_of_a_view_that_is_recomputed_are_no_notes_of_it(written: Wr
     full = replace(store.head.views["late"], reflects_epoch=written.epochs[-1], progress=f'{{"{source}": ["rows", 7]}}')
     more = {**store.head.views, "late": full}
     store.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views=more, counts=EpochCounts(), seconds=EpochSeconds())
-    [row] = [each for each in opened(written).views().to_pylist() if each["name"] == "late"]
+    [row] = [each for each in opened(written).views.table().to_pylist() if each["name"] == "late"]
     assert (row["late_rows"], row["closed_until"]) == (None, None)
 
 
@@ -172,13 +174,13 @@ def test_a_version_that_is_queued_again_is_one_row(written: WrittenRoot) -> None
     store.commit(
         epoch=written.epochs[-1] + 1, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
     )
-    files = opened(written).files().filter(pc.ends_with(pc.field("path"), "bad.csv"))
+    files = opened(written).ledger.files().filter(pc.ends_with(pc.field("path"), "bad.csv"))
     assert files["status"].to_pylist() == ["waiting"]
 
 
 def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> None:
     store = opened(written)
-    views = {row["name"]: row for row in store.views().to_pylist()}
+    views = {row["name"]: row for row in store.views.table().to_pylist()}
     path = f"{written.root}/views/by_carrier-{written.epochs[0]}.lance"
     assert views["by_carrier"] == {
         "name": "by_carrier",
@@ -198,7 +200,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "missing": [],
     }
     assert (views["late"]["class"], views["late"]["rows"], views["late"]["key"]) == ("append", 3, [])
-    assert store.sources().to_pylist() == [
+    assert store.ledger.sources().to_pylist() == [
         {
             "name": "flights",
             "url": written.raw.url,
@@ -229,20 +231,30 @@ def test_an_open_store_sees_later_epochs_and_a_snapshot_does_not(written: Writte
     epoch = written.epochs[-1] + 1
     writer_store.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
     assert store.epochs()["epoch"].to_pylist() == [*written.epochs, epoch]
-    assert "changed.csv" in statuses(store)
+    assert "changed.csv" in statuses(store.ledger)
     assert "changed.csv" not in statuses(snapshot)
     assert snapshot.views == ("by_carrier", "late")
+
+
+def test_a_store_is_a_few_methods_and_its_parts() -> None:
+    for part in (Store, Ledger, Views):
+        assert sum(callable(value) or isinstance(value, property) for value in vars(part).values()) <= 25, part
 
 
 def test_a_frozen_store_stays_at_its_epoch(written: WrittenRoot) -> None:
     store = opened(written)
     frozen = store.frozen()
+    ledger, views = store.ledger.files(), store.views.table()
     state = LanceStateStore.open(written.root, ManualClock())
     state.take_over()
-    state.commit(epoch=written.epochs[-1] + 1, delta=Delta(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
+    delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
+    delta.patch("queue", state.scan("queue")["key"][0].as_py(), 1, row_offset=7, path="changed.csv")
+    state.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
     assert store.latest_epoch() == store.frozen().latest_epoch() == written.epochs[-1] + 1
     assert frozen.latest_epoch() == frozen.snapshot().epoch == written.epochs[-1]
     assert frozen.epochs().num_rows + 1 == store.epochs().num_rows
+    assert frozen.ledger.files() == ledger != store.ledger.files()
+    assert frozen.views.table() == views != store.views.table()
     with pytest.raises(UsageError, match="a frozen store sees no later epoch"):
         frozen.watch("by_carrier")
 
@@ -299,7 +311,7 @@ def test_roots_without_epochs_say_so(tmp_path: Path) -> None:
         sw.open(tmp_path)
     LanceStateStore.create(Location(str(tmp_path)), ManualClock())
     store = sw.open(tmp_path)
-    assert (store.epochs().num_rows, store.files().num_rows, store.views().num_rows) == (0, 0, 0)
+    assert (store.epochs().num_rows, store.ledger.files().num_rows, store.views.table().num_rows) == (0, 0, 0)
     with pytest.raises(EpochNotFoundError, match="no epoch has been committed"):
         store.snapshot()
 
@@ -318,7 +330,7 @@ def test_the_owner_is_told(written: WrittenRoot) -> None:
 def test_a_root_in_a_bucket_reads_the_same(written_s3: WrittenRoot) -> None:
     store = opened(written_s3)
     assert store.epochs()["epoch"].to_pylist() == written_s3.epochs
-    assert store.files(status="done").num_rows == 2
+    assert store.ledger.files(status="done").num_rows == 2
     snapshot = store.snapshot(written_s3.epochs[2])
     assert snapshot.view("by_carrier").get(carrier="AA") == {"carrier": "AA", "n": 3}
     assert snapshot.files(status="waiting").num_rows == 3
@@ -328,13 +340,20 @@ def test_neither_a_store_nor_its_views_show_a_secret(written_s3: WrittenRoot) ->
     store = opened(written_s3)
     snapshot = store.snapshot()
     secrets = [written_s3.root.storage_options[name] for name in ("access_key_id", "secret_access_key")]
-    for shown in (repr(store), repr(snapshot), repr(snapshot.view("late")), str(store.views()), str(store.sources())):
+    for shown in (
+        repr(store),
+        repr(snapshot),
+        repr(snapshot.view("late")),
+        str(store.views.table()),
+        str(store.ledger.sources()),
+    ):
         assert not any(secret in shown for secret in secrets)
 
 
 def test_reading_loads_neither_ray_nor_spark(written: WrittenRoot) -> None:
     program = (
-        "import sys, slackwater as sw; store = sw.open(sys.argv[1]); store.files(); store.why('day=1/a.csv');"
+        "import sys, slackwater as sw; store = sw.open(sys.argv[1]); store.ledger.files();"
+        "store.ledger.why('day=1/a.csv');"
         "print(sum(store.snapshot().view('by_carrier').to_arrow()['n'].to_pylist()));"
         "print([name for name in ('ray', 'raydp', 'pyspark', 'py4j') if name in sys.modules])"
     )

@@ -66,7 +66,7 @@ def test_rows_are_no_view(local: StoredRoot) -> None:
     assert snapshot.views == ("by_carrier",)
     with pytest.raises(sw.errors.ViewNotFoundError, match="the views are: by_carrier"):
         snapshot.view("flights.rows")
-    assert store.views()["name"].to_pylist() == []
+    assert store.views.table()["name"].to_pylist() == []
     assert {view["name"] for each in store.epochs()["views"].to_pylist() for view in each} == {"by_carrier"}
 
 

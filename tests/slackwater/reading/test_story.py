@@ -57,7 +57,7 @@ def store(written: WrittenRoot) -> Store:
 )
 def test_every_path_has_its_story(store: Store, written: WrittenRoot, path: str, status: str, words: str) -> None:
     for asked in (path, f"{written.raw.url}/{path}", f"{written.raw}/{path}"):
-        story = store.why(asked)
+        story = store.ledger.why(asked)
         assert (story.status, story.source) == (status, "flights")
         assert story.path == f"{written.raw.url}/{path}"
         assert words.format(*written.epochs) in story.text
@@ -65,14 +65,14 @@ def test_every_path_has_its_story(store: Store, written: WrittenRoot, path: str,
 
 def test_a_path_under_no_source_is_told_with_the_sources(store: Store, written: WrittenRoot) -> None:
     for asked in ("s3://elsewhere/day=1/a.csv", f"{written.raw}-old/a.csv"):
-        story = store.why(asked)
+        story = store.ledger.why(asked)
         assert (story.status, story.source) == ("outside", None)
         assert f"the sources are: flights ({written.raw.url})" in story.text
 
 
 def test_a_directory_is_told_as_one(store: Store, written: WrittenRoot) -> None:
     for asked in (str(written.raw), written.raw.url, f"{written.raw}/day=1", f"{written.raw.url}/day=9/"):
-        story = store.why(asked)
+        story = store.ledger.why(asked)
         assert (story.status, story.source) == ("directory", "flights")
         assert "is a directory of source flights: name a file in it" in story.text
 
@@ -82,7 +82,7 @@ def test_the_time_in_a_story_is_that_of_the_commit(store: Store, written: Writte
         epoch=(epoch := written.epochs[-1] + 1), delta=_done("day=3/new.csv", written.epochs[-1] + 1),
         views={}, counts=EpochCounts(), seconds=EpochSeconds(),
     )  # fmt: skip
-    text = store.why("day=3/new.csv").text
+    text = store.ledger.why("day=3/new.csv").text
     assert f"read to its end at epoch {epoch} (2026-01-31 13:00:00 UTC)" in text
     assert store.snapshot("2026-01-31 13:00:00").epoch == epoch
 
@@ -97,8 +97,11 @@ def _done(path: str, epoch: int) -> Delta:
 
 
 def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:
-    assert store.why("day=2/big.csv").epochs == {"listed_epoch": written.epochs[1], "first_epoch": written.epochs[3]}
-    assert store.why(Path("day=1/a.csv")).epochs["done_epoch"] == written.epochs[2]
+    assert store.ledger.why("day=2/big.csv").epochs == {
+        "listed_epoch": written.epochs[1],
+        "first_epoch": written.epochs[3],
+    }
+    assert store.ledger.why(Path("day=1/a.csv")).epochs["done_epoch"] == written.epochs[2]
 
 
 def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, written: WrittenRoot) -> None:
@@ -119,10 +122,10 @@ def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, 
         **second,
     )
     writer.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
-    changed = store.why("day=1/a.csv")
+    changed = store.ledger.why("day=1/a.csv")
     assert changed.status == "done"
     assert f"It was changed later, seen at epoch {epoch}" in changed.text
-    twice = store.why("day=1/b.csv")
+    twice = store.ledger.why("day=1/b.csv")
     assert twice.status == "vanished"
     assert twice.epochs == {"listed_epoch": epoch, "gone_epoch": epoch}
     assert "2 versions of it were listed" in twice.text
@@ -130,14 +133,14 @@ def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, 
 
 
 def test_a_running_pipeline_tells_when_it_listed_last(store: Store, written: WrittenRoot) -> None:
-    assert store.why("day=3/unseen.csv").text.endswith("12:00:00 UTC, and no pipeline runs on this root now.")
+    assert store.ledger.why("day=3/unseen.csv").text.endswith("12:00:00 UTC, and no pipeline runs on this root now.")
     ownership = Ownership(written.root, ManualClock(), run_id="r", pipeline="flights", interval_s=3600)
     ownership.acquire()
     ownership.update(sources={"flights": DiscoveryProgress(listed_at=datetime(2026, 2, 1, tzinfo=UTC))})
     ownership.renew()
-    assert store.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
+    assert store.ledger.why("day=3/unseen.csv").text.endswith("the last listing ended at 2026-02-01 00:00:00 UTC.")
     ownership.release()
-    assert store.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
+    assert store.ledger.why("day=3/unseen.csv").text.endswith("and no pipeline runs on this root now.")
 
 
 @pytest.mark.more
@@ -148,14 +151,14 @@ def test_a_file_that_waits_for_a_paused_run_says_so(store: Store, written: Writt
         ownership.update(phase=phase)
         ownership.renew()
         for path in ("day=3/new.csv", "day=2/big.csv"):
-            assert ("paused, and reads it on after `slackwater resume`" in store.why(path).text) == says
-        assert "paused" not in store.why("day=1/a.csv").text
+            assert ("paused, and reads it on after `slackwater resume`" in store.ledger.why(path).text) == says
+        assert "paused" not in store.ledger.why("day=1/a.csv").text
     ownership.release()
-    assert "paused" not in store.why("day=3/new.csv").text
+    assert "paused" not in store.ledger.why("day=3/new.csv").text
 
 
 def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store: Store, written: WrittenRoot) -> None:
-    assert "leaves out" not in store.why("day=1/a.csv").text
+    assert "leaves out" not in store.ledger.why("day=1/a.csv").text
     delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
     put_unmatched(delta, UnmatchedColumn("flights", "gate", "day=1/a.csv", epoch))
     put_unmatched(delta, UnmatchedColumn("flights", "crew", "day=1/b.csv", epoch))
@@ -163,8 +166,8 @@ def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store
         epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
     )
     said = "Source flights leaves out columns that its schema does not have: "
-    assert store.why("day=1/a.csv").text.endswith(f"{said}crew (first in day=1/b.csv), gate (first in it).")
-    assert store.why("day=1/b.csv").text.endswith(f"{said}crew (first in it), gate (first in day=1/a.csv).")
+    assert store.ledger.why("day=1/a.csv").text.endswith(f"{said}crew (first in day=1/b.csv), gate (first in it).")
+    assert store.ledger.why("day=1/b.csv").text.endswith(f"{said}crew (first in it), gate (first in day=1/a.csv).")
 
 
 @pytest.mark.more
@@ -175,9 +178,9 @@ def test_columns_that_files_lack_are_told_with_the_first_of_them(store: Store, w
         epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
     )
     said = "Files of source flights lack columns, which are null in their rows: carrier"
-    assert store.why("day=1/a.csv").text.endswith(f"{said} (first in day=1/b.csv).")
-    assert store.why("day=1/b.csv").text.endswith(f"{said} (first in it).")
-    (source,) = store.sources().to_pylist()
+    assert store.ledger.why("day=1/a.csv").text.endswith(f"{said} (first in day=1/b.csv).")
+    assert store.ledger.why("day=1/b.csv").text.endswith(f"{said} (first in it).")
+    (source,) = store.ledger.sources().to_pylist()
     assert (source["left_out"], [each["column"] for each in source["missing"]]) == ([], ["carrier"])
     status = slackwater("status", store.root).out
     assert "columns that files lack, null in their rows" in status and "carrier" in status
@@ -194,15 +197,15 @@ def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot)
 
 def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRoot) -> None:
     shutil.rmtree(written.raw.path)
-    assert store.why("day=3/unseen.csv").status == "absent"
-    assert store.why("day=1/a.csv").status == "done"
+    assert store.ledger.why("day=3/unseen.csv").status == "absent"
+    assert store.ledger.why("day=1/a.csv").status == "done"
 
 
 @pytest.mark.more
 def test_objects_in_a_bucket_are_looked_for_with_the_roots_options(written_s3: WrittenRoot) -> None:
     store = open_store(written_s3.root.url, written_s3.root.storage_options)
-    assert store.why("day=3/unseen.csv").status == "not_listed"
-    assert store.why("day=9/none.csv").status == "absent"
+    assert store.ledger.why("day=3/unseen.csv").status == "not_listed"
+    assert store.ledger.why("day=9/none.csv").status == "absent"
 
 
 @pytest.mark.more
@@ -220,11 +223,11 @@ def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: Writ
 def test_a_name_that_listings_skip_has_its_reason_until_it_is_cleared(written: WrittenRoot) -> None:
     epoch = skipped(written.root, written.raw.url, "day=3/link.csv", "it is a symbolic link")
     store = open_store(written.root.url)
-    story = store.why("day=3/link.csv")
+    story = store.ledger.why("day=3/link.csv")
     assert (story.status, story.source) == ("skipped", "flights")
     assert story.text == f"{written.raw.url}/day=3/link.csv is skipped by listings: it is a symbolic link."
-    (row,) = store.quarantine().filter(pc.field("epoch") == epoch).to_pylist()
+    (row,) = store.ledger.quarantine().filter(pc.field("epoch") == epoch).to_pylist()
     assert (row["path"], row["row"]) == (f"{written.raw.url}/day=3/link.csv", None)
     owner = LanceStateStore.open(written.root, ManualClock())
     assert clear_quarantine(owner, "flights", epoch) == 1
-    assert open_store(written.root.url).why("day=3/link.csv").status == "absent"
+    assert open_store(written.root.url).ledger.why("day=3/link.csv").status == "absent"

@@ -22,7 +22,7 @@ def opened(written: WrittenRoot, *, hours: float = 0.0) -> Store:
 
 
 def row(store: Store) -> dict[str, Any]:
-    (source,) = store.sources().to_pylist()
+    (source,) = store.ledger.sources().to_pylist()
     known: dict[str, Any] = source
     return known
 
@@ -30,7 +30,7 @@ def row(store: Store) -> dict[str, Any]:
 def test_a_source_without_a_queue_tells_nothing_of_one(written: WrittenRoot) -> None:
     handed_on(written.root, **dict.fromkeys(("queue", "messages", "redelivered", "poison", "tracked")))
     assert row(opened(written))["queue"] is None
-    text = opened(written).why(UNSEEN).text
+    text = opened(written).ledger.why(UNSEEN).text
     assert text.endswith(
         f"but no listing has found it yet; the last listing ended at 2026-01-31 12:00:00 UTC, {NOBODY}."
     )
@@ -84,7 +84,7 @@ def test_a_queue_is_known_before_the_first_listing_has_ended(written: WrittenRoo
     handed_on(written.root, queue=None, listed_at=None, found=0)
     told = row(opened(written))
     assert told["queue"]["url"] is None and told["queue"]["received"] == 40
-    text = opened(written).why(UNSEEN).text
+    text = opened(written).ledger.why(UNSEEN).text
     assert f"; nothing was listed yet, {NOBODY}; 0 messages of its queue are in flight, 5 came again." in text
 
 
@@ -100,7 +100,7 @@ def test_what_was_not_found_is_told_with_the_last_listing_the_next_one_and_the_m
 ) -> None:
     handed_on(written.root)
     with RunningRun(written.root, said()):
-        story = opened(written, hours=2.01).why(path)
+        story = opened(written, hours=2.01).ledger.why(path)
     assert story.status == status and begins in story.text
     assert story.text.endswith(
         "the last listing ended at 2026-01-31 14:00:00 UTC, and the next one begins at 2026-02-01 14:00:00 UTC at the "
@@ -112,7 +112,7 @@ def test_poison_is_told_since_it_may_be_the_event_of_the_file(written: WrittenRo
     handed_on(written.root, redelivered=0)
     poisoned(written.root, ("m1", "{}"), ("m2", "[]"))
     with RunningRun(written.root, said(1)):
-        assert "1 message of its queue is in flight, " in (text := opened(written).why(UNSEEN).text)
+        assert "1 message of its queue is in flight, " in (text := opened(written).ledger.why(UNSEEN).text)
         assert text.endswith("6 came again, 2 are in quarantine as poison.")
 
 
@@ -130,15 +130,15 @@ def test_the_next_listing_is_told_as_far_as_it_is_known(
 ) -> None:
     handed_on(written.root)
     if not runs:
-        assert told in opened(written, hours=hours).why(UNSEEN).text
+        assert told in opened(written, hours=hours).ledger.why(UNSEEN).text
         return
     with RunningRun(written.root, said()):
-        assert told in opened(written, hours=hours).why(UNSEEN).text
+        assert told in opened(written, hours=hours).ledger.why(UNSEEN).text
 
 
 def test_a_period_that_was_not_recorded_is_not_made_up(written: WrittenRoot) -> None:
     handed_on(written.root, period_s=None)
-    assert "next one" not in opened(written).why(UNSEEN).text
+    assert "next one" not in opened(written).ledger.why(UNSEEN).text
 
 
 def test_the_listings_of_one_source_say_nothing_of_another(written: WrittenRoot) -> None:
@@ -147,5 +147,5 @@ def test_the_listings_of_one_source_say_nothing_of_another(written: WrittenRoot)
     with run as ownership:
         ownership.update(sources={"other": said(9, listed_at=START + timedelta(days=9))})
         ownership.renew()
-        assert "ended at 2026-01-31 14:00:00 UTC" in opened(written, hours=3).why(UNSEEN).text
+        assert "ended at 2026-01-31 14:00:00 UTC" in opened(written, hours=3).ledger.why(UNSEEN).text
     assert row(opened(written))["period_s"] == DAY_S

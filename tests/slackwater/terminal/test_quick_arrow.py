@@ -16,7 +16,7 @@ import sys
 from slackwater.cli.options import open_store
 
 store = open_store(sys.argv[1], {})
-files, epoch = store.files(), store.snapshot().view("by_carrier").to_arrow()
+files, epoch = store.ledger.files(), store.snapshot().view("by_carrier").to_arrow()
 assert "pandas" not in sys.modules, "loaded to read"
 assert len(files.to_pandas()) == files.num_rows, "loaded when asked for"
 import pandas, pyarrow

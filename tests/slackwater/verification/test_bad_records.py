@@ -65,7 +65,7 @@ def check(root: CommittedRoot, view: str, engine: str = "auto") -> ViewCheck:
 
 
 def bad_rows(root: CommittedRoot) -> list[int]:
-    rows: list[int] = root.store().quarantine()["row"].to_pylist()
+    rows: list[int] = root.store().ledger.quarantine()["row"].to_pylist()
     return rows
 
 
@@ -106,7 +106,7 @@ def test_bad_values_of_a_parquet_file_are_left_out(root: CommittedRoot, engine: 
     root.put("bad.parquet", sink.getvalue())
     root.ingest({"bad.parquet": 4})
     assert bad_rows(root) == [1]
-    assert json.loads(root.store().quarantine()["raw"][0].as_py())["m"] == "12345.00"
+    assert json.loads(root.store().ledger.quarantine()["raw"][0].as_py())["m"] == "12345.00"
     assert check(root, "every", engine).outcome is Outcome.EQUAL
     assert root.stored("every")["k"].to_pylist() == ["a", "c", "d"]
 

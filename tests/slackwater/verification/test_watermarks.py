@@ -83,7 +83,7 @@ def test_closed_windows_are_equal_at_every_epoch(root: CommittedRoot) -> None:
         assert found["closed"].engine == "spark" and "which its query does not tell" in found["closed"].reason
         rows.append((found["closed"].rows, found["hopped"].rows))
     assert rows[0] == (0, 0) and rows[1] < rows[2] < rows[3]
-    assert root.store().views().column("late_rows").to_pylist() == [None, 8, 24]
+    assert root.store().views.table().column("late_rows").to_pylist() == [None, 8, 24]
 
 
 @pytest.mark.more
@@ -116,7 +116,7 @@ def test_closed_sessions_and_windows_of_a_view_are_equal_at_every_epoch(root: Co
         shown.append(found["sessions"].rows)
     assert shown == [0, 4, 6, 8, 8]
     # The rows of minutes 2 and 1 came when sessions before minutes 20 and 30 were closed; those of 26 and 29 in time.
-    views = root.store().views()
+    views = root.store().views.table()
     late = dict(zip(views.column("name").to_pylist(), views.column("late_rows").to_pylist(), strict=True))
     assert late == {"clean": None, "sessions": 4, "windows": 4}
     rows = root.stored("sessions").to_pylist()
@@ -198,7 +198,7 @@ def test_joins_whose_rows_expire_are_equal_at_every_epoch(root: CommittedRoot, e
         assert {name: check.engine for name, check in found.items()} == {
             "joined": "duckdb", "paired": "duckdb", "lived": "spark", "above": "duckdb",
         }  # fmt: skip
-    views = {row["name"]: row["late_rows"] for row in root.store().views().to_pylist()}
+    views = {row["name"]: row["late_rows"] for row in root.store().views.table().to_pylist()}
     assert all(views[name] for name in ("joined", "paired", "lived"))
 
 

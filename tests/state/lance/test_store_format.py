@@ -79,13 +79,13 @@ def test_the_example_of_this_format_is_read(kept: Path) -> None:
     assert_first_epochs_are_readable(store)
     assert store.tags() == {"monday": EPOCHS[1]}
     assert store.snapshot(epoch="monday").epoch == EPOCHS[1]
-    *_, half_read = store.files("flights").to_pylist()
+    *_, half_read = store.ledger.files("flights").to_pylist()
     assert (half_read["rows_read"], half_read["first_epoch"], half_read["last_modified"]) == (1_000, EPOCHS[2], START)
-    [bad] = store.quarantine().to_pylist()
+    [bad] = store.ledger.quarantine().to_pylist()
     assert (bad["row"], bad["raw"], bad["reason"], bad["epoch"]) == (2, b"x,y", "two fields", EPOCHS[1])
-    [source] = store.sources().to_pylist()
+    [source] = store.ledger.sources().to_pylist()
     assert (source["schema"], source["listed_at"], source["left_out"][0]["column"]) == ("carrier string", START, "tail")
-    [view] = store.views().to_pylist()
+    [view] = store.views.table().to_pylist()
     assert (view["class"], view["key"], view["rows"]) == ("aggregate", ["carrier"], 2)
     assert [span.name for span in store.trace(EPOCHS[1]).spans if span.phase == "spark"] == ["by_carrier"]
 
@@ -113,7 +113,7 @@ def test_the_example_is_taken_over_and_continued(root: Location) -> None:
     assert (head.term, head.run, head.epoch, head.tags) == (before.term + 1, "run-2", epoch, {"monday": EPOCHS[1]})
     reader = sw.open(root.url)
     assert reader.epochs()["epoch"].to_pylist() == [*EPOCHS, epoch]
-    assert [file["rows_read"] for file in reader.files("flights").to_pylist()] == [2, 3, 2_000]
+    assert [file["rows_read"] for file in reader.ledger.files("flights").to_pylist()] == [2, 3, 2_000]
     assert reader.snapshot().view("by_carrier").to_arrow().to_pylist() == VIEW[2]
     assert_first_epochs_are_readable(reader)
 
