@@ -98,6 +98,12 @@ OUTER_MUTANTS = (
         start=30,
     ),
     Mutant(
+        "the arguments of an operation are lost on the command line",
+        "slackwater/cli/commands/asking.py",
+        (("command(**arguments)", "command()"),),
+        shown_by="tests/slackwater/cli/test_commands.py",
+    ),
+    Mutant(
         "a dropped view is forgotten with its attempt",
         "slackwater/running/declared_views.py",
         (("        self.dropped = {**self.dropped, **dict.fromkeys(parts, attempt.state.epoch)}\n", ""),),

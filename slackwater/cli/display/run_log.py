@@ -88,10 +88,11 @@ class RunLog:
 
 
 def logged_counts(source: SourceStatus) -> dict[str, int]:
-    """The described numbers of a source and of its queue that log lines have."""
+    """The described numbers of a source and of its queue that log lines have, the present ones before the counters."""
     counts: dict[str, int] = {}
     for values in (source, source.messages):
-        for name, counter in {} if values is None else counters_of(type(values)).items():
+        described = [] if values is None else counters_of(type(values)).items()
+        for name, counter in sorted(described, key=lambda item: item[1].kind == "counter"):
             if counter.log:
                 counts[counter.log] = counts.get(counter.log, 0) + (getattr(values, name) or 0)
     return counts
