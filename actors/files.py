@@ -148,7 +148,6 @@ def place(file: FileVersion, order: ReadingOrder) -> tuple[datetime, str]:
     """The sort key of a file: its time and path, or its path alone.
 
     Args:
-        file: the file.
         order: `last_modified` or `name`.
     """
     return (file.last_modified if order == "last_modified" else _ANY_TIME), file.path

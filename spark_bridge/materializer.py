@@ -86,7 +86,6 @@ class Materializer:
     """Keeps the declared views up to date, in the process that holds the SparkSession.
 
     Args:
-        spark: the session.
         root: the directory of the pipeline.
         clock: measures the duration of the work.
         materialized: the sources whose rows are stored.
@@ -165,7 +164,6 @@ class Materializer:
         its text is the recorded text, or if its maintenance cannot be made.  The other views continue.
 
         Args:
-            definitions: all declared views.
             schemas: source → its schema, None while that is not known; all declared sources.
             known: the views of the catalog.
 
@@ -217,7 +215,6 @@ class Materializer:
 
         Args:
             views: the versions that the epoch records.
-            epoch: the last committed epoch.
             ingested: the sources that have ingested rows.
 
         Raises:

@@ -19,11 +19,7 @@ _NOTHING = WorkCost()
 
 
 class WorkTimes:
-    """Measures pieces of work, also in several threads; times count from its creation.
-
-    Args:
-        clock: the clock.
-    """
+    """Measures pieces of work, also in several threads; times count from its creation."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock, self._began_s = clock, clock.monotonic()

@@ -16,9 +16,6 @@ def open_private(path: Path) -> int:
 
     The descriptor stays on this directory even where another user can give its name to another one.
 
-    Args:
-        path: the directory.
-
     Returns:
         The descriptor, for `dir_fd`; the caller closes it.
 

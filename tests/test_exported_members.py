@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
+import inspect
+import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from itertools import takewhile
 
 import pytest
 
@@ -14,6 +18,7 @@ from state import errors
 from tests.repository import REPOSITORY
 
 _HEAVY = ("pyarrow", "ray", "lance", "pyspark", "pandas", "numpy")
+_ENTRY = re.compile(r" {4}\*{0,2}(\w+(?:, \*{0,2}\w+)*):")
 _MODULES = ("errors", "expect", "formats", "settings", "sources")
 
 
@@ -35,6 +40,47 @@ def test_the_stub_lists_each_public_name_once() -> None:
 def test_every_error_of_the_tree_is_exported() -> None:
     tree = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert tree == set(slackwater.errors.__all__)
+
+
+def _public_functions() -> Iterator[tuple[str, Callable[..., object]]]:
+    """The functions and methods that users call, by their names."""
+    for module in ("slackwater", *(f"slackwater.{name}" for name in _MODULES)):
+        listing = import_module(module)
+        for name in listing.__all__:
+            value = getattr(listing, name)
+            if inspect.isfunction(value):
+                yield name, value
+            elif inspect.isclass(value):
+                for method in vars(value):
+                    if inspect.isfunction(vars(value)[method]) and not method.startswith("_"):
+                        yield f"{name}.{method}", vars(value)[method]
+
+
+def _undescribed(function: Callable[..., object]) -> list[str]:
+    """The parameters that the section `Args` of a docstring leaves out; empty for a docstring without the section."""
+    _, _, section = (inspect.getdoc(function) or "").partition("\nArgs:\n")
+    lines = takewhile(lambda line: not line or line.startswith(" "), section.split("\n"))
+    entries = {name for line in lines if (entry := _ENTRY.match(line)) for name in entry[1].split(", ")}
+    parameters = [name for name in inspect.signature(function).parameters if name not in ("self", "cls")]
+    return [name for name in parameters if name not in entries] if entries else []
+
+
+def test_the_docstring_of_a_public_function_describes_every_parameter_or_has_no_args() -> None:
+    functions = dict(_public_functions())
+    assert len(functions) > 50
+    assert {name: left for name, function in functions.items() if (left := _undescribed(function))} == {}
+
+
+def test_a_parameter_without_a_description_is_found() -> None:
+    def function(first: int, second: int, third: int) -> None:
+        """Does nothing.
+
+        Args:
+            first, third: numbers.
+                second: a continued line.
+        """
+
+    assert _undescribed(function) == ["second"]
 
 
 @pytest.mark.parametrize(

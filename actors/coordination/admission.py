@@ -57,11 +57,7 @@ class Admission:
         return {file: rows for path in self._admitted for file, rows in self._versions[path].items()}
 
     def close(self, sources: Set[str]) -> None:
-        """Takes the files of closed sources out: they wait for another source's schema and must not hold its files up.
-
-        Args:
-            sources: all closed sources.
-        """
+        """Removes the files of closed sources: they wait for another source's schema and must not delay its files."""
         self._closed = sources
         self._admitted = {path for path in self._admitted if path[0] not in sources}
         self._unproven = {file for file in self._unproven if file[0] not in sources}

@@ -23,9 +23,7 @@ class BarrierScheduler:
     are `closed` get no list budget.
 
     Args:
-        settings: intervals and limits.
         max_files_waiting: the most files that wait at the fetch actors; the list actors send no more.
-        committed: the last committed epoch.
         lists: name of each list actor → its source.
         fetchers: names of the fetch actors at the start.
     """

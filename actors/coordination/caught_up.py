@@ -41,7 +41,6 @@ class CaughtUp:
         """An epoch was committed, or had nothing to commit.
 
         Args:
-            epoch: the epoch.
             reports: actor → its report.
             closed: sources whose files do not count: they wait for the schema of another source, or are refused.
         """
@@ -75,7 +74,6 @@ class DeclaredViews:
         """The materializer has analysed every view that the schemas of these sources allow.
 
         Args:
-            sources: the sources.
             new_in_epoch: the epoch that creates new views; None if no view is new.
             backfilling: whether a view lacks rows that were ingested before: a backfill, or a full view.
             in_flight: the last epoch that is not over, without the open one; 0 without one.

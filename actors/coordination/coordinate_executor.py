@@ -47,7 +47,6 @@ class CoordinateExecutor:
     """The coordinator of one attempt: reports in, barriers and commits out.
 
     Args:
-        definition: the pipeline.
         plan: the beginning of the attempt, after those before it.
         recovered: the committed state that the attempt begins with.
         next_epoch: makes an epoch that is greater than the given one, and that no other term makes.
@@ -230,7 +229,6 @@ class CoordinateExecutor:
         """The materializer has analysed every view that the schemas of these sources allow, or backfills progress.
 
         Args:
-            sources: the sources.
             new_views: whether the materializer has something to commit that comes with no row.
             now_s: time of the monotonic clock.
             backfilling: whether a view lacks rows that were ingested before: a backfill, or a full view.

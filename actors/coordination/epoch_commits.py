@@ -67,7 +67,6 @@ class EpochCommits:
         """Asks for the commit of an epoch, unless it has changed nothing.
 
         Args:
-            epoch: the epoch.
             now_s: time of the monotonic clock.
             watermarks: the watermarks that it records.
 

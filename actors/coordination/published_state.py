@@ -17,7 +17,6 @@ class PublishedState:
 
     Args:
         term: the head's term, won by this attempt.
-        epoch: the last committed epoch.
         totals: epochs that the run has committed so far.
         num_unfinished: files that were unfinished at the last commit.
     """

@@ -17,7 +17,6 @@ class SchemaDecisions:
     """The decided schemas, and the sources that are closed: their files wait for the schema of another source.
 
     Args:
-        definition: the pipeline.
         catalog: takes the decisions to the next commit.
         samples: source → the proposals of its first files.
     """

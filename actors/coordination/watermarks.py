@@ -39,8 +39,6 @@ class _Source:
         at: the watermark; None until a mark is reached.
 
     Args:
-        event_time: of the source.
-        actor: its list actor.
         committed: as of the last commit.
         time_us: gives the time of the epoch that would be made now, in microseconds since 1970.
         now_s: time of the monotonic clock.

@@ -13,7 +13,6 @@ class Emission:
     """The way of one fetch actor's rows into the open epoch.
 
     Args:
-        epoch: the open epoch.
         buffers: rows that were read.
         files: the versions, whose offsets move or which end.
         unmatched: columns that files and their sources do not share.

@@ -64,7 +64,6 @@ class FetchExecutor:
     Args:
         actor: this actor's name in reports.
         settings: limits on reads at the same time.
-        num_fetchers: number of fetch actors.
         outlet: the edge to the merger; its credit limits what is emitted.
         files: the files that were not finished at the last commit.
         known_schemas: the sources whose schema is decided.
@@ -281,7 +280,6 @@ class FetchExecutor:
         """Gets ready to hand vnodes over; `progress` reports when it is.
 
         Args:
-            number: number of the rescaling.
             vnodes: the vnodes that go to others.
             now_s: time of the monotonic clock.
             rest: whether open files stop at the end of their piece, too.

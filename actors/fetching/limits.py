@@ -50,7 +50,6 @@ class FetchLimits:
 
     Args:
         settings: the limits while no throttle is in force.
-        num_fetchers: number of fetch actors.
     """
 
     def __init__(self, settings: FetchSettings, num_fetchers: int) -> None:

@@ -32,7 +32,6 @@ class ReadScheduler:
     Args:
         settings: limits on reads at the same time.
         limits: limits on reads in a second.
-        queue: the files.
         decided: sources whose schema is decided; files of others are opened wherever their vnodes go.
         epoch: the open epoch: its corrected objects are read again from the next one on.
     """
@@ -171,7 +170,6 @@ class ReadScheduler:
         """Opens no further file of vnodes that are about to move; no vnodes: the move is over.
 
         Args:
-            vnodes: the vnodes.
             rest: whether open files of them stop at the end of their piece.
         """
         self._moving, self._rest_moving = vnodes, rest

@@ -28,7 +28,6 @@ class VersionSet:
 
     Args:
         ordered: the sources that have an order: all their files have one vnode.
-        keys: the versions.
     """
 
     def __init__(self, ordered: Iterable[str] = (), keys: Iterable[FileKey] = ()) -> None:

@@ -47,7 +47,6 @@ class VnodeMoves:
         """Opens no further file of vnodes that are about to move.
 
         Args:
-            number: number of the rescaling.
             vnodes: the vnodes that go to others.
             rest: whether open files stop at the end of their piece, too.
         """

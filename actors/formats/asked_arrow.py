@@ -16,7 +16,6 @@ def ask_arrow(call: Callable[[], _Answer], place: str) -> _Answer:
     """The result of a call of Arrow.
 
     Args:
-        call: the call.
         place: the part of the file that it reads, for messages.
 
     Raises:

@@ -23,7 +23,6 @@ def decompressed(codec: str, content: Bytes, most_bytes: int) -> Bytes:
 
     Args:
         codec: one of `CODECS`.
-        content: the block.
         most_bytes: the limit for the content, in bytes.
 
     Raises:

@@ -45,7 +45,6 @@ def with_a_record(pieces: Iterator[Rows], infer_schema: Callable[[], object]) ->
     It is unreadable to a source that has no schema yet, too: a file has one outcome, whenever it is read.
 
     Args:
-        pieces: of the reader.
         infer_schema: raises the error of a file that shows no schema.
 
     Raises:
@@ -108,7 +107,6 @@ def set_aside(rows: Rows, records: pa.Table, is_bad: npt.NDArray[np.bool_], reas
     """The rows without some of them, which are bad records.
 
     Args:
-        rows: the rows.
         records: what is shown of each, in the same order.
         is_bad: for each row whether it is a bad record.
         reason: index of a row → why it is one.

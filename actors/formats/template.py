@@ -113,7 +113,6 @@ class TableReader(Reader, Generic[Head]):
 
         Args:
             opened: the file; the request names at least one of its columns.
-            request: the wanted rows.
             cpu: the CPU time of the file; `require` ends a file that takes too long.
             expansion: the count of decompressed bytes; the bytes of the tables are added to it afterwards.
         """

@@ -18,7 +18,6 @@ class ChunkWindows:
     """The content of chunks.  Of each chunk, the current window and the next one are held.
 
     Args:
-        file: the object.
         chunks: the ranges of the chunks in the file.
         held_bytes: the approximate limit for all held windows, in bytes.
         on_bytes: a check of each part of a chunk before its use: (stream, start of the part, end of the part).

@@ -32,7 +32,6 @@ class EventSource:
 
     Args:
         source: the source of the events.
-        discovery: its queue.
         store: the store of its objects.
         root: the root of the pipeline, which claims the queue.
     """

@@ -32,7 +32,6 @@ class RayActors:
     Args:
         coordinator: the actor that all of them report to.
         root: the place that the pipeline writes to.
-        placement: nodes and resources.
     """
 
     def __init__(self, coordinator: Actor[Coordinating], root: Location, placement: PlacementSettings) -> None:

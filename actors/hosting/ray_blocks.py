@@ -21,7 +21,6 @@ class RayBlocks:
     """The rows on their way out of one fetch actor.  See `Blocks`.
 
     Args:
-        name: the actor's name.
         root: the place that the pipeline writes to.
         stored: materialized source → the dataset of its rows, relative to the root.
     """

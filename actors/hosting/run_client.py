@@ -41,7 +41,6 @@ class RunClient:
     """Starts the coordinator and speaks to it.
 
     Args:
-        definition: the pipeline.
         plan: the results of the attempts before this one; the coordinator is named after its run and number.
     """
 

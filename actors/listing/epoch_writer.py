@@ -23,7 +23,6 @@ class EpochWriter:
 
     Args:
         source: the name of the source.
-        url: its URL.
         seen: the names, which get each one together with the table.
         events: the watch that learns of each name; None without a queue of events.
 

@@ -134,7 +134,6 @@ class MissingNames:
             key: its fingerprint.
             version: the version that was handed on.
             last_epoch: the epoch in which the source last handed a file on.
-            path: the name itself.
             is_gone: whether it is marked as gone, and the message is about an earlier removal.
         """
         self._suspected.pop(key, None)
@@ -167,7 +166,6 @@ class MissingNames:
         """Asks the store after a listing, unless it was asked in vain a short time ago.
 
         Args:
-            epoch: the open epoch.
             listings: number of complete listings.
         """
         if not self._names or self.awaits_answer:

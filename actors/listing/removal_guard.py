@@ -17,7 +17,6 @@ class RemovalGuard:
 
     Args:
         max_share: the share of the files, from 0 to 1; 1 never pauses.
-        max_files: the number of files.
 
     Attributes:
         paused: the number of files whose removal is paused; 0 while removals go on.

@@ -38,11 +38,7 @@ class SendToNames(Instruction):
 
 
 class NameShards:
-    """Changes go out with the next question, or with `send_changes`; one question at a time is asked.
-
-    Args:
-        owners: the name actors.
-    """
+    """Changes go out with the next question, or with `send_changes`; one question at a time is asked."""
 
     def __init__(self, owners: Sequence[str]) -> None:
         self._mapping = NameMapping(owners)

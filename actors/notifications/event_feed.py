@@ -24,7 +24,6 @@ class PoisonMessage:
     """A message that is not an event of this source's bucket.
 
     Args:
-        message: the message.
         queue: the URL of its queue.
         reason: the fault of the message, for the user.
     """
@@ -91,9 +90,7 @@ class EventFeed:
         """Takes messages that have come.
 
         Args:
-            messages: the messages.
             now_s: of the monotonic clock.
-            epoch: the open epoch.
 
         Returns:
             The poison messages among them, which are done with when this epoch is committed.

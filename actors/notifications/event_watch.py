@@ -25,7 +25,6 @@ class EventWatch:
     One look, at many paths, is under way at a time, so that of two looks at a path the later one shows the later state.
 
     Args:
-        feed: the messages.
         pollers: number of requests that wait for messages side by side.
 
     Attributes:
@@ -78,11 +77,9 @@ class EventWatch:
         """A `Receive` has ended.
 
         Args:
-            receive: the instruction.
             messages: the messages that have come.
             depth: the depth of the queue; None if it was not asked for.
             now_s: of the monotonic clock.
-            epoch: the open epoch.
 
         Returns:
             The poison messages among them.

@@ -14,7 +14,6 @@ class QueueMessage:
     Args:
         message_id: its id, the same at every delivery.
         receipt: the handle of this delivery, to delete it or to keep it invisible.
-        body: its text.
         sent_s: the time when it was sent, in seconds since 1970.
         deliveries: number of times it was received, this one included.
     """
@@ -100,7 +99,6 @@ class MessageTracker:
         """A message has come.
 
         Args:
-            message: the message.
             paths: the paths that it names.
             now_s: of the monotonic clock.
             epoch: an epoch that must be committed before it is deleted, apart from those of the paths.

@@ -70,7 +70,6 @@ class ArchiveBucket:
         Args:
             path: of the copy, relative to the location.
             content: returns the bytes, part by part.
-            size: their number.
             copy_near: has the store copy the object, by its client, to a key; returns None if it was not copied.
                 Without it, the bytes pass this process.
 

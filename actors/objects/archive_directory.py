@@ -34,7 +34,6 @@ class Original:
     Args:
         path: of the file, and of the copy, relative to their locations.
         part: the name of the incomplete copy, in the directory of the copy.
-        size: of the file.
         content: returns its bytes, part by part.
         is_at: whether a name in an open directory is the file itself, or a part file in the file's own directory.
     """

@@ -32,7 +32,6 @@ def read_local(root: Path, path: str, etag: str, wanted: Range) -> bytes:
         root: the directory of the source.
         path: the path of the file, relative to it.
         etag: the etag of the listed version; empty for the version that is there.
-        wanted: the range.
 
     Raises:
         UnreadableFile: the path leads over a link, or has a part that is empty, `.` or `..`.

@@ -38,11 +38,7 @@ _COMMITTED = "its rows are committed, and every declared view has them"
 
 
 class ObjectChanges:
-    """Safe to use from many threads.
-
-    Args:
-        location: where the objects are.
-    """
+    """Safe to use from many threads."""
 
     def __init__(self, location: Location) -> None:
         self._location = location
@@ -95,7 +91,6 @@ class ObjectChanges:
         a move that was interrupted continues.
 
         Args:
-            file: the version.
             target: the other location.
 
         Raises:

@@ -39,8 +39,6 @@ class ObjectStore:
     """Lists and opens the objects below a location.  Safe to use from many threads; connects at the first use.
 
     Args:
-        location: the location.
-        requests: the sizes of requests.
         concurrency: number of ranges that are asked for side by side.
         max_attempts: attempts of one request, within 30 s, before the store counts as unavailable.
         cache: ranges that were read before; None without a cache.

@@ -28,7 +28,6 @@ class _Range:
     """A part of the listing.
 
     Args:
-        pages: its pages.
         start: the last name before it; None for the beginning of the listing.
         end: its last possible name; None for the end of the listing.
         first: its first name; None before it has one.

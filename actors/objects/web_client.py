@@ -56,7 +56,6 @@ class WebClient:
     """Requests below one location.  Safe to use from many threads.
 
     Args:
-        location: the location.
         max_attempts: tries of one request before the server counts as unavailable.
         connections: connections that are kept open.
 

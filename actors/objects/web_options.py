@@ -117,7 +117,6 @@ def allowed_redirect(location: Location, options: WebOptions, url: str, target: 
 
     Args:
         location: the location that is read.
-        options: its options.
         url: the URL that redirects.
         target: the target as the server wrote it.
 

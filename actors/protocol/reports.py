@@ -95,7 +95,6 @@ class ListProgress(ListingCounts):
     """Progress of a list actor.  Counts run from the actor's start.
 
     Args:
-        sent: files handed on.
         held: new files of the current page that wait for budget or for a schema.
         unsettled: new local files that have been seen once only.
         spent: LIST requests of the last hour by the minute, see `RequestBudget`.

@@ -28,7 +28,6 @@ class Recovered:
 
     Args:
         term: the head's term, won by this attempt.
-        epoch: the last committed epoch.
         merger: handle of the actor that gives the materializer its epochs.
         views: name → version, restored under the new term.
         ingested: the sources of which rows were ingested before.
@@ -97,7 +96,6 @@ class RunState:
         reached_mark: the highest mark that is reached, see `CaughtUp`; 0 before the first.
         closed: sources whose files wait for the schema of another source.
         phase: `starting`, `running`, `paused`, `stopping` or `stopped`.
-        epoch: the last committed epoch.
         in_flight: the epochs whose barrier was injected, the oldest first.
         recent: the last epochs that this attempt committed, the oldest first.
         traces: epoch → its `EpochTrace` as JSON, of the last ones among them.

@@ -25,7 +25,6 @@ class FileColumns:
     Args:
         source: the source; it has a schema of its own only if that was declared.
         schema: the schema of the source in the catalog.
-        file: the file version.
         columns: the columns that the views use; None for all.
         now: the wall time, which event times must not be far ahead of; None for a file that was read before.
         bad: the positions of bad records of a file that was read before.

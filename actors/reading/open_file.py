@@ -38,9 +38,6 @@ class OpenFile:
     """A file between its first piece and its last.  One thread uses it at a time.
 
     Args:
-        content: the object.
-        file: its version.
-        source: its source.
         reader: the reader of the source's format.
         piece_bytes: the wanted size of a piece, in bytes.
         limits: the limits of one file; `max_cpu_s_per_mib` and `max_bad_records` count, whatever its format is.

@@ -20,7 +20,6 @@ class SourceReader:
     """Opens the files of a source.
 
     Args:
-        source: the source.
         schema: its schema; None until it is decided.
         settings: the sizes of requests and pieces.
         cache: ranges that were read before; a local source does not use it.
@@ -57,7 +56,6 @@ class SourceReader:
         """The file at its start; no request is made yet.
 
         Args:
-            file: the version.
             bad: the positions of its bad records, if it was read before.
         """
         content = self._store.open(file)

@@ -59,7 +59,6 @@ class CatalogChanges:
         """Compares a declaration with the catalog, and adds its new parts.
 
         Args:
-            definition: the declaration.
             committed_epoch: the last commit: views that are not declared any more are frozen as of it.
             declared_at: time since which new sources are declared; None if it is not kept.
 

@@ -57,7 +57,6 @@ class RecoveredState(CommittedFiles):
         """The number of unfinished objects of a source.
 
         Args:
-            source: name of the source.
             poisoned: versions that are given up: they do not count.
         """
         left = [each.key for each in self.unfinished if each.key not in poisoned]
@@ -68,8 +67,6 @@ def check(definition: PipelineDefinition, root: Root, *, holds_back: bool = Fals
     """Compares a declaration with the root, without changing anything.
 
     Args:
-        definition: the declaration.
-        root: the root.
         holds_back: whether a view of it holds results back, so that the tag `published` is that of the gate.
 
     Returns:

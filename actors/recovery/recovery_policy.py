@@ -91,9 +91,6 @@ class RecoveryPolicy:
     After a death in the work on views, the next attempt computes one view at a time for a while.  When a view is the
     only one at a second death, that attempt reads one file at a time; at the third, the view is suspended.  The count
     of a view ends with a committed change of the view.
-
-    Args:
-        settings: pauses and tries.
     """
 
     def __init__(self, settings: RecoverySettings) -> None:

@@ -30,7 +30,6 @@ def file_scalars(file: FileVersion, url: str) -> Mapping[str, pa.Scalar]:
     """Column → its value, for the columns that are equal in all rows of a file.
 
     Args:
-        file: the file version.
         url: the URL of its source.
     """
     values = (f"{url}/{file.path}", file.size, file.last_modified, file.etag)

@@ -57,7 +57,6 @@ class ActorGroup:
     Args:
         runtime: the world around the coordinator, which calls them.
         actors: makes them.
-        definition: the pipeline.
         mapping: the fetch actors at first, and their vnodes.
         recovered: the state where the attempt begins; every actor gets its share of it.
         open_sources: source → schema, of the sources that may be read.

@@ -47,7 +47,6 @@ class ActorShell(Shell[_Step]):
     Args:
         name: the actor's name; its edges out are named after it.
         edges: names of the edges in.
-        coordinator: the receiver of reports.
         runtime: the world around the actor.
         open_root: opens the root, where large deltas are staged; None for an actor without state.
     """

@@ -57,8 +57,6 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
     """One attempt of a pipeline's run.
 
     Args:
-        runtime: the world around it.
-        definition: the pipeline.
         plan: the results of the attempts before this one.
         root: the place that the pipeline writes to.
         make_actors: makes the factory of the attempt's actors, when the attempt starts.

@@ -62,8 +62,6 @@ class FetchStart:
     """The sources of a fetch actor, and where its work begins.
 
     Args:
-        settings: limits of reading.
-        num_fetchers: number of fetch actors.
         sources: every source of the pipeline.
         schemas: source → schema, as far as they are decided.
         poisoned: see `FetchExecutor`.
@@ -116,7 +114,6 @@ class Blocks(Protocol):
         """Makes a block that Spark can read.
 
         Args:
-            block: the rows.
             columns: the columns that views use; None for all.
 
         Returns:

@@ -50,7 +50,6 @@ class ListStart:
     """The source of a list actor, and where its work begins.
 
     Args:
-        source: the source to list.
         schema_known: whether the source's schema is decided.
         sampled: see `ListExecutor`.
         spent: see `RequestBudget`.
@@ -123,7 +122,6 @@ class ListShell(ActorShell[ListInstruction]):
     Args:
         open_root: opens the root of the pipeline.
         start: the source, and where its work begins.
-        pages: its listing.
         events: its queue; None if the source has none.
         must_settle: see `ListExecutor`.
         deletions: the files that the run has deleted in the source; None if the run cannot delete files.

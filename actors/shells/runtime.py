@@ -139,7 +139,6 @@ class Runtime(Protocol):
         """The answer of a call that blocks.
 
         Args:
-            work: the call.
             threads: name of the pool; None for the one that everything shares.
         """
         ...

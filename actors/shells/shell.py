@@ -15,12 +15,7 @@ _Step = TypeVar("_Step")
 
 
 class Shell(Generic[_Step]):
-    """Hosts one executor; `_Step` are the instructions of its step.
-
-    Args:
-        name: the actor's name.
-        runtime: the world around it.
-    """
+    """Hosts one executor; `_Step` are the instructions of its step."""
 
     def __init__(self, name: str, runtime: Runtime) -> None:
         self.name, self._runtime, self._log = name, runtime, runtime.log

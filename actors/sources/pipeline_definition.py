@@ -70,7 +70,6 @@ class Topology:
     """The names of all actors of a pipeline.  The edges out of an actor have its name.
 
     Args:
-        definition: the pipeline.
         fetchers: the names of the fetch actors at the start.
 
     Attributes:

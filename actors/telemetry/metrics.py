@@ -21,7 +21,6 @@ class Metric:
 
     Args:
         kind: `counter`, `gauge` or `histogram`.
-        unit: unit of its values.
         labels: labels beside `pipeline`, which every metric has.
         boundaries: upper ends of the buckets of a histogram.
     """

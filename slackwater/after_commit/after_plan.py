@@ -37,8 +37,6 @@ def plan_after(
     Args:
         declared: the source, and what is done to its files.
         state: a handle on the store; None if the root has none.
-        root: the root.
-        views: the declared views.
         published: the views that tables follow.
         clock: gives the time.
 

@@ -67,7 +67,6 @@ def branch_readers(
     """The sources of all branches of a root, and of their branches, that read the place of a source.
 
     Args:
-        root: the root.
         state: a handle on its store.
         source: the source of the root.
         open_branch: opens the store of a branch to read it.

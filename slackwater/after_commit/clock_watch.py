@@ -31,9 +31,6 @@ class ClockWatch:
 
     After the clock was set, the ages of earlier commits are unknown.  So after a jump in either direction, the age of
     an earlier commit counts from the jump, and is measured as uptime.
-
-    Args:
-        clock: of the run.
     """
 
     def __init__(self, clock: Clock) -> None:

@@ -21,12 +21,7 @@ from state.store.store import StateStore
 
 @dataclass(frozen=True)
 class DeclaredAfter:
-    """A source with an action on its files.
-
-    Args:
-        source: the source.
-        action: the action.
-    """
+    """A source with an action on its files."""
 
     source: SourceDefinition
     action: After

@@ -79,7 +79,6 @@ class FileAccess:
 
     Args:
         open: opens the store of a root or of a branch to read it.
-        record: of the root.
         changes: returns the changes to the objects of a location.
         together: see `Together`.
         stored_rows: returns the number of rows of each version of some paths, in a version of the stored rows of a

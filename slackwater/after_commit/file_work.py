@@ -86,7 +86,6 @@ class _Look:
     """One pass over the files of one source.
 
     Args:
-        name: of the source.
         moment: the facts of the look.
         reach: the epochs whose files may be touched.
     """
@@ -105,7 +104,6 @@ class FileWork(Companion):
         require_owner: raises FencedError if the root has another owner now: a process that was suspended does not know
             it by itself.  Called for each batch, and before a file if two seconds have passed; so are the checks of
             `places`.
-        clock: of the run.
         views: the views and tables that the run declares.
         access: the store, the record and the objects; None: as the root has them.
         places: source → the watch of its place and of the target of its moves; the others are not watched.

@@ -48,7 +48,6 @@ class Moment:
         root: the root of the store.
         needs: of the run; read before the handle was opened.
         published: table → the last epoch that it has; None for a table without an epoch.
-        now: the time.
         commits: the known times of commits, by epoch; see `CommitTimes`.
         clock_change: the last change of the clock; None without one.
     """
@@ -97,7 +96,6 @@ def lacking_view(catalog: Catalog, head: Head, needs: Needs, source: str) -> str
     Args:
         catalog: the committed catalog.
         head: the committed head.
-        needs: of the run.
         source: the name of the source.
     """
     if not needs.is_analysed:

@@ -26,7 +26,6 @@ class ActiveState:
         alert: the name of the alert.
         subject: the source or view; empty for the pipeline.
         since: the time at which it was found to hold.
-        value: the value then.
     """
 
     alert: str
@@ -40,9 +39,7 @@ class Notice:
     """A notice about a state.
 
     Args:
-        state: the state.
         event: `begin` or `end`.
-        at: its time.
         tries: attempts to deliver it that have failed.
         next_at: the time of the next one.
         error: the reason for the last failure; empty before the first.
@@ -104,9 +101,7 @@ class AlertStates:
         """The states after a look at one alert.
 
         Args:
-            alert: its name.
             holding: subject → value, for each for which its condition holds.
-            now: the time.
         """
         mine = {each.subject: each for each in self.active if each.alert == alert}
         begun = [ActiveState(alert, subject, now, holding[subject]) for subject in holding if subject not in mine]

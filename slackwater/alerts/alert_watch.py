@@ -29,7 +29,6 @@ class AlertWatch(Companion):
 
     Args:
         alerts: the alerts of the pipeline.
-        pipeline: its name.
         root: its root; `alerts.json` there is written by the owner of the root alone.
         clock: gives the times of notices.
 

@@ -30,7 +30,6 @@ class Facts:
         run: the status of the run.
         ledger: the counts of the last committed epoch, of all runs; None before the first.
         arrivals: source → the time at which the number of its files last grew.
-        now: the time.
     """
 
     run: RunStatus

@@ -29,8 +29,6 @@ def document(alert: Alert, notice: Notice, pipeline: str, root: str) -> dict[str
     """The JSON of a notice.
 
     Args:
-        alert: of the notice.
-        notice: the notice.
         pipeline: the name of the pipeline.
         root: the URL of its root.
     """
@@ -54,7 +52,6 @@ def deliver(alert: Alert, content: dict[str, Any]) -> None:
     """Delivers a notice.
 
     Args:
-        alert: its alert.
         content: its JSON, see `document`.
 
     Raises:

@@ -31,7 +31,6 @@ def view_history(
     """The rows of a view's sources that were ingested up to an epoch, by the last record up to that epoch.
 
     Args:
-        definition: the pipeline.
         clock: the clock of the handle on the store.
         schemas: source → its present schema.
         plan: the plan of the view.

@@ -45,8 +45,6 @@ def make_branch(
     """Makes a branch, or goes on with one that was begun.
 
     Args:
-        name: its name.
-        files: of the branch.
         root: the root above it.
         choose: gives the epoch that a new branch begins with.
         is_chosen: whether a user has named that epoch: then a branch that was begun has to have it.
@@ -78,9 +76,7 @@ def end_branch(name: str, epoch: int, files: FilesOfBranch, root: NotesOfRoot) -
     """Ends a branch: it never opens again.
 
     Args:
-        name: its name.
         epoch: that of the root that it refers to.
-        files: of the branch.
         root: the root above it.
     """
     root.note(dropping_tag(name), epoch)

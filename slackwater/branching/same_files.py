@@ -28,9 +28,7 @@ def require_same_files(sources: Collection[str], root: Side, branch: Side) -> No
     """Refuses two roots that have read other files, or other parts of files, of some sources.
 
     Args:
-        sources: the sources to compare.
         root: the first of the two.
-        branch: the other one.
 
     Raises:
         UsageError: they differ; the message names the source and the first files.

@@ -33,7 +33,6 @@ def ask(
 
     Args:
         root: the root of a pipeline.
-        command: the command.
         clock: paces the waiting.
         random: distinguishes commands of one millisecond.
         timeout_s: seconds to wait for the owner's answer.

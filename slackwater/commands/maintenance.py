@@ -65,7 +65,6 @@ def vacuum(store: StateStore, root: LanceRoot, retention: RetentionSettings) -> 
     """Deletes expired epochs, and the files that only they use.
 
     Args:
-        store: the owner's handle.
         root: the place of the store.
         retention: selects the epochs to keep.
 

@@ -114,7 +114,6 @@ class RootOperation(Operation[Result]):
         """Carries the operation out without a run.
 
         Args:
-            store: the owner's handle.
             root: the place of the store.
         """
 
@@ -189,11 +188,7 @@ class RetryCommand(RootOperation[int], kind="retry"):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryViewCommand(RootOperation[None], kind="retry_view"):
-    """Builds a failed view anew, or one that closes windows, so that it gets the late rows.
-
-    Args:
-        view: its name.
-    """
+    """Builds a failed view anew, or one that closes windows, so that it gets the late rows."""
 
     view: str
 
@@ -325,11 +320,7 @@ class AllowRemovalsCommand(Operation[int], kind="allow_removals"):
 
 @dataclass(frozen=True, kw_only=True)
 class ReadTableCommand(Operation[None], kind="read_table"):
-    """Reads a static table whose stored rows were replaced.
-
-    Args:
-        table: its name.
-    """
+    """Reads a static table whose stored rows were replaced."""
 
     table: str
 
@@ -373,7 +364,6 @@ class TagCommand(RootOperation[None], kind="tag"):
     """Gives an epoch a name, or deletes a name.
 
     Args:
-        name: the tag.
         epoch: the epoch to name; None to delete the tag.
     """
 
@@ -504,9 +494,6 @@ class RunMethods(ABC):
         The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
         new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
         with `replace=True`.
-
-        Args:
-            name: of the view.
 
         Raises:
             ViewNotFoundError: it is not declared.

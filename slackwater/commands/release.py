@@ -18,7 +18,6 @@ def release(store: StateStore, clock: Clock) -> None:
     """Accepts the rows that violate expectations now, in an epoch of its own.
 
     Args:
-        store: the owner's handle.
         clock: makes the epoch.
 
     Raises:

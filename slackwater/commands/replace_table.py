@@ -20,7 +20,6 @@ def replace_table(root: Location, name: str, file: Path) -> int:
 
     Args:
         root: the root of a pipeline.
-        name: of the table.
         file: with the columns of the table, in a file called `.parquet`, `.csv`, `.json` or `.jsonl`.
 
     Returns:

@@ -77,7 +77,6 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
     """Puts quarantined files back into the queue, in an epoch of their own.  The next run reads them.
 
     Args:
-        store: the owner's handle.
         clock: makes the epoch.
         source: see `quarantined_files`.
         file: see `quarantined_files`.
@@ -105,9 +104,7 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     A view that knows late rows stands from this epoch on, and so do those that read it: they are built anew as well.
 
     Args:
-        store: the owner's handle.
         clock: makes the epoch.
-        name: of the view.
 
     Raises:
         ViewNotFoundError: there is no such view.

@@ -27,7 +27,6 @@ class Frame:
     Args:
         kind: one byte, a constant of this module.
         session: the number of the session; 0 for the worker itself.
-        body: its content.
     """
 
     kind: bytes

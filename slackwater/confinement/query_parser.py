@@ -84,7 +84,6 @@ class ParsedQuery:
     """One SELECT.
 
     Args:
-        text: its text.
         tree: its tree, as JSON.
     """
 

@@ -31,7 +31,6 @@ class WorkerClient:
     """A worker that answers one request at a time.
 
     Args:
-        program: what it runs.
         scheme: the scheme of the roots that it reads.
 
     Raises:

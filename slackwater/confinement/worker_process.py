@@ -51,7 +51,6 @@ class WorkerProcess:
     If the program ends with its thread, start it from a thread that lives as long as the worker.
 
     Args:
-        program: what it runs.
         scheme: the scheme of the roots that it reads.
     """
 

@@ -52,7 +52,6 @@ class DayFile:
         key: the key in the bucket, such as `csv/2013-01-02.csv`.
         format: the format, one of `FORMATS`.
         rows: the number of flights, or planes.
-        body: the content.
     """
 
     key: str

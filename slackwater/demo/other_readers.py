@@ -72,8 +72,6 @@ def published_answers(store: Store, place: PublishedPlace, options: Mapping[str,
     """The tables that were published so far, each beside the view at the epoch that it names.
 
     Args:
-        store: of the root.
-        place: of the tables.
         options: the storage options of the place.
     """
     for reader, table in (("Delta", _delta(place, options)), ("Iceberg", _iceberg(place, options))):
@@ -93,7 +91,6 @@ def answer_of_sql(
     """What `slackwater serve` answers to psql, or to psycopg where psql is not installed.
 
     Args:
-        store: of the root.
         root: its URL or directory.
         environment: the environment variables that give access to it.
         view: the view that is asked for.

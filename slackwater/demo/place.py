@@ -51,11 +51,7 @@ class Place(Protocol):
 
 
 class S3Place:
-    """Two buckets of an S3 server.
-
-    Args:
-        server: the running server.
-    """
+    """Two buckets of an S3 server."""
 
     def __init__(self, server: S3Server) -> None:
         self.name = "an embedded S3 server (SeaweedFS)"

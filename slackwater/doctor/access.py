@@ -104,11 +104,7 @@ _PAGES = 10
 
 
 class SourceAccessCheck:
-    """Lists the first pages of a source, and reads a byte of the first file.
-
-    Args:
-        source: the declared source.
-    """
+    """Lists the first pages of a source, and reads a byte of the first file."""
 
     def __init__(self, source: SourceDefinition) -> None:
         self._source = source

@@ -32,7 +32,6 @@ class Finding:
     """The result of a check for one thing.
 
     Args:
-        name: the checked thing.
         state: its severity.
         found: the observation, in one line.
         remedy: the next step; empty for `ok`.

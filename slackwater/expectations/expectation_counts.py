@@ -105,7 +105,6 @@ class ExpectationCounts:
         """Counts the rows that an epoch has changed.
 
         Args:
-            epoch: the epoch.
             declared: the declaration of each view.
             versions: all views as of the epoch.
             keys: view → the columns that identify a row; empty without groups.
@@ -191,7 +190,6 @@ class ExpectationCounts:
             base: the expectations as of the version before.
             conditions: name → condition.
             before: that version, if the rows are in the same dataset.
-            after: the version.
             key: the columns that identify a row; empty without groups.
         """
         known = {name: each for name, each in base.expectations.items() if conditions.get(name) == each.condition}

@@ -46,11 +46,8 @@ class ViewFacts:
         """A condition over a version of the view.
 
         Args:
-            condition: the condition.
             known: as of the version before; None if it was not expected.
             before: that version, if the rows are in the same dataset.
-            after: the version.
-            epoch: the epoch.
             records: the records that came in it from the sources of the view.
 
         Raises:

@@ -54,7 +54,6 @@ class StoredRows:
 
     Args:
         root: the root of the pipeline.
-        version: the version.
     """
 
     def __init__(self, root: Location, version: ViewVersion) -> None:

@@ -22,7 +22,6 @@ class RunContext:
         pipeline: the name of the pipeline.
         root: the root, which this run owns.
         run_id: the identifier of the run.
-        clock: of the run.
         places: every place that the run reads or writes, as far as the declaration names it.
         views: the declared views and published tables; they change while the run lasts.
         confirm_owner: reads the owner of the root; raises FencedError if it is another run.

@@ -69,8 +69,6 @@ class DeclaredFileAction(RunOption, Protocol):
 
         Args:
             state: a handle on the store; None if the root has none.
-            root: the root.
-            views: the declared views.
             published: the views over the source that tables follow.
             clock: gives the time.
 

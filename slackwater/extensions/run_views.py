@@ -68,8 +68,6 @@ class RunViews:
     """The needs of a run, and the lock between their changes and deletions.  Safe to use from many threads.
 
     Args:
-        definitions: the declared views.
-        sources: the declared sources.
         published: the tables that follow views.
         changed: is notified of changes; None for a condition of its own.
     """

@@ -104,9 +104,7 @@ class TablePublication(Protocol):
         """Checks that each table can be reached and written, before anything of a run starts.
 
         Args:
-            publications: the views and tables.
             root: the root of the pipeline, which may not exist yet.
-            clock: of the run.
             places: the other places of the run.
 
         Raises:

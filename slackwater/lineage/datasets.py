@@ -37,10 +37,7 @@ class LineageDataset:
         """The dataset at a URL or a local path.
 
         Args:
-            url: the place.
             part: a path below it.
-            schema: see above.
-            version: see above.
         """
         parts = urlsplit(url)
         path = f"{parts.path.rstrip('/')}/{part}".rstrip("/") if part else parts.path.rstrip("/")

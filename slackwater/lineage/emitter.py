@@ -39,7 +39,6 @@ class Emitter:
 
     Args:
         target: the endpoint or file.
-        clock: times the pauses.
     """
 
     def __init__(self, target: OpenLineage, clock: Clock) -> None:

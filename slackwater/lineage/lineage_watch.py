@@ -17,7 +17,6 @@ class LineageWatch(Companion):
 
     Args:
         lineage: makes the events of the run.
-        emitter: sends them.
     """
 
     name = "lineage"

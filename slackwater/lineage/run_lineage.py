@@ -33,8 +33,6 @@ class _Job:
     Args:
         name: the name of the job.
         kind: `VIEW` or `PUBLICATION`.
-        inputs: its input datasets.
-        output: its output dataset.
         version: changes with the rows of the output.
         query: the text of a view's query; empty if it has none.
         error: why the job has failed; None if it has not.
@@ -66,11 +64,9 @@ class RunLineage:
     """Makes the events of a run from its status and its store.
 
     Args:
-        target: the declaration.
         pipeline: the name of the pipeline.
         run: the identifier of the run.
         open_store: opens the store of the root.
-        clock: times the events.
     """
 
     def __init__(

@@ -140,7 +140,6 @@ class RunMetrics:
         """Publishes the described fields of a dataclass.
 
         Args:
-            values: the dataclass.
             subject: the first labels of its metrics: the source, the view, or the view and the table.
         """
         for name, counter in counters_of(type(values)).items():

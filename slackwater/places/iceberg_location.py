@@ -25,7 +25,6 @@ def iceberg_location(uri: str | None, catalog: Mapping[str, Any] | None = None) 
     Iceberg's libraries have more schemes than Slackwater for the same stores: `s3a://`, `abfss://`.
 
     Args:
-        uri: the URI.
         catalog: the properties of the catalog, which can have the endpoint of the store and the access to it.
     """
     if not uri:

@@ -17,7 +17,6 @@ def pipeline_places(
 
     Args:
         root: the root of the pipeline.
-        sources: its sources.
         changing: the names of the sources whose files are deleted, moved or tagged.
     """
     places = [DeclaredPlace(PlaceKind.ROOT, "", root)]

@@ -36,7 +36,6 @@ def check_stores(sources: Sequence[SourceDefinition], committed: Collection[str]
     """Requests the first page of each source.
 
     Args:
-        sources: the declared sources.
         committed: the sources that earlier runs have read.  If one of them is refused now, the run starts without it:
             the source pauses until it can be listed.
 

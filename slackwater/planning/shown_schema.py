@@ -23,7 +23,6 @@ def shown_schema(
 
     Args:
         source: the source of the files.
-        settings: the sizes of requests.
         files: the files in the order of the listing; read only as far as needed.
 
     Returns:

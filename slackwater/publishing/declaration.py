@@ -22,7 +22,6 @@ class DeclaredPublication:
 
     Args:
         view: the name of the view.
-        target: the table.
     """
 
     view: str
@@ -95,7 +94,6 @@ def declared(view: str, target: Target, root: Location) -> DeclaredPublication:
 
     Args:
         view: the name of the view.
-        target: the table.
         root: the root of the pipeline, whose access tables on the same kind of store get.
 
     Raises:

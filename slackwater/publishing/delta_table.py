@@ -54,11 +54,7 @@ _INSERTS, _UPDATES, _DELETES = (f"num_target_rows_{what}" for what in ("inserted
 
 
 class PublishedDeltaTable:
-    """See `PublishedTable`.
-
-    Args:
-        target: the table.
-    """
+    """See `PublishedTable`."""
 
     def __init__(self, target: Delta) -> None:
         self._target = target

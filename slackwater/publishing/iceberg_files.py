@@ -50,9 +50,7 @@ def written_files(
     """Writes rows to data files, at least one for each partition.
 
     Args:
-        metadata: of the table.
         rows: the rows, with the columns of the table.
-        io: of the table.
         commit: the name of the commit, and
         numbers: the numbers of its files, by which their names differ.
 
@@ -69,9 +67,6 @@ def read_file(metadata: TableMetadata, io: FileIO, task: FileScanTask, columns: 
     """The rows of a data file, in the order of the file.
 
     Args:
-        metadata: of the table.
-        io: of the table.
-        task: the file.
         columns: the names of columns of the table.
 
     Raises:

@@ -85,7 +85,6 @@ class PublishedIcebergTable:
     """See `PublishedTable`.
 
     Args:
-        target: the table.
         clock: gives the age of snapshots.
 
     Raises:

@@ -122,7 +122,6 @@ class PublishedParquetFiles:
     """See `PublishedTable`.
 
     Args:
-        target: the directory.
         clock: gives the times at which rows are written anew.
     """
 

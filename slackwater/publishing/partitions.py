@@ -26,7 +26,6 @@ class Partitions:
     """The columns that are in the names of directories, and not in the files.
 
     Args:
-        names: the columns.
         schema: the columns of the view.
 
     Raises:
@@ -74,7 +73,6 @@ class Partitions:
 
         Args:
             path: of the file, below the directory.
-            file: the file.
             columns: the columns to read; None for all of the view.
         """
         wanted = self._schema.names if columns is None else columns

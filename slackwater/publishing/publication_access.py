@@ -84,7 +84,6 @@ class RealPublication:
     """See `PublicationAccess`.
 
     Args:
-        root: the root.
         publication: the view and the table.
         clock: for pins and ages.
     """

@@ -23,9 +23,6 @@ class PublicationStates:
         publications: the views and their tables.
         epoch: the last committed epoch of the run; 0 before the first.
         death: the reason why the process that publishes has ended during the run; None while it lives.
-
-    Args:
-        publications: see above.
     """
 
     def __init__(self, publications: Sequence[DeclaredPublication]) -> None:

@@ -41,7 +41,6 @@ class Publications:
     Args:
         root: the root of the run.
         publications: the views and their tables.
-        clock: of the run.
         places: the other places of the run.
     """
 

@@ -207,7 +207,6 @@ def publish_error(error: Exception, place: object, location: Location | None) ->
     """Converts an error of the library of a format to a `SlackwaterError`.
 
     Args:
-        error: the error.
         place: the table, for the message.
         location: the place of the table; None if its catalog chooses it.
 

@@ -33,7 +33,6 @@ def check_publications(
     Args:
         root: the root of the pipeline, which may not exist yet.
         publications: those of the pipeline.
-        clock: of the run.
         places: the other places of the run.
 
     Raises:

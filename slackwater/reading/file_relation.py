@@ -18,7 +18,6 @@ class FileRelation(Relation):
 
     Args:
         store: a handle on the store.
-        catalog: the sources.
         state_version: the version of the store.
     """
 

@@ -85,9 +85,7 @@ def computed(
 
     Args:
         connection: a DuckDB that nothing else uses; it is confined here.
-        text: the query.
         views: the views that it may name.
-        files: the ledger.
         place: the epoch and the root, for messages.
         max_memory_bytes: the largest result.
 

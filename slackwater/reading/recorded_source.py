@@ -24,7 +24,6 @@ class IngestedFile:
     """The ingested records of one file version: its first `rows`.
 
     Args:
-        file: the file version.
         rows: the number of records, good and bad.
         bad: the positions of the quarantined records, in order.
         rows_bad: the number of quarantined records by the ledger.

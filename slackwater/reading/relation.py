@@ -15,11 +15,7 @@ from state.errors import SlackwaterError
 
 
 class Relation(pyarrow.dataset.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """Columns with a schema; a scan reads the ones that it names.
-
-    Args:
-        schema: the columns.
-    """
+    """Columns with a schema; a scan reads the ones that it names."""
 
     def __init__(self, schema: pa.Schema) -> None:
         # Arrow's own constructor is for datasets in C++ and is not called; Lance's dataset does the same.

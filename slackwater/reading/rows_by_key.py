@@ -59,10 +59,6 @@ class RowsByKey:
     def rows(self, columns: list[str], wanted: KeyRange) -> pa.Table:
         """The rows with these keys, in no order.
 
-        Args:
-            columns: columns of the dataset.
-            wanted: the keys.
-
         Raises:
             EpochExpiredError, StorageError: as `ViewReader.dataset`.
         """

@@ -43,7 +43,6 @@ class Selection:
 
         Args:
             view: the name of the view, for messages.
-            dataset: its dataset.
             columns: columns of the result; None for all.
             filter: a condition on columns of the result.
 

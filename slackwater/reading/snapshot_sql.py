@@ -27,8 +27,6 @@ class SnapshotQuery:
     """A query over a snapshot, for a worker.
 
     Args:
-        text: the query.
-        root: the root.
         record: the record of the epoch.
         max_memory_bytes: the largest memory of DuckDB, and the largest result; None for no limit.
     """
@@ -43,7 +41,6 @@ def run_query(query: SnapshotQuery, timeout_s: float | None) -> pa.Table:
     """The result of one SELECT, see `Snapshot.sql`.
 
     Args:
-        query: the query.
         timeout_s: the longest time of the computation; None for no limit.
 
     Raises:

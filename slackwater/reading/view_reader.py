@@ -89,7 +89,6 @@ class ViewReader:
         """Rows of the dataset; hidden columns may be named.
 
         Args:
-            columns: columns of the dataset.
             condition: the condition of the rows, in Lance's SQL.
             limit: the largest number of rows.
             only_indexed: True to leave out the fragments that the index of the condition does not cover.
@@ -106,7 +105,6 @@ class ViewReader:
         """The first rows, up to the one that exceeds a number of bytes.
 
         Args:
-            columns: columns of the dataset.
             limit: the largest number of rows.
             max_bytes: the number of bytes, as Arrow counts them.
 

@@ -35,11 +35,8 @@ class Attempt:
     """An attempt lasts from a recovery to a stop or a failure.  Its handles cannot write into a later attempt.
 
     Args:
-        definition: the pipeline.
         plan: the result of the earlier attempts.
-        views: the declared views.
         dropped, retried: see `MaterializerLoop`.
-        release: of the run.
         spark: the Spark application, which outlives the attempt.
         clock, on_analysed: see `MaterializerLoop`.
     """

@@ -55,9 +55,6 @@ class CommandLoop:
     Only the owner carries out and answers: before both, `owner.json` is written on condition of its version.
 
     Args:
-        inbox: of the root.
-        ownership: of the run.
-        run: carries the commands out.
         log: gets the commands and their answers.
     """
 

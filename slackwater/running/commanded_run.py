@@ -18,7 +18,6 @@ class CommandedRun:
     """The parts of one run that carry out operations: `OperatedRun` of `slackwater.commands.operations`.
 
     Args:
-        requests, corrections, declared: of the run.
         failure: returns the error that ended the run; None if it has stopped gracefully.
     """
 

@@ -18,7 +18,6 @@ class CompanionLoop:
     """Shows a run to a companion, in a thread of its own, until the run is over.
 
     Args:
-        companion: looks at the run.
         status: returns the status of the run.
         failure: returns the error that has ended the run; None if none has.
     """

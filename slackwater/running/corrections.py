@@ -47,8 +47,6 @@ class Corrections:
 
     Args:
         root: the root with the ledger.
-        sources: the declared sources.
-        requests: of the run.
         files: the objects, and the views that cannot change.
         needs: see `RunViews`; a file that is read again is protected before that is accepted.
     """

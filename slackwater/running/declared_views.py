@@ -27,8 +27,6 @@ class DeclaredViews:
 
     Args:
         definitions: the views at the start.
-        sources: the declared sources.
-        requests: of the run.
         needs: see above; None for needs of its own.
     """
 
@@ -55,7 +53,6 @@ class DeclaredViews:
         """Adds a view, in this attempt and in later attempts.  Errors as `Run.add_view`.
 
         Args:
-            view: the view.
             published: the tables that will follow it.
         """
         with self.needs.changing(*view.parts, published=published):

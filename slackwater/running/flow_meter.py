@@ -21,7 +21,6 @@ class FlowMeter:
 
     Args:
         barrier, fetch: the limits of the run.
-        clock: times the states.
         window_s: the interval of the rates, in seconds.
     """
 
@@ -39,7 +38,6 @@ class FlowMeter:
         """Adds a state.
 
         Args:
-            state: of the attempt.
             sources: the counts of the whole run in this state.
         """
         now_s = self._clock.monotonic()

@@ -38,7 +38,6 @@ def run_in_foreground(
     Only the main thread receives signals; in another thread the run ends by itself or by a command.
 
     Args:
-        start: starts the run.
         until: see `Pipeline.run`.
         show: is called with the status, several times a second.
 

@@ -28,7 +28,6 @@ class LoopThread:
     """Calls `turn` in a thread of its own until `begin_end`, the end of the loop, or an error.
 
     Args:
-        name: of the thread.
         turn: one turn of the loop.
         poll_s: seconds between a turn that waits and the next one.
     """

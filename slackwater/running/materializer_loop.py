@@ -120,7 +120,6 @@ class _Taken:
     """An epoch that is not materialized yet.
 
     Args:
-        epoch: the epoch.
         times: measures the work on it.
         awaits: the reason of the wait, if it must wait.
     """
@@ -138,7 +137,6 @@ class MaterializerLoop:
 
     Args:
         client: of the merger and the coordinator.
-        definitions: the declared views.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
         retried: views that were retried before, and views to be rebuilt, as `version_name` names them; the loop

@@ -70,8 +70,6 @@ class RunControl:
     The public attributes lag by a moment; `news` and the `observer` are notified of every change.
 
     Args:
-        definition: the pipeline.
-        views: the declared views.
         settings: of Spark, Ray and the recovery.
         ownership: of the root, acquired; released at the end.
         replaces: the head before this run.

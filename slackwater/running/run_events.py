@@ -22,9 +22,6 @@ class Started:
 
     Args:
         pipeline: the name of the pipeline.
-        root: its root.
-        pid, host: the process.
-        version: the version of Slackwater.
     """
 
     event: ClassVar[str] = "started"
@@ -108,7 +105,6 @@ class ViewFailed:
 
     Args:
         stands_at: the last epoch whose rows it has; None if it has none.
-        error: the message of Spark.
     """
 
     event: ClassVar[str] = "view_failed"

@@ -22,7 +22,6 @@ class SourceObjects:
 
     Args:
         root: the place of the views.
-        sources: the declared sources.
     """
 
     def __init__(self, root: Location, sources: Sequence[SourceDefinition]) -> None:

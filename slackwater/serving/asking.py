@@ -26,7 +26,6 @@ class _Parsed:
     """A query as a query over views, and as a query about the catalog.  At least one of both is set.
 
     Args:
-        over_views: the query.
         over_catalog: the query in DuckDB's dialect, if it names the catalog.
         error: the reason for the lack of `over_views`.
     """
@@ -45,12 +44,7 @@ class _Parsed:
 
 
 class Asking:
-    """The queries of one session, and the epoch of its transaction.
-
-    Args:
-        root: the epochs.
-        parser: DuckDB's parser.
-    """
+    """The queries of one session, and the epoch of its transaction."""
 
     def __init__(self, root: ServedRoot, parser: QueryParser) -> None:
         self._root, self._parser = root, parser
@@ -104,7 +98,6 @@ class Asking:
         """The rows of a query.
 
         Args:
-            question: the query.
             literals: the values of its parameters.
             epoch: the epoch for a query outside of a transaction.
 

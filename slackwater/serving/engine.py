@@ -97,7 +97,6 @@ class Engine:
         """A new catalog without relations.
 
         Args:
-            name: its name.
             why: returns the history of an object; the function `slackwater_why` of SQL calls it.
         """
         self._tellers[name] = why

@@ -125,7 +125,6 @@ class Refused:
 
     Args:
         is_query: True for a message of the simple protocol.
-        error: why.
     """
 
     is_query: bool
@@ -209,7 +208,6 @@ def message(kind: bytes, body: bytes) -> Message:
 
     Args:
         kind: its type, one byte.
-        body: its fields.
 
     Raises:
         SqlError: the type is unknown, or the body does not fit it.
@@ -269,7 +267,6 @@ class WireColumn:
     """A column of a result.
 
     Args:
-        name: its name.
         oid: the number of its type in PostgreSQL.
         size: the bytes of a value; -1 for a type of any size.
         modifier: the details of its type; -1 for none.

@@ -57,7 +57,6 @@ class Portal:
     """Rows for one client.
 
     Args:
-        rows: the rows.
         formats: the formats of the columns: none for text, one for all, or one each.
         limits: the limits of the answer.
 

@@ -48,7 +48,6 @@ class ServedEpoch:
     """An epoch that sessions of a worker read.
 
     Args:
-        snapshot: the epoch.
         before: the epoch served before; its open views are taken over where their versions are the same.
     """
 

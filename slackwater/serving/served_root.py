@@ -21,7 +21,6 @@ class ServedRoot:
 
     Args:
         store: the store of the root.
-        engines: DuckDB for its sessions.
 
     Raises:
         EpochNotFoundError: no epoch was committed yet, or the gate has let none pass.

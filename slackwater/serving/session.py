@@ -63,9 +63,6 @@ class Session:
     """One client after its log-in.
 
     Args:
-        root: the epochs.
-        parser: DuckDB's parser.
-        settings: its settings.
         limits: of each answer.
     """
 

@@ -17,7 +17,6 @@ class _Catalog:
     """An epoch in the engine.
 
     Args:
-        epoch: the epoch.
         name: the name of its catalog.
         relations: the relations that statements have named.
         open_rows: the number of results that are open.

@@ -46,7 +46,6 @@ class SqlServer:
         port: the port; 0 for any free one.
         password: the password; None for none.
         tls: the context of TLS; None for none.
-        limits: the limits.
     """
 
     def __init__(

@@ -38,7 +38,6 @@ class Token:
     """A piece of SQL.
 
     Args:
-        text: the piece.
         end: the byte behind it in the UTF-8 text.
     """
 

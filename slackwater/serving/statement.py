@@ -18,7 +18,6 @@ class Question:
     """A query, which may also be something else until DuckDB's parser has read it; its answer has rows.
 
     Args:
-        text: its text.
         explain: `EXPLAIN`, `EXPLAIN ANALYZE`, or empty for its rows.
     """
 

@@ -34,7 +34,6 @@ class PgType:
     """A type of PostgreSQL.
 
     Args:
-        oid: its number.
         name: its name in `pg_type`.
         size: bytes of a value; -1 for any.
         category: the letter of its kind, as in `pg_type`.

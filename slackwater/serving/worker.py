@@ -131,9 +131,7 @@ class _SessionThread:
     """A session in its own thread.
 
     Args:
-        worker: sends the frames.
         number: the number of the session.
-        session: the session.
     """
 
     def __init__(self, worker: _Worker, number: int, session: Session) -> None:

@@ -17,7 +17,6 @@ def counted(number: int, thing: str) -> str:
     """`1 file`, `1,234 files`.
 
     Args:
-        number: the number of things.
         thing: the name of one; its plural ends in `s`.
     """
     return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

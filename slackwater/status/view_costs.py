@@ -18,7 +18,6 @@ class ViewCost:
     """The cost of one view, or of a hidden view of it.
 
     Args:
-        name: the view.
         epochs: the number of epochs that changed it.
         seconds: of an epoch's work on it, the median.
         most_seconds: the most that an epoch took.
@@ -33,11 +32,7 @@ class ViewCost:
 
 
 def view_costs(records: Iterable[EpochRecord]) -> dict[str, ViewCost]:
-    """Name of a view or a hidden view → its costs; a view that none of the epochs changed is left out.
-
-    Args:
-        records: of the epochs.
-    """
+    """Name of a view or a hidden view → its costs; a view that none of the epochs changed is left out."""
     found: dict[str, list[Span]] = {}
     for record in records:
         for name, spans in _of_epoch(record).items():

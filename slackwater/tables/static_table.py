@@ -30,7 +30,6 @@ class StaticTable:
 
     Args:
         location: see `table_location`.
-        name: of the table.
     """
 
     def __init__(self, location: Location, name: str) -> None:

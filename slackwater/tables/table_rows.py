@@ -17,7 +17,6 @@ def table_rows(name: str, data: Any) -> pa.Table:
     """The rows of a static table, in types that arrive in Spark unchanged.
 
     Args:
-        name: of the table.
         data: an Arrow table, a pandas, polars or Spark frame, a list of dicts, or what has Arrow's stream interface.
 
     Raises:

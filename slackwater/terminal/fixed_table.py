@@ -27,7 +27,6 @@ class Column(Generic[Row]):
         width: in characters.
         rank: on a narrow terminal, columns with lower ranks are shown first.
         cell: the content for a row.
-        justify: the alignment.
     """
 
     title: str
@@ -64,7 +63,6 @@ def fixed_table(
         rows: name and row; control characters in a `str` are made visible, a `Text` is printed unchanged.
         columns: the columns; those that do not fit are left out.
         names: width of the column of names, see `name_width`.
-        width: width of the terminal.
     """
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold", show_edge=False)
     table.add_column(title, width=names, no_wrap=True, overflow="ellipsis")

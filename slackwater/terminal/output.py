@@ -69,8 +69,6 @@ class Output:
 
         Args:
             rows: column → value.
-            columns: all columns.
-            title: of the table.
             short: the columns on a terminal that is not `wide`; of these, one without any value is left out.
         """
         if self.json:

@@ -29,7 +29,6 @@ class DuckDbFiles:
     """Reads the files of one source.  A relation is lazy: records behind the wanted rows may be bad.
 
     Args:
-        duckdb: the connection.
         source: the source of the files.
         types: column → DuckDB's name of its type, in the order of the columns.
     """
@@ -71,7 +70,6 @@ class DuckDbFiles:
 
         Args:
             found: the columns of the file.
-            file: the file.
 
         Raises:
             CannotComputeError: a column is made of something that DuckDB does not see.

@@ -98,7 +98,6 @@ class Answer:
     """The rows of a view are wanted.
 
     Args:
-        view: the view.
         parents: for a view over given rows: the view that it reads → a file with its rows, as Arrow IPC.
     """
 

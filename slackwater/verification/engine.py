@@ -66,7 +66,6 @@ class Engine(Protocol):
         """The rows of a view that was accepted; all sources that it reads are loaded.
 
         Args:
-            view: the view to compute.
             schema: the schema of the stored view and of the answer.
 
         Raises:
@@ -91,8 +90,6 @@ def require_parents(engine: Engine, view: CatalogView, views: Mapping[str, Catal
     """Refuses a view if the engine cannot compute one that it reads.
 
     Args:
-        engine: the engine.
-        view: the view.
         views: the views of the catalog, by name.
 
     Raises:

@@ -21,9 +21,7 @@ def with_kept_rows(source: RecordedSource, root: Location, record: EpochRecord, 
     """A static table with a file of the rows that the root stores at an epoch, in place of its present files.
 
     Args:
-        source: the table.
         root: that has it.
-        record: of the epoch.
         scratch: an empty directory for the file.
     """
     rows = View(root, record.views[stored_rows_name(source.name)], (), record.epoch).to_arrow()

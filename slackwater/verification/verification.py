@@ -87,7 +87,6 @@ class Verification:
     """The checks of all views at one epoch.
 
     Args:
-        epoch: the epoch.
         views: one check for each view.
         wrong_indexes: the indexes that differ from the rows.
     """

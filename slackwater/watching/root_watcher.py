@@ -22,7 +22,6 @@ class RootLook:
 
     Args:
         owner: the process that runs on the root or ran last.
-        life: its state.
         status: the status that a living run reports; otherwise the committed state.
         warning: a fault, in one line; empty without one.
     """
@@ -48,7 +47,6 @@ class RootWatcher:
     """Looks at a root again and again.
 
     Args:
-        root: the root.
         clock: the clock that measures silence.
     """
 

@@ -72,7 +72,6 @@ class CachedRows:
         Args:
             by: `__sw_join`, or `__sw_file` if rows leave with their file.
             keys: those that are wanted.
-            columns: of the result.
         """
         wanted = _wanted(keys)
         # Files are looked up by a part of their key, and no key at all by the number 0.

@@ -136,8 +136,6 @@ class Parent:
     """A view that others read.
 
     Args:
-        plan: of the view.
-        version: of its rows.
         changes: of its rows up to this version; None without changes.
         begun: the version before the changes, if they are those of several epochs.
     """
@@ -182,7 +180,6 @@ class Changes(Protocol):
         """The rows that leave and those that come.
 
         Args:
-            plan: of the view.
             weighted: whether they have the column `__sw_weight`: -1 and 1.
         """
 
@@ -190,7 +187,6 @@ class Changes(Protocol):
         """All rows of its leaves, with the changes.
 
         Args:
-            plan: of the view.
             values: rows of a leaf with other values may be left out.
         """
 

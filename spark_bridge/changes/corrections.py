@@ -40,7 +40,6 @@ class CorrectedSource:
 
     Args:
         files: path → fingerprint of each file whose old rows are removed.
-        blocks: the new rows.
     """
 
     files: Mapping[str, bytes]
@@ -65,7 +64,6 @@ class CorrectedRows:
     """The rows that a view needs to follow the corrections of an epoch.
 
     Args:
-        spark: the session.
         root: the directory of the pipeline.
         open_version: opens stored rows at a version.
         schemas: source → its schema; stored rows may lack the latest columns.

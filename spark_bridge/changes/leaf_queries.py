@@ -12,11 +12,7 @@ from spark_bridge.plans.operator_plan import QueriedPlan
 
 
 class LeafQueries:
-    """Makes them when they are needed first.
-
-    Args:
-        catalyst: of the session.
-    """
+    """Makes them when they are needed first."""
 
     def __init__(self, catalyst: Catalyst) -> None:
         self._catalyst, self._lock = catalyst, Lock()

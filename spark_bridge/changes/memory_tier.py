@@ -35,7 +35,6 @@ class KeptSize:
     """The size of the rows of one view in memory.
 
     Args:
-        rows: their number.
         nbytes: their size in bytes, with the orders by which they are found.
     """
 
@@ -163,7 +162,6 @@ class MemoryTier:
 
         Args:
             log: the changes of the view; those of this epoch are taken.
-            parent: the view.
             snapshot: gives a handle on its rows as they are now.
         """
         if JOIN_FIELD.name not in parent.plan.schema.names or not self._max_bytes:

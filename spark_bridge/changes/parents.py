@@ -38,7 +38,6 @@ class Parents:
     """They are given to all that computes with their rows, in one epoch.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
         by_name: name → parent, of all views that are read.
         open_version: opens their rows at a version.
@@ -96,7 +95,6 @@ class Parents:
         """The stored rows of one at its version, or at least the wanted ones, and their size in bytes.
 
         Args:
-            name: of the view.
             columns: those to read, in this order.
             wanted: rows that are not may be left out.
         """
@@ -113,7 +111,6 @@ class Parents:
         """All stored rows of a view at a version, for a job in an epoch, and their size in bytes.
 
         Args:
-            version: of the view.
             columns: those to read, in this order.
         """
         dataset = self.open_version(version)

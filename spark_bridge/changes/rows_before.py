@@ -30,7 +30,6 @@ class FoundRows(Protocol):
         Args:
             by: the column of the keys.
             keys: those that are wanted; a key may have no row, or many.
-            columns: of the result.
         """
 
 
@@ -40,7 +39,6 @@ class RowsBefore:
     Args:
         open_version: opens the rows of a recorded version.
         logs: see `Logs`.
-        tier: the rows in memory.
     """
 
     def __init__(self, open_version: OpenVersion, logs: Logs, tier: MemoryTier) -> None:

@@ -80,7 +80,6 @@ class Side:
     Args:
         gone: those that leave.
         new: those that come.
-        before: the rows before.
         keys: of the rows that leave, see `ChangeSet`.
         key_column: the column of these keys; None if no row leaves.
     """

@@ -17,10 +17,8 @@ class AddedRows:
     """Such rows of one dataset.
 
     Args:
-        location: of the dataset.
         dataset: a handle on the version that has added them.
         fragments: the numbers of their fragments.
-        schema: their columns.
     """
 
     location: Location

@@ -50,7 +50,6 @@ class IndexAudit:
         """Checks the indexes of some columns; a wrong one is rebuilt and checked again, and then dropped.
 
         Args:
-            location: of the dataset.
             dataset: the handle of its writer, which follows the commits that rebuild and drop.
             columns: the columns that may have an index.
 

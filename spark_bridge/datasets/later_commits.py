@@ -50,7 +50,6 @@ class LaterCommits:
 
         Args:
             name: of the work that has begun it.
-            location: of the dataset.
             commit: makes the version.
         """
         # The costs of the commit count for the work that has begun it.
@@ -118,7 +117,6 @@ def begin_commit(location: Location, commit: Commit, nbytes: int) -> Commit:
     """Makes the next version of a dataset: at once, or later in work that does not wait, see `LaterCommits.of`.
 
     Args:
-        location: of the dataset.
         commit: makes the version.
         nbytes: size of the rows that it writes, in bytes.
 

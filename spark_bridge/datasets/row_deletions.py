@@ -31,9 +31,6 @@ class RowDeletions:
 
     Lance's own `merge_insert` finds the rows by a join of keys, which took most of an upsert's time.  The format is
     Lance's (https://lance.org/format/table/); `state.lance.deletion_vector` reads it.
-
-    Args:
-        location: of the dataset.
     """
 
     def __init__(self, location: Location) -> None:

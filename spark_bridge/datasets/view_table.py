@@ -107,7 +107,6 @@ class ViewTable:
     by the next call that needs the dataset, and at the end of the epoch.
 
     Args:
-        location: of the dataset.
         dataset: a handle on the version to continue from.
     """
 

@@ -106,10 +106,8 @@ def rows_of_dataset(
 
     Args:
         spark: the session; its workers need `pylance`.
-        location: of the dataset.
         dataset: at the version to read.
         columns: the columns to read, in this order; `__sw_file` may be the last.
-        wanted: which rows.
     """
     schema = _schema(dataset, columns)
     if wanted.fragments is not None and not wanted.fragments:

@@ -25,7 +25,6 @@ class LateRows:
 
     Args:
         view: the name of the view.
-        source: their source.
         closed: the watermark by which they are late, in microseconds since 1970.
         rows: `_path`, `_row` and the columns that the view uses.
         what: the state that was closed, for people.

@@ -24,9 +24,6 @@ class FollowedWatermarks:
 
     Attributes:
         num_late: number of late rows since the view was created.
-
-    Args:
-        plan: of the view.
     """
 
     def __init__(self, plan: ViewPlan) -> None:
@@ -106,7 +103,6 @@ def follows_watermarks(plan: ViewPlan, waiting: Collection[str]) -> bool:
     """Whether a view follows watermarks now: rows do not expire before the view that joins them has all of them.
 
     Args:
-        plan: of the view.
         waiting: the declared views that lack rows of what they read.
     """
     return plan.closing is not None or (plan.expiry is not None and declared_name(plan.name) not in waiting)

@@ -23,9 +23,7 @@ class FragmentRows(NamedTuple):
     """Consecutive rows of a fragment that are not deleted.
 
     Args:
-        number: of the fragment.
         first: the number of rows before them.
-        rows: the number of rows.
     """
 
     number: int
@@ -39,7 +37,6 @@ class StoredSpan:
 
     Args:
         source: the source, which names their files.
-        location: of the dataset.
         dataset: at the version to read.
         columns: those to read, in this order; `__sw_file` may be the last.
         parts: the rows, in their order.

@@ -22,7 +22,6 @@ def late_delta(late: Iterable[LateRows], urls: Mapping[str, str], epoch: int) ->
     Args:
         late: the late rows of an epoch.
         urls: source → its URL.
-        epoch: the epoch.
     """
     delta = DeltaBuilder()
     for each in late:

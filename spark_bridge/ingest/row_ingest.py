@@ -25,8 +25,6 @@ class RowIngest:
     """Makes DataFrames from blocks.
 
     Args:
-        spark: the session.
-        jobs: runs the ingest.
         materialized: the sources whose rows have `__sw_file`.
         put_block: makes a block of rows of this process.
     """
@@ -53,7 +51,6 @@ class RowIngest:
         """The rows of an epoch.
 
         Args:
-            epoch: its number.
             blocks: source → its blocks; the caller holds the references.
             sources: the sources that views read.
             doing: see `SparkJobs.run`.

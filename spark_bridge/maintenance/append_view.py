@@ -28,9 +28,7 @@ class AppendView(RowView):
     """Maintains one append view.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:

@@ -45,8 +45,6 @@ class Backfill:
     records the version after a piece together with the position in the history, so that a crash repeats no row.
 
     Args:
-        definition: of the view.
-        plan: of the view.
         view: the maintenance of the view.
         version: the recorded version, if an earlier attempt has begun the backfill.
     """
@@ -148,7 +146,6 @@ class Backfill:
         """Notes that a piece is in the view.
 
         Args:
-            piece: the piece.
             version: of the view with the piece.
             seconds: duration of the piece.
             groups: the number of groups that it touches; 0 if it is not known.

@@ -182,8 +182,6 @@ class Backfills:
         A backfill restarts when the new rows lack a column that it uses: they become a part of its history.
 
         Args:
-            epoch: its number.
-            rows: its new rows.
             blocks: source → the blocks of these rows.
         """
         if rows.frames:

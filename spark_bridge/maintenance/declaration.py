@@ -129,7 +129,6 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
     """Whether the stored view is the declared one, with all of its rows.
 
     Args:
-        plan: of the declared view.
         may_replace: whether it may replace another one.
         known: the view of this name in the catalog; None without one.
         replaced: the declared views that are others than those of their names in the catalog.

@@ -29,9 +29,7 @@ class DerivedRows(RowView):
     Its dataset has the origin of each row in a hidden column, by which the rows are found.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:

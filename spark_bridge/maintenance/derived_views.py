@@ -71,7 +71,6 @@ class _Unshown:
     """A view that lacks the rows of its parents, in all or in some of its measures.
 
     Args:
-        plan: of the view.
         view: the maintenance of the view.
         version: of its dataset, which has no rows, or groups that lack measures; None without a dataset.
         lacks: the numbers of these measures.
@@ -218,7 +217,6 @@ class DerivedViews:
 
         Args:
             epoch: the last epoch, of which the groups are.
-            plan: of the view.
             view: the maintenance of the view.
             parents: name → parent, of all views that are maintained, as they are before the rows of the next epoch.
 
@@ -269,7 +267,6 @@ class DerivedViews:
         """Takes an epoch's changes through the views.
 
         Args:
-            epoch: its number.
             parents: name → parent, of all other views that are maintained; the views are added to it.
             versions: name → version of each view that readers see, before the call and after it.
             run: does the work on some views, in any order; a view that fails has no version.
@@ -335,7 +332,6 @@ class DerivedViews:
         """Whether an epoch that is made now takes rows out of one of them, or lets some in, as time has passed.
 
         Args:
-            epoch: its number.
             parents: name → parent, of all views that are maintained.
             versions: name → version of each view that readers see.
         """

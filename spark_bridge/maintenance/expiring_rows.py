@@ -41,9 +41,7 @@ class ExpiringRows(RowView):
     """Maintains one such hidden view.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
@@ -104,9 +102,7 @@ class AgingRows(AppendView):
     """Maintains the rows below a time to live.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:

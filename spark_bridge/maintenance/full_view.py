@@ -56,7 +56,6 @@ class FullView:
     Args:
         spark: a session; the computation gets its own session in the same application.
         root: the directory of the pipeline.
-        planned: the view.
         keys: the sources of which views see the last row of each key.
     """
 
@@ -98,7 +97,6 @@ class FullView:
         """Computes the view over all rows up to an epoch, and writes it.
 
         Args:
-            epoch: the epoch.
             stored: source or parent → the version of its stored rows; a missing source has no rows.
 
         Raises:

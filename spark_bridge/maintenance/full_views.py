@@ -46,7 +46,6 @@ class Recomputation:
     """A recomputation that is over.
 
     Args:
-        version: of the view.
         is_first: whether readers have not seen the view before.
     """
 

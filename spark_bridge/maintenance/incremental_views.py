@@ -38,7 +38,6 @@ class IncrementalViews:
     """Holds the plans of these views, and keeps each view open once it was used.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
     """
 
@@ -131,8 +130,6 @@ class IncrementalViews:
         """Name → the work on each view that the epoch creates or changes.
 
         Args:
-            epoch: its number.
-            rows: its new rows.
             sources: the sources that have new rows.
             versions: the recorded versions; a view without one is created.
             waiting: the declared views that lack rows: what they read keeps its rows for them.
@@ -151,7 +148,6 @@ class IncrementalViews:
         """Whether windows can be closed, or rows expire, by watermarks that passed when nothing was done.
 
         Args:
-            versions: the recorded versions.
             watermarks: source → its watermark.
             waiting: see `work`.
         """

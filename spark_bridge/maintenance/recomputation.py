@@ -74,10 +74,8 @@ def recompute(
 
     Args:
         spark: a session whose workers can read the directories.
-        definition: of the view.
         schemas: source → its schema; all sources that the view may read.
         directories: source → directory of Parquet files with its rows.
-        schema: of the result.
         views: name → view, of those that it reads; they are computed too.
         keys: the sources of which views see the last row of each key.
         time_us: the time in filters by it, in microseconds since 1970; None for that of the computation.
@@ -117,7 +115,6 @@ def computed(
 
     Args:
         spark: the session of the frames; inside the context it has temporary views of their names.
-        definition: of the view.
         frames: source or view → its rows; all sources that the view may read, and the views whose rows are stored.
         views: name → view, of those that it reads; without a frame, the view is computed too.
         keys: the sources of which views see the last row of each key.

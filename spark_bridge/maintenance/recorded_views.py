@@ -49,7 +49,6 @@ class _Failure:
 
     Args:
         view: the view, as it was declared; None if it cannot be analysed.
-        error: the reason.
     """
 
     view: PlannedView | None
@@ -116,7 +115,6 @@ class RecordedViews:
 
         Args:
             views: the versions that it records.
-            epoch: its number.
             ingested: the sources that have ingested rows.
         """
         self.versions = {name: view for name, view in views.items() if view.pinned_epoch is None}
@@ -331,7 +329,6 @@ class RecordedViews:
         """Does the work of an epoch, and makes its record.
 
         Args:
-            epoch: its number.
             sources: the sources that have new rows.
             apply: takes groups over, by `regroup`, and writes the new rows into the views, by `write`; returns the
                 views that the epoch creates.
@@ -387,7 +384,6 @@ class RecordedViews:
         """Makes the views that take over the groups of those that they replace; they follow from this epoch on.
 
         Args:
-            epoch: its number.
             make: makes the maintenance of a view.
             run: does all of the work, in any order; a view that fails has no version.
 
@@ -445,8 +441,6 @@ class RecordedViews:
         """Writes an epoch's new rows into all views.
 
         Args:
-            epoch: its number.
-            rows: its new rows.
             blocks: source → the blocks of these rows.
             work: the work on the views that readers see, and on the stored rows.
             run: does all of the work, in any order; a view that fails has no version.
@@ -532,7 +526,6 @@ class RecordedViews:
         """Ends the maintenance of the failed views, and of those that a backfill replaces.
 
         Args:
-            epoch: the epoch.
             before: the versions before it.
             created: the views that it creates.
 

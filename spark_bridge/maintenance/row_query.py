@@ -26,8 +26,6 @@ class RowQuery:
         schema: of the result, with the origin at the end.
 
     Args:
-        catalyst: of the session.
-        plan: of the view.
         origin: the column with the origin of a row, which the leaves have too; None without it.
     """
 

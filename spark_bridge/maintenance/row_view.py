@@ -27,9 +27,7 @@ class RowView:
         changes: of the view's rows, if other views read them.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
         origin: the hidden column that tells where a row comes from; None without it.
     """
 
@@ -83,9 +81,7 @@ class RowView:
         """Rows that the last commit has added, for those who follow the changes.
 
         Args:
-            rows: those.
             before: a handle on the rows before that commit.
-            names: their columns.
         """
         if isinstance(rows, pa.Table):
             return rows.select(names)

@@ -36,7 +36,6 @@ class StoredSources:
 
         Args:
             blocks: source → its new rows.
-            versions: the recorded versions.
         """
         work: dict[str, Callable[[], ViewVersion]] = {}
         for source, each in blocks.items():
@@ -51,7 +50,6 @@ class StoredSources:
 
         Args:
             sources: source → its corrections.
-            versions: the recorded versions.
             epoch: the epoch of the corrections.
 
         Returns:

@@ -30,9 +30,7 @@ class WeightedRows(RowView):
     any one leaves.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:

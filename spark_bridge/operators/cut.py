@@ -41,7 +41,6 @@ class InnerView:
     Args:
         name: recorded name of its view.
         plan: analysed, with unique names of columns; a deeper part is a leaf in it.
-        rows: what they are.
     """
 
     name: str
@@ -63,12 +62,7 @@ class Cut(ABC):
         leaves: id of a leaf's first attribute → the source, the parent, the internal view or the operator.
 
     Args:
-        catalyst: see above.
-        view: see above.
         leaves: those of the query.
-        check: see above.
-        single_leaves: see above.
-        event_times: see above.
     """
 
     def __init__(
@@ -99,9 +93,7 @@ class Cut(ABC):
         """The internal view of a part of the query; equal parts have one.
 
         Args:
-            plan: the part.
             more: further columns, at the end.
-            rows: what its rows are.
         """
         catalyst = self.catalyst
         columns = catalyst.items(plan.output())
@@ -149,7 +141,6 @@ class Cut(ABC):
         """Refuses columns of rows that leave by their values, if equal values cannot be found.
 
         Args:
-            columns: of the rows.
             what: the operator, for the message.
 
         Raises:

@@ -71,7 +71,6 @@ class Operator(ABC, Generic[P]):
 
         Args:
             given: with changes of one of its views, or a time that reaches a row.
-            plan: the operator.
             columns: of its result that are wanted, in its order.
         """
 
@@ -83,7 +82,6 @@ class Operator(ABC, Generic[P]):
 
         Args:
             given: the views at one version.
-            plan: the operator.
             columns: of its result that are wanted, in its order.
             values: column of the result → its values in the wanted rows.
         """

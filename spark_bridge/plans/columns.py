@@ -35,7 +35,6 @@ def used_columns(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> d
     """Source → the columns that a plan uses, by Spark's own rule for column pruning.
 
     Args:
-        catalyst: of the session.
         plan: analysed.
         leaves: id of a leaf's first attribute → the source of the leaf.
     """
@@ -81,7 +80,6 @@ def look_up_columns(
     The plan has such a column unchanged.  Floats are left out: -0.0 is 0.0 in a group, and not in a look-up.
 
     Args:
-        catalyst: of the session.
         plan: analysed, row by row.
         leaves: id of a leaf's first attribute → the source of the leaf.
         expressions: over the output of the plan.
@@ -110,8 +108,6 @@ def _unchanged_in_leaves(
     """Yields each leaf, and its columns that the output of the plan has unchanged: name → position.
 
     Args:
-        catalyst: of the session.
-        plan: the plan.
         ids: attribute of the output → position.
     """
     children, kind = catalyst.items(plan.children()), simple_name(plan)

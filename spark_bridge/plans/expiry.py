@@ -12,7 +12,6 @@ class EventTime:
 
     Args:
         source: whose rows the side has.
-        column: of the side.
     """
 
     source: str

@@ -110,7 +110,6 @@ class OverRows(PlanDefaults):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the internal view.
     """
 
     name: str

@@ -90,7 +90,6 @@ class ExpressionCheck:
 
     Args:
         view: the name of the view, for messages.
-        catalyst: of the session.
         allow_subqueries: whether an expression may read other rows, as in a view that reads all rows each time.
     """
 
@@ -104,7 +103,6 @@ class ExpressionCheck:
         """Checks all expressions of one operator, without its children.
 
         Args:
-            plan: the operator.
             is_of_rows: whether it sees the rows of one epoch, so that `current_timestamp()` is the epoch's time.
 
         Raises:

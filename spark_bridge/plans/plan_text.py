@@ -21,7 +21,6 @@ def identity_text(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str], res
     a source do not count.
 
     Args:
-        catalyst: of the session.
         plan: analysed.
         leaves: id of a leaf's first attribute → the source of the leaf; other leaves have rows of their own.
         result: the schema of the result as DDL.
@@ -47,7 +46,6 @@ def call_text(
     """A text that is equal for calls of aggregate functions that compute the same of the same groups, in any view.
 
     Args:
-        catalyst: of the session.
         aggregate: the Aggregate with the call; its other calls do not count.
         call: Spark's AggregateExpression; None for the groups alone.
         leaves: as in `identity_text`.

@@ -17,7 +17,6 @@ class StoredGroups:
     """The groups of the stored view of a name, of which the declared one of this name is made.
 
     Args:
-        plan: of the stored view.
         has_all: whether that has all measures of the declared one; else a backfill begins with its groups.
         lacks: the measures that its groups lack, as SQL; the ingested rows are read for these alone.
     """
@@ -33,7 +32,6 @@ class PlannedView:
 
     Args:
         definition: of the view; of a hidden view, that of the declared one.
-        plan: of the view.
         schemas: source → schema with the columns that the view knows; all sources.
         views: name → view, of those that its definition reads.
         before: the groups of the stored view of its name, if that is another one, and it is made of them; else None.

@@ -32,8 +32,6 @@ class RowConditions:
     Few rows are computed in the driver, by code that Spark compiles once.
 
     Args:
-        spark: the session.
-        jobs: of the session.
         view: the name of the view, for messages.
         schema: the columns of its rows.
         conditions: name → condition.

@@ -22,8 +22,6 @@ def half_of_query(query: str, half: Half, conditions: Mapping[str, str]) -> str:
     """The query of one half, in SQL that Spark and DuckDB read alike.
 
     Args:
-        query: of the view.
-        half: which rows.
         conditions: name → condition.
     """
     rows = f"(\n{query.strip().rstrip(';').rstrip()}\n) AS all_rows"

@@ -43,7 +43,6 @@ class TotalOrder:
     """Makes the orders in a plan total.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
     """
 

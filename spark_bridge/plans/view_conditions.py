@@ -16,7 +16,6 @@ class RowCount:
     """The view has a number of rows.
 
     Args:
-        at_least: the least number.
         at_most: the largest number; None for any.
 
     Raises:

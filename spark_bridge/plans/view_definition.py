@@ -269,7 +269,6 @@ def parts_of(name: str, definitions: Mapping[str, ViewDefinition]) -> tuple[str,
     """The views that are dropped with a view: itself, and the other half of its rows.
 
     Args:
-        name: of the view.
         definitions: name → definition of each declared view.
     """
     declared = definitions.get(name)
@@ -281,7 +280,6 @@ def sources_read(definitions: Mapping[str, ViewDefinition], sources: Collection[
 
     Args:
         definitions: name → definition of each declared view.
-        sources: the declared sources.
     """
     mentioned = {name: each.mentions(definitions) for name, each in definitions.items()}
     found = {}

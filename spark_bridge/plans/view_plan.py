@@ -44,15 +44,12 @@ class ViewPlan:
     """A view that can be maintained.
 
     Args:
-        name: of the view.
-        view_class: its class.
         sources: the sources that it reads, also by way of views, in the order of their first use.
         views: the views that its definition reads, in the order of their first use.
         parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
             definitions of other views are expanded in its plan.
         columns: source, parent or operator → its used columns, with `__sw_file` if the rows of the view can name
             their file.
-        schema: of the result.
         key: the columns of the result that hold the grouping, in the grouping's order: a look-up finds a group by
             them.  Empty unless the result has the whole grouping.
         is_changing: whether its rows can leave: it has parents, whose rows change, or all its sources are

@@ -100,7 +100,6 @@ def analyse(
 
     Args:
         spark: any session; nothing is executed.
-        definition: of the view.
         schemas: source → its schema, None while it is not known; all declared sources.
         materialized: the sources whose rows are stored.
         views: name → view, of those that it may read.
@@ -494,7 +493,6 @@ class _Analysis:
 
         Args:
             analysed_plan: of the hidden view, with the time of the epoch.
-            plan: of the hidden view.
             parents: name → plan of each view whose stored rows it may read.
         """
         if plan.computed or plan.timestamps.are_in(analysed_plan) or self._has_python(analysed_plan):
@@ -532,9 +530,7 @@ class _Analysis:
         Args:
             name: its recorded name.
             plan: with empty leaves; that of Spark's analysis if it is recomputed as a whole.
-            view_class: its class.
             reason: the reason for its class.
-            schema: of its result.
             parents: name → plan of each view whose stored rows it may read.
             identities: the texts of what its definition expands to.
         """

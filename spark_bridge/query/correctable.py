@@ -24,7 +24,6 @@ def require_correctable(
 
     Args:
         root: the directory of the pipeline.
-        plans: of the declared views.
         versions: name → version of each view that continues from it.
         materialized: the sources whose rows are stored.
         replacing: the sources with `on_change="replace"`.

@@ -29,7 +29,6 @@ def named_leaves(
     """Yields each use of a source or a parent in an analysed plan, also in subqueries: its name and its leaf.
 
     Args:
-        catalyst: of the session.
         plan: analysed, over temporary views of the sources and of the views that it reads.
         sources: the names of the sources.
         parents: the names of the views whose stored rows are read.
@@ -53,7 +52,6 @@ def require_recomputable(
     """Refuses a plan that is not deterministic over the same rows, or reads other data than sources and views.
 
     Args:
-        catalyst: of the session.
         view: the name of the view.
         plan: analysed.
         sources: the names of the sources.

@@ -38,7 +38,6 @@ class InnerCut(Cut):
     """Cuts a whole query, operator by operator.
 
     Args:
-        catalyst: of the session.
         view: the name of the view.
         leaves: those of the query.
         sources: the names of the leaves that are sources.

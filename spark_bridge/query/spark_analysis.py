@@ -31,8 +31,6 @@ def names_read(catalyst: Catalyst, definition: ViewDefinition, names: Collection
     A name that the query gives to a WITH is among them, if a source or a view has it too.
 
     Args:
-        catalyst: of the session.
-        definition: of the view.
         names: the names to look for; upper and lower case are the same.
     """
     if definition.query is None:
@@ -60,7 +58,6 @@ class AnalysisFailedError(ViewError):
     """The analysis of a view failed, although its text may be right: its function raised, or Spark or Slackwater did.
 
     Args:
-        view: its name.
         reason: the class and message of the error.
         message: the whole message; None: it is made of the view and the reason.
     """
@@ -74,9 +71,6 @@ class SparkAnalysis:
     """Makes the analysed plan of one view.  Nothing is executed.
 
     Args:
-        spark: the session.
-        catalyst: of the session.
-        definition: of the view.
         schemas: source → its schema, None while it is not known; all declared sources.
         views: name → view, of those that it may read.
         absent: name → error of each declared view that it cannot read; raised if it does.

@@ -44,8 +44,6 @@ class ViewPlanner:
             the views that read it.  The text of such a view is the recorded text.
 
     Args:
-        spark: the session.
-        jobs: run the analysis.
         materialized: the sources whose rows are stored.
         keys: the sources of which views see the last row of each key.
         event_times: source → the column with its event time.
@@ -107,7 +105,6 @@ class ViewPlanner:
         """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views.
 
         Args:
-            plan: of the view.
             views: the other views, hidden ones too, which may share its rows.
             more: further lines about it.
         """

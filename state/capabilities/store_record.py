@@ -103,7 +103,6 @@ def require_capable(root: Location, clock: Clock, unique: str, exists: Callable[
     A root without an identity gets one.
 
     Args:
-        root: the root.
         clock: the clock for the time of the probe.
         unique: see `probe`.
         exists: whether the root has a store: then it is never refused.  Called only for a missing capability.

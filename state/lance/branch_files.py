@@ -46,7 +46,6 @@ class BranchFiles:
 
     Args:
         root: the root above it.
-        name: its name.
         clock: the clock of its store.
     """
 

@@ -40,7 +40,6 @@ def deleted_rows(location: Location, dataset: lance.LanceDataset, fragment: lanc
     Args:
         location: the location of the dataset.
         dataset: the dataset at one version.
-        fragment: a fragment of it.
 
     Raises:
         StorageError, NotFoundError: the file cannot be read, or was deleted with its version.

@@ -61,7 +61,6 @@ class HandledFile:
         version: its fingerprint.
         epoch: the epoch that finished it.
         outcome: see `Outcome`.
-        at: when.
         error: why it failed; None if it did not.
         last_modified: the time of the object, as it was listed.
     """
@@ -99,11 +98,7 @@ class CommitTime:
 
 
 class HandledFiles:
-    """The record of one root.  One process writes it, the owner of the root; any may read.
-
-    Args:
-        root: the root.
-    """
+    """The record of one root.  One process writes it, the owner of the root; any may read."""
 
     def __init__(self, root: Location) -> None:
         self._root, self._location = root, root.child(NAME)
@@ -112,7 +107,6 @@ class HandledFiles:
         """Records files, and the epoch up to which all files of a source are done, in one commit.
 
         Args:
-            files: what was done.
             done: source, action, epoch and time; None if more files follow.
 
         Raises:

@@ -79,7 +79,6 @@ def index_difference(
     An index whose files are damaged lacks all rows.
 
     Args:
-        location: of the dataset.
         dataset: at the version to check.
         column: the column of the index.
         random: chooses fragments and rows.

@@ -117,7 +117,6 @@ def copy_dataset(source: Location, version: int, target: Location, fragment_rows
 
     Args:
         source: the location of the other dataset.
-        version: its version.
         target: the location of the new one.
         fragment_rows: the largest number of rows in a fragment.
 

@@ -39,7 +39,6 @@ class StoredObject:
     """The content of an object.
 
     Args:
-        content: its bytes.
         version: the version of the object, as the store names it: `e_tag` and `version`.
     """
 
@@ -53,7 +52,6 @@ def read_object(client: ObjectStore, place: Location, name: str) -> StoredObject
     Args:
         client: reaches the objects of the place.
         place: the location that the name is relative to.
-        name: of the object.
 
     Raises:
         UnfitObjectError: a pipe, a socket, a device or a directory has the name, or the object is too large.

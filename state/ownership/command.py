@@ -39,7 +39,6 @@ class ArgumentLine:
     """An argument of a command on the command line.
 
     Args:
-        help: its help text.
         option: its name, for example `--source`; empty for a positional argument.
         metavar: its placeholder in the usage; empty for the usual one.
         names_files: whether it names files: one of the present directory is sent as a whole URL.

@@ -44,7 +44,6 @@ class PendingCommand:
     """A command without an answer.
 
     Args:
-        id: its name.
         run: the run that it is for; empty if the file cannot be read.
         command: the command; None if the file cannot be read.
         error: the reason why the file cannot be read.
@@ -60,7 +59,6 @@ class CommandInbox:
     """The commands and answers of one root, for the process that asks and for the owner.
 
     Args:
-        root: the root.
         clock: gives the time in the ids, and the age of answers.
     """
 
@@ -72,7 +70,6 @@ class CommandInbox:
         """Writes a command.
 
         Args:
-            command: the command.
             run: the run that owns the root.
             random: distinguishes commands of one millisecond.
 

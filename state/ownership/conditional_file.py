@@ -76,7 +76,6 @@ class ConditionalFile:
         """Writes the file if it still has a version.
 
         Args:
-            content: the new content.
             version: the version that was read; None if the file did not exist.
 
         Raises:

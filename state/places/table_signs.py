@@ -43,7 +43,6 @@ class TableSign:
 
     Args:
         directory: the directory of the table, relative to the listed location; empty for the location itself.
-        path: the object.
         kind: the kind of the directory, in words.
     """
 

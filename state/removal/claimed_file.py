@@ -34,7 +34,6 @@ def delete_claimed(directory: int, name: str, etag: str | None) -> bool:
     Args:
         directory: the descriptor of the directory.
         name: of the file, one part.
-        etag: of the version.
 
     Raises:
         FileNotFoundError: the file does not exist.

@@ -26,9 +26,7 @@ class UnnamedVersions:
     """Versions of a dataset that no retained epoch record names, and that no later record can name.
 
     Args:
-        root: the root.
         path: of the dataset, relative to the root.
-        versions: the versions.
         named_after: a version after all `versions`, which a record names or which is the latest version.
     """
 
@@ -44,7 +42,6 @@ class Deleted:
 
     Args:
         objects: the number of deleted objects or versions.
-        bytes: their size.
         left: names of objects that are not ours, and stay; at most `MOST_NAMED`.
     """
 
@@ -64,7 +61,6 @@ def delete_versions(dataset: Any, evidence: UnnamedVersions) -> Deleted:
 
     Args:
         dataset: a handle of the dataset.
-        evidence: the versions.
 
     Raises:
         RemovalRefusedError: a version is not older than `named_after`, the path does not belong to a dataset of a root,
@@ -95,7 +91,6 @@ def delete_aged_versions(dataset: Any, root: Location, path: str, age: timedelta
 
     Args:
         dataset: a handle of a dataset that only Slackwater writes, and whose latest version has all rows.
-        root: the root.
         path: of the dataset, relative to the root.
         age: the time between the commit of a version and the commit of the latest version.
 
@@ -114,7 +109,6 @@ def delete_tags(dataset: Any, prefix: str, tags: Iterable[str]) -> None:
     Args:
         dataset: a handle of the dataset.
         prefix: the beginning of all tags of this kind; not empty.
-        tags: the tags.
 
     Raises:
         RemovalRefusedError: a tag has another beginning.

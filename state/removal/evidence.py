@@ -76,7 +76,6 @@ class UnnamedDataset:
     """A dataset of a root that no retained epoch record names, and that no later record can name.
 
     Args:
-        root: the root.
         path: of the dataset, relative to the root: `views/<name>-<epoch>.lance`.
     """
 
@@ -154,7 +153,6 @@ class CreatedObject:
 
     Args:
         place: the location that the name is relative to.
-        name: of the object.
         version: as the store names it: `e_tag` and `version`.
     """
 

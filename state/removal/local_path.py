@@ -33,7 +33,6 @@ def directory_of(place: Path, name: str) -> Iterator[tuple[int, str]]:
     The place itself may be reached through links: its user named it.  No part below it may be a link.
 
     Args:
-        place: a directory.
         name: of a file, relative to the place.
 
     Raises:

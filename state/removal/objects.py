@@ -37,8 +37,6 @@ def create(client: ObjectStore, place: Location, name: str, content: bytes) -> C
     Args:
         client: reaches the objects of the place.
         place: the location that the name is relative to.
-        name: of the object.
-        content: its bytes.
 
     Returns:
         The evidence for a later `replace_version` or `delete_version` of exactly this object.
@@ -58,7 +56,6 @@ def create_in_parts(client: ObjectStore, place: Location, name: str, content: It
     Args:
         client: reaches the objects of the place.
         place: the location that the name is relative to.
-        name: of the object.
         content: its bytes, part by part; an error of it leaves no object.
 
     Returns:
@@ -107,7 +104,6 @@ def overwrite(client: ObjectStore, evidence: ReservedNames, name: str, content: 
         client: reaches the objects of the place.
         evidence: the form of the names.
         name: of the object, relative to the place.
-        content: its bytes.
 
     Raises:
         RemovalRefusedError: the name has another form, or see `require_own_path`.
@@ -128,8 +124,6 @@ def replace_version(
     Args:
         client: reaches the objects of the place.
         place: the location that the name is relative to.
-        name: of the object.
-        content: its new bytes.
         version: the version that was read: `e_tag` and `version`.
 
     Returns:
@@ -155,7 +149,6 @@ def require_own_path(client: ObjectStore, place: Location, name: str) -> None:
     Args:
         client: reaches the objects of the place.
         place: the location that the name is relative to, which itself may be reached through links.
-        name: of the object.
 
     Raises:
         RemovalRefusedError: a directory of its path is a link, or the name is not valid, see `parts_of`.
@@ -193,7 +186,6 @@ def delete(evidence: Evidence, names: Iterable[str], client: ObjectStore | None 
     Every name is checked before the first object is deleted.
 
     Args:
-        evidence: the record.
         names: relative to `evidence.place`.
         client: reaches the objects of the place; None for one of its own.
 
@@ -284,7 +276,6 @@ def remove_empty_directories(place: Location, names: Iterable[str] = ()) -> bool
     An object store has no directories: nothing happens there.
 
     Args:
-        place: the location.
         names: the files that were deleted; only directories on their paths are tried.
 
     Returns:

@@ -30,7 +30,6 @@ class PartFile:
     Args:
         directory: the descriptor of the directory.
         part: the name of the file in it, see `PART_FILES`.
-        descriptor: of the file.
     """
 
     def __init__(self, directory: int, part: str, descriptor: int) -> None:

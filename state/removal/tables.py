@@ -36,7 +36,6 @@ def vacuum_delta(table: Any, place: Location, keep_s: float) -> list[str]:
 
     Args:
         table: a `deltalake.DeltaTable`.
-        place: its location.
         keep_s: in seconds; part of an hour counts as an hour.
 
     Returns:
@@ -93,7 +92,6 @@ def expire_snapshots(table: Any, until: datetime) -> None:
 
     Args:
         table: a `pyiceberg.table.Table`.
-        until: the time.
     """
     table.maintenance.expire_snapshots().older_than(until).commit()
 

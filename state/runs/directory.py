@@ -17,9 +17,7 @@ class Piece:
 
     Args:
         path: its data file; the id of the fragment is not known before the commit.
-        table: its table.
         run: the number of its run; of two runs of a table the higher has the later rows.
-        rows: the number of rows.
         blocks: the number of entries of its index, which are rows behind the others; 0 for a small piece.
         deletes: the number of rows that are deletions.
         patches: the number of rows that are patches.
@@ -63,7 +61,6 @@ class Directory:
     """The pieces of all tables at one version of the store.
 
     Args:
-        pieces: the pieces.
         counts: the counts of the ledger, as far as it is folded, see `ledger_counts`.
     """
 

@@ -13,7 +13,6 @@ class Fragments:
     """The fragments of one version.
 
     Args:
-        version: the version.
         by_path: data file → fragment, in the order of the version.
         first_rows: data file → the position of its first row among all rows of the version.
     """

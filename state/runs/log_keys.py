@@ -43,9 +43,7 @@ class LogKeys:
         """For each fragment with such rows: its data file, and the positions of the rows, in the order of the log.
 
         Args:
-            dataset: the version.
             log: the fragments of its log, with `MOST_ROWS` rows at most in all.
-            table: the table.
             ranges: ranges of keys; sorted, without overlaps.
 
         Raises:

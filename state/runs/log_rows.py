@@ -23,7 +23,6 @@ class LogRows:
     Of many rows it reads one table at a time: a row with the fields of all tables takes a kilobyte of memory.
 
     Args:
-        dataset: the version.
         fragments: fragments of its log, in the order in which they were committed.
         tables: the tables of their rows.
         indexes: the indexes of the pieces.
@@ -43,7 +42,6 @@ class LogRows:
         """The rows of a table, oldest first.
 
         Args:
-            table: one of the tables.
             fields: fields of the table; None for all.
 
         Raises:

@@ -43,7 +43,6 @@ class PieceWriter:
         """Writes rows: columns vnode, epoch, op, key and row, in the order of keys.
 
         Args:
-            slices: the rows.
             most_rows: at least their number: they are cut into pieces of equal size.
 
         Raises:

@@ -44,7 +44,6 @@ class RecentRows:
         """All rows of fragments of the log, in their order.
 
         Args:
-            dataset: the version.
             fragments: at least one fragment of its log.
             columns: columns of the dataset; each is in some fragment.
 

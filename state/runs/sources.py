@@ -73,7 +73,6 @@ class PieceBlocks:
     Args:
         path: the data file of the piece.
         spans: positions of rows, without overlaps: the first, and behind the last.
-        ranges: the ranges of keys.
     """
 
     path: str
@@ -94,7 +93,6 @@ class RunSource:
 
     Args:
         table: the table of the run.
-        run: the run.
         fragments: data file → fragment.
         indexes: the indexes of the pieces.
         fields: fields of the table; None for all.

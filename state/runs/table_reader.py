@@ -41,11 +41,8 @@ class TableReader:
     """Reads rows of one table at one version of the store.
 
     Args:
-        dataset: the version.
-        directory: its directory.
         log: the fragments of the log, in the order in which they were committed.
         indexes: the indexes of the pieces.
-        table: the table.
         fields: fields of the table; None for all.
     """
 
@@ -145,7 +142,6 @@ class TableReader:
 
         Args:
             wanted: for data files, at least one, the positions of rows.
-            columns: the columns.
         """
         rows = np.concatenate([self._first_rows[path] + np.asarray(positions, np.int64) for path, positions in wanted])
         if len(wanted) < _FILES_OF_A_THREAD * _THREADS:
@@ -222,7 +218,6 @@ def merged(
     """The latest row of each key of all sources, in the order of keys, slice by slice.
 
     Args:
-        table: the table.
         sources: oldest first.
         start: only keys of at least this.
         end: only keys of less than this.

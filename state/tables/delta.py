@@ -47,7 +47,6 @@ class StagedRows:
 
     Args:
         epoch: the only epoch whose commit accepts them.
-        rows: the number of rows.
         content: their place, as the store that staged them names it.
     """
 

@@ -93,7 +93,6 @@ class ViewExpectations:
 
     Args:
         view: the name of the view.
-        on_violation: the reaction.
         expectations: name → expectation.
         held_since: the epoch since which the view holds the gate; None while it does not.
         epochs: the epochs in which rows began to violate, at most a hundred, the last ones; as of `held_since`.
@@ -127,7 +126,6 @@ class ViewExpectations:
         """The same, with the epochs that follow from its counts.
 
         Args:
-            epoch: the epoch.
             came_in: this epoch if rows began to violate in it.
         """
         if not self.is_violated:
@@ -184,7 +182,6 @@ def published_after(before: Gate, after: Gate, *, last: int, epoch: int) -> int 
     Args:
         before: the gate as of the last commit.
         after: the gate as of this one.
-        last: the last committed epoch.
         epoch: the epoch of this commit.
     """
     if after == "open":

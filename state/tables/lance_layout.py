@@ -27,7 +27,6 @@ def with_schema(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
     Args:
         rows: as many columns as the schema, in its order.
-        schema: names and types.
     """
     columns = [
         column if column.type == field.type else column.cast(field.type)

@@ -83,7 +83,6 @@ class Head:
 
     Args:
         term: the number of take-overs so far; a commit of an older term is refused.
-        epoch: the last committed epoch.
         views: the views by name, at this epoch.
         run: the run that holds the term; empty before the first take-over.
         tags: epochs by name.
@@ -139,7 +138,6 @@ class EpochRecord:
     """One committed epoch.
 
     Args:
-        epoch: the epoch.
         term: the term of the process that committed it.
         committed_at: the wall time of the commit, in UTC.
         state_version: the version of `state.lance` that this commit made.

@@ -84,7 +84,6 @@ class RowSelection:
         """True if a row is selected.
 
         Args:
-            key: its key.
             vnode: its vnode; None if it does not matter.
         """
         return (

@@ -27,7 +27,6 @@ class Branch:
     """A branch, as the root above it records it.
 
     Args:
-        name: its name.
         epoch: the epoch of the root that it refers to.
         is_dropping: whether its files are being deleted.
     """

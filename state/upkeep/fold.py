@@ -70,7 +70,6 @@ class _Fold:
     Args:
         gone: the pieces that it replaces or renames.
         new: the pieces in their place.
-        fragments: the written ones.
         rows_before: rows that it has read.
     """
 
@@ -110,7 +109,6 @@ class StateFolder:
 
         Args:
             dataset: the version to fold; commits may run at the same time.
-            directory: its directory.
             log: the fragments of its log, in the order in which they were committed.
             directory_path: the data file of the directory.
             epoch: the last committed epoch.  Only fragments before it are folded: an amendment may still add rows to

@@ -40,7 +40,6 @@ class Housekeeping:
     Args:
         root: the root that the pipeline writes to.
         clock: the clock for the age of an epoch and the time of the next vacuum.
-        retention: the epochs to keep.
         pinned: a function that returns the epochs with a pin.
         interval_s: seconds between two vacuums.  A vacuum reads the manifest of every retained version, which on an
             object store is one request each.

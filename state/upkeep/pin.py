@@ -42,7 +42,6 @@ class PinFile:
     Args:
         root: the root that the pipeline writes to.
         clock: the clock for the end of the pin.
-        epoch: the epoch to keep.
         client: reaches the objects of the root; None for one of its own.
     """
 

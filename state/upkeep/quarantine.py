@@ -65,8 +65,6 @@ def late_row_key(source: str, path: str, row: int, view: str, epoch: int, conten
     """The key of a late row.
 
     Args:
-        source: its source.
-        path: of its file.
         row: its position there.
         view: the view that it is late for.
         epoch: the epoch in which it came.
@@ -102,7 +100,6 @@ def late_rows(
 
     Args:
         store: a handle on the store.
-        source: their source.
         views: the names of the views.
         after: only those of later epochs.
         state_version: an older version of the store.
@@ -117,7 +114,6 @@ def clear_quarantine(store: StateStore, source: str | None, epoch: int) -> int:
     """Deletes the bytes and reasons of bad records, and completely poison messages, skipped names and late rows.
 
     Args:
-        store: the owner's handle.
         source: only records of this source; None for all.
         epoch: records of later epochs stay as they are.
 

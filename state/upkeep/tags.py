@@ -35,7 +35,6 @@ def put_tag(store: StateStore, name: str, epoch: int) -> None:
     """Tags an epoch; an existing tag of this name moves to it, but for the tag of a branch.
 
     Args:
-        store: the owner's handle.
         name: the name of the tag, see also `state.upkeep.branches`.
         epoch: a retained epoch.
 

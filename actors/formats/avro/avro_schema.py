@@ -115,7 +115,6 @@ class _Record(AvroType):
 
     Args:
         fields: its fields in Arrow.
-        columns: their types.
     """
 
     fields: tuple[pa.Field, ...] = ()

@@ -46,7 +46,6 @@ class AvroContainer:
     """The header of a file, and access to its blocks.
 
     Args:
-        file: the object.
         limits: the limits of the reader.
 
     Raises:

@@ -52,8 +52,6 @@ class _Reading:
     """One reading of columns of a file.
 
     Args:
-        file: the object.
-        tail: its tail.
         columns: the names of the columns.
         limits: the limits of the reader.
     """

@@ -89,7 +89,6 @@ class OrcTail:
     """What the end of a file tells of it.
 
     Args:
-        file: the object.
         limits: the limits of the reader.
 
     Raises:

@@ -18,7 +18,6 @@ class Field:
     """A field of a message.
 
     Args:
-        number: its number.
         value: its value as a number, or as bytes.
         raw: the field as it is written, with its number.
     """

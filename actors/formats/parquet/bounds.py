@@ -55,7 +55,6 @@ class ParquetBounds:
     """The bounds of the row groups of one file, over the columns that are read.
 
     Args:
-        parquet: the file.
         columns: the columns, as they are in the file.
         limits: the limits of the reader; `max_batch_bytes` counts.
 
@@ -134,7 +133,6 @@ class ParquetBounds:
 
         Args:
             stream: a stream over the file.
-            groups: the row groups.
         """
         return [
             path
@@ -151,7 +149,6 @@ class ParquetBounds:
 
         Args:
             stream: a stream over the file.
-            groups: the row groups.
 
         Raises:
             UnreadableFile: a page takes more than `max_batch_bytes` of memory.

@@ -104,8 +104,6 @@ class _Reading:
     """One reading of columns of a file.
 
     Args:
-        file: the object.
-        parquet: its footer.
         columns: the columns, as they are in the file.
         limits: the limits of the reader.
     """

@@ -36,7 +36,6 @@ class TextContent:
     """Reads the text of a file from a position.
 
     Args:
-        file: the file.
         limits: the limits of the reader; `max_expansion` and `max_cpu_s_per_mib` count.
         encoding: the encoding of the file, by its name in Python.
         start: the number of bytes to skip; decompressed or decoded text is read and dropped.

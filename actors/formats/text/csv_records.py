@@ -66,10 +66,6 @@ class CsvRecords:
     A quote at the start of a field opens it, up to the next quote that is not doubled; elsewhere a quote is a plain
     character.  A line end inside a quoted field does not end a record.  So a run of quotes opens or closes a field
     only if its length is odd: at the start of a field it turns the state, elsewhere it closes what is open.
-
-    Args:
-        delimiter: the character between fields.
-        quote: the character around fields.
     """
 
     def __init__(self, delimiter: str, quote: str) -> None:

@@ -121,9 +121,7 @@ def export_quarantine(
 
     Args:
         root: the root of the pipeline.
-        options: its storage options.
         source: only records of this source.
-        output: prints the result.
         file: as `export`; None for no export.
         clear: have the owner clear these records, and no later ones.
         timeout_s: seconds to wait for the owner's answer.

@@ -33,14 +33,11 @@ def serve_sql(
     """Serves the root, prints its address, and returns after SIGINT or SIGTERM.
 
     Args:
-        location: the root.
         host: the address to listen on.
         port: 0 for any free port.
         certificate: the certificate of TLS; None for none.
-        key: its key.
         max_memory_bytes: the largest memory of all statements.
         workers: the number of worker processes, which share it.
-        limits: the other limits.
 
     Raises:
         UsageError: the host needs a password, a file of TLS cannot be used, or the server cannot listen.

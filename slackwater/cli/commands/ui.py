@@ -23,7 +23,6 @@ def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, b
     """Serves the page, prints its URL, and returns after SIGINT or SIGTERM.
 
     Args:
-        store: of the root.
         host: the address to listen on.
         port: 0 for any free port.
         token_file: a file with the access token; None for another source of it.

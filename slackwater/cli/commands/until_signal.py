@@ -23,7 +23,6 @@ async def serve_until_signal(server: Server, tell: Callable[[int], None]) -> Non
     """Starts a server, and closes it after SIGINT or SIGTERM.
 
     Args:
-        server: the server.
         tell: called with the port when it listens.
 
     Raises:

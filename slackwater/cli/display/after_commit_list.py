@@ -50,7 +50,6 @@ def after_commit_notes(files: Sequence[AfterCommitStatus], most: int) -> list[Te
     """Notes on failures on the display of a run, a line for each source.
 
     Args:
-        files: of the run.
         most: the largest number of lines.
     """
     failed = [each for each in files if each.error is not None][:most]

@@ -21,7 +21,6 @@ class EventLines:
     """Prints the events of `slackwater.running.run_events`; without `--json` it prints nothing.
 
     Args:
-        output: of the command.
         clock: gives the time of the observation.
     """
 

@@ -25,8 +25,6 @@ class LiveDisplay:
     Log lines, and other output of the program, are printed above it.
 
     Args:
-        display: renders a status.
-        console: the terminal.
         clock: counts the seconds of a run without a status of its own; None shows the seconds of the status.
     """
 
@@ -63,7 +61,6 @@ class LiveDisplay:
         """Shows a status from now on.
 
         Args:
-            status: of the run.
             display: replaces the one so far.
         """
         self._display, self._status = display or self._display, status

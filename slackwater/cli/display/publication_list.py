@@ -60,7 +60,6 @@ def publication_notes(publications: Sequence[PublicationStatus], most: int) -> l
     """Notes on failed publications on the display of a run, a line for each.
 
     Args:
-        publications: of the run.
         most: the largest number of lines.
     """
     failed = [each for each in publications if each.error is not None]

@@ -40,7 +40,6 @@ class RootFacts:
     Args:
         store: a frozen store.
         owner: the process that runs on the root or ran last.
-        now: the time.
     """
 
     store: Store

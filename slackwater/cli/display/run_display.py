@@ -39,7 +39,6 @@ class RunDisplay:
     Sources and views that do not fit are summed up in a last line.  The selection does not change with the numbers.
 
     Args:
-        name: of the pipeline.
         root: of the run, as an argument of the commands that notes name.
         note: text beside the phase, for example the process of the run.
         warning: a problem with the status, for example its age; shown instead of the message.
@@ -54,7 +53,6 @@ class RunDisplay:
         """The picture.
 
         Args:
-            status: of the run.
             width: of the terminal, in characters.
             height: of the terminal, in lines.
         """

@@ -34,10 +34,8 @@ def show_run(pipeline: Pipeline, until: Literal["caught_up"] | None, takeover: b
     Its status is shown on stderr; with `--json`, its events are printed on stdout.
 
     Args:
-        pipeline: the pipeline.
         until: "caught_up"; None to run forever.
         takeover: take the root over from a living process.
-        output: of the command.
 
     Raises:
         SlackwaterError: the error that ended the run.

@@ -40,8 +40,6 @@ def watch_status(root: str, options: Mapping[str, str], interval_s: float, outpu
     If the store does not answer, a warning is shown, and the read is repeated.
 
     Args:
-        root: the root.
-        options: its storage options.
         interval_s: seconds between two reads, each a few requests.
         output: a live display on a terminal, lines in a pipe, JSON documents for programs.
 

@@ -125,10 +125,8 @@ def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: st
     """Prints where a failed view stands with the next step, and its error as a line of its own.
 
     Args:
-        view: the view.
         at: epoch → the time of its commit.
         root: the root, as an argument of a command.
-        output: of the command.
     """
     stands_at, name = view["reflects_epoch"], view["name"]
     since = "" if stands_at not in at else f" ({utc(at[stands_at])})"

@@ -32,7 +32,6 @@ def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any
     A view is `maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more.
 
     Args:
-        store: the store.
         backfills: the names in `Views.backfills`.
     """
     return [{"state": _state(row, row["name"] in backfills), **row} for row in store.views.table().to_pylist()]

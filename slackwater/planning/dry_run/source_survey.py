@@ -40,7 +40,6 @@ class GetEstimate:
 
     Args:
         source: the source of the files.
-        settings: the sizes of requests.
     """
 
     def __init__(self, source: SourceDefinition, settings: RequestSettings) -> None:
@@ -97,7 +96,6 @@ class SourcePlan:
         first_pass_dollars: their price; 0 where requests are free, as in a directory.
         period_s: the time between two listings, in seconds.
         idle_day: the requests of a day without new files.
-        idle_day_dollars: their price.
         asked: the requests of the dry run itself.
         schema: the stored schema, else the declared one, else the schema by the first files; None without any.
         notes: remarks, one line each.
@@ -160,10 +158,7 @@ class SourceSurvey:
     """Lists a source once, and reads only enough for its schema and one footer.
 
     Args:
-        source: the source.
         known: its state at the root.
-        settings: the settings of reading.
-        prices: the prices of requests.
     """
 
     def __init__(self, source: SourceDefinition, known: KnownSource, settings: FetchSettings, prices: Prices) -> None:

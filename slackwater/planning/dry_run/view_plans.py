@@ -79,13 +79,11 @@ def plan_views(
     """Analyses the views with the Spark session of this process, or with a local one.
 
     Args:
-        definitions: the declared views.
         schemas: source → its schema, None while it is unknown; all sources.
         materialized: the sources whose rows are stored.
         keys: the sources of which views see the last row of each key.
         event_times: source → the column with its event time.
         known: the state at the root.
-        settings: the settings of Spark.
         name: the name of the Spark application.
 
     Raises:

@@ -126,7 +126,6 @@ def file_batches(
 
     Args:
         store: a handle on the store.
-        catalog: the sources.
         state_version: an older version of the store; None for the handle's.
         source: only files of this source.
         status: only files of this status.

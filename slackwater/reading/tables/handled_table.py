@@ -25,7 +25,6 @@ def handled_table(root: Location, catalog: Catalog, source: str | None, until: d
     """See `Ledger.handled_files`.
 
     Args:
-        root: the root.
         catalog: as of which sources are known.
         source: only files of this source.
         until: nothing later counts.
@@ -56,7 +55,6 @@ def handled_lines(root: Location, source: str, path: str, until: datetime) -> li
     """What was last done to a file by each action, a sentence each.
 
     Args:
-        root: the root.
         source: the name of the source.
         path: of the file, relative to the source.
         until: nothing later counts.

@@ -38,8 +38,6 @@ def hidden_view_table(state: LanceStateStore, catalog: Catalog, root: Location, 
 
     Args:
         state: a handle on the store.
-        catalog: the views.
-        root: of the store.
         owner: the process that runs on the root or ran last.
     """
     found: dict[str, list[tuple[CatalogView, ViewVersion]]] = {}

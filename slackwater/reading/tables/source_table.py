@@ -25,7 +25,6 @@ class SourceDiscovery:
     """The discovery of a source: as its run reports it, or else as of the last epoch that handed a file on.
 
     Args:
-        progress: the progress of discovery.
         poison: the number of quarantined messages that were not cleared.
         is_running: True while a pipeline runs.
     """
@@ -136,7 +135,6 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
 
     Args:
         store: a handle on the store.
-        catalog: the sources.
         owner: the process that runs on the root or ran last.
         now: the time of the wall clock.
     """

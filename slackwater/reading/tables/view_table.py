@@ -53,7 +53,6 @@ def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int 
     Args:
         view: the view, as the catalog of an epoch has it.
         version: its version in the record of that epoch.
-        epoch: the epoch.
     """
     if version.reflects_epoch is not None:
         return version.reflects_epoch

@@ -101,10 +101,7 @@ class Conversation:
 
     Args:
         reader: the messages of the client.
-        writer: the answers to it.
         worker: the worker of the session.
-        session: the session.
-        limits: the limits.
         budget: the memory for messages of all clients.
     """
 

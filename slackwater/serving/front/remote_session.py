@@ -15,7 +15,6 @@ class Part:
     """Some of the answers to a group of messages.
 
     Args:
-        answers: messages of PostgreSQL's protocol.
         is_last: True if the group is answered.
         ends_session: True if the session has ended with these answers.
     """

@@ -52,10 +52,6 @@ class WorkerSettings:
 class Worker:
     """A worker with its sessions.
 
-    Args:
-        settings: its settings.
-        process: its process.
-
     Attributes:
         ended: True from the moment when the process has ended.
     """

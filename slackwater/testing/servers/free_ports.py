@@ -13,7 +13,6 @@ def free_ports(count: int, beside: int = 0) -> list[int]:
     """Ports that are free now.
 
     Args:
-        count: the number of ports.
         beside: a distance; the port that far above each is free, too.
     """
     ports: list[int] = []

@@ -32,7 +32,6 @@ class GuardedServer(ABC):
     It ends with the block, or with the process that started it however that ends.
 
     Args:
-        kind: its name in messages.
         clock: paces the waiting for the first answer.
     """
 
@@ -132,7 +131,6 @@ def program(name: str, install: str) -> str:
     """The path of a server's program: beside this Python, or where the shell finds it.
 
     Args:
-        name: of the program.
         install: the command that installs it, for the message.
 
     Raises:

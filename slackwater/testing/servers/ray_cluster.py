@@ -135,7 +135,6 @@ class RayCluster:
 
         Args:
             name: not used before; the node has `NODE_RESOURCE` of a resource of this name.
-            num_cpus: its logical CPUs.
             resources: its other custom resources.
         """
         return self._start_node(name, f"--address={self.address}", num_cpus=num_cpus, resources=resources or {})

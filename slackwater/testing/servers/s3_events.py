@@ -33,7 +33,6 @@ def created(
     """An object was written.
 
     Args:
-        bucket: its name.
         key: of the object, as it is.
         etag: with or without its quotes.
         size: in bytes.
@@ -58,7 +57,6 @@ def removed(
     """An object was removed; see `created`.
 
     Args:
-        bucket: its name.
         key: of the object, as it is.
         kind: `Delete` or `DeleteMarkerCreated`.
         at: when S3 was done with it.

@@ -19,7 +19,6 @@ class AppMaster:
     """The master of one application: it starts the executors, Ray actors in Java, and owns them.
 
     Args:
-        jvm: of the driver.
         namespace: Ray namespace of the executors.
     """
 

@@ -26,7 +26,6 @@ class Java:
     """One Java installation.
 
     Args:
-        home: its directory.
         source: the place that names it.
         version: its major version; None if unknown.
     """

@@ -53,7 +53,6 @@ def table_of_frame(frame: DataFrame, schema: pa.Schema) -> pa.Table:
     """Runs a DataFrame.  Returns all its rows, with the given schema.
 
     Args:
-        frame: the DataFrame.
         schema: the same columns in the same order; only Arrow's names of the types may differ, not the values.
     """
     plan = frame._jdf.queryExecution().executedPlan()
@@ -66,7 +65,6 @@ def table_of_rows(spark: SparkSession, rows: Any, struct: Any, schema: pa.Schema
     """Rows of the driver as an Arrow table, over a socket: py4j needs 40 ms for an answer above 8 KiB.
 
     Args:
-        spark: the session.
         rows: a Scala iterator of Spark's internal rows.
         struct: StructType of the rows, a Java object.
         schema: as in `table_of_frame`.
@@ -84,7 +82,6 @@ def table_of_messages(messages: Iterable[bytes], schema: pa.Schema) -> pa.Table:
     """The rows of Arrow streams, one after the other.
 
     Args:
-        messages: the streams.
         schema: as in `table_of_frame`.
     """
     return _table([batch for message in messages for batch in pa.ipc.open_stream(message)], schema)

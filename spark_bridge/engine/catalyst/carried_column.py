@@ -18,9 +18,7 @@ def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan
     """A row-by-row plan with the column at the end of its result, and of its leaves unless they have it.
 
     Args:
-        catalyst: of the session.
         plan: the analysed plan without the column.
-        field: the column.
     """
     return catalyst.analyse(_with_column_last(catalyst, plan, pa.schema([field])))
 
@@ -29,7 +27,6 @@ def with_places(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> Pl
     """A plan with one Aggregate, over a row-by-row plan, whose rows have their places: `_path` and `_row`.
 
     Args:
-        catalyst: of the session.
         plan: the analysed plan, of a source with these columns.
         leaves: id of a leaf's first attribute → the source of the leaf.
     """

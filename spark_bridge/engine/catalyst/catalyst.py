@@ -337,8 +337,6 @@ class Catalyst:
         Args:
             rows: the array, over the rows of the child.
             output: the attributes of the structs' fields (a Seq).
-            child: the plan.
-            outer: see above.
         """
         generator = self.expressions.Inline(rows)
         return self._plans.Generate(generator, self.seq([]), outer, self.option(None), output, child)
@@ -585,8 +583,6 @@ def parts_of(catalyst: Catalyst, plan: Plan, is_end: Callable[[Plan], bool] = la
     """Yields every operator of a plan and of its subqueries, top down, the first child first.
 
     Args:
-        catalyst: of the session.
-        plan: the plan.
         is_end: whether the operators below an operator are left out.
     """
     plans = [plan]

@@ -11,7 +11,6 @@ def column_origin(catalyst: Catalyst, plan: Plan, number: int, leaves: Mapping[i
     """The leaf and its column that an attribute has unchanged; None if it is computed.
 
     Args:
-        catalyst: of the session.
         plan: with the attribute in its output.
         number: the id of the attribute.
         leaves: id of a leaf's first attribute → the name of the leaf.

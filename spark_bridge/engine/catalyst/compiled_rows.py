@@ -15,7 +15,6 @@ def compiled_rows(catalyst: Catalyst, plan: Plan) -> RowChain | None:
     """Applies the projections and filters of a plan to the rows of its only leaf, by Spark's own compiled code.
 
     Args:
-        catalyst: of the session.
         plan: analysed, with empty leaves; its values are the same at any time.
 
     Returns:

@@ -19,7 +19,6 @@ def current_rows(frame: DataFrame, key: Key) -> DataFrame:
 
     Args:
         frame: all rows of the source.
-        key: of the source.
 
     Raises:
         AnalysisException: the condition for deletions is not a condition over the columns.

@@ -17,7 +17,6 @@ def driver_plan(catalyst: Catalyst, below: RowChain, plan: PhysicalPlan, struct:
     """Puts a plan together; None if it needs a shuffle, other partitions or a process of Python: it is a job.
 
     Args:
-        catalyst: of the session.
         below: gives the rows.
         plan: over one leaf with the columns of these rows, which `Catalyst.rows_to_come` has made.
         struct: StructType of the result, a Java object; its names are free.

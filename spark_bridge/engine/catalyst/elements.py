@@ -30,11 +30,7 @@ class Element(JavaObject):  # type: ignore[misc]
 
 
 class Elements:
-    """Reads sequences of Scala.
-
-    Args:
-        spark: the session.
-    """
+    """Reads sequences of Scala."""
 
     def __init__(self, spark: SparkSession) -> None:
         gateway: Any = spark.sparkContext._gateway

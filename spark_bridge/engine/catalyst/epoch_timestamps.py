@@ -69,8 +69,6 @@ def with_time(catalyst: Catalyst, plan: Plan, time_us: int) -> Plan:
     """An analysed plan, as Spark makes it of a query, with a time in place of every `current_timestamp()` and the like.
 
     Args:
-        catalyst: of the session.
-        plan: the plan.
         time_us: the time, in microseconds since 1970.
     """
     timestamps = EpochTimestamps(catalyst)
@@ -102,9 +100,6 @@ class EpochTimestamps:
 
     Spark sends the objects of a plan with each task, so a job computes with the time set before its start.  Its
     optimizer makes a constant of the time: such a plan is not compiled once for all epochs.
-
-    Args:
-        catalyst: of the session.
     """
 
     def __init__(self, catalyst: Catalyst) -> None:

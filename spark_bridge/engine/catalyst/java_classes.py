@@ -62,9 +62,7 @@ def java_instance(spark: SparkSession, source: Path, name: str) -> Any:
     """An instance of a class, the same one each time in a session.
 
     Args:
-        spark: the session.
         source: the file of the class, of the package `slackwater`; the class needs no arguments.
-        name: of the class.
     """
     jvm: Any = spark._jvm
     made = _instances.setdefault(jvm, {})

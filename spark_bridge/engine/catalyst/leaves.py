@@ -28,9 +28,7 @@ class LeafRows:
         halved: the same rows, with `FILE_HALVES` in place of their file; None if only the file is known.
 
     Args:
-        few: see above.
         make: makes the DataFrame of the rows, if it is needed.
-        halved: see above.
     """
 
     def __init__(self, few: pa.Table | None, make: Callable[[], DataFrame], halved: LeafRows | None = None) -> None:
@@ -91,7 +89,6 @@ class RowsOver:
         few: the rows of the only source or view that it reads, if they are few: a compiled plan takes them as they are.
 
     Args:
-        few: see above.
         make: makes the plan with the rows in its leaves, if it is needed.
     """
 
@@ -115,10 +112,8 @@ def rows_over(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: 
     """A plan over an epoch's rows.
 
     Args:
-        catalyst: of the session.
         plan: the analysed plan.
         sources: id of a leaf's first attribute → the source of the leaf.
-        rows: the new rows.
         has_time: whether the plan has the time of the epoch: compiled code would keep that of the first one.
     """
     names = {*sources.values()}
@@ -133,10 +128,8 @@ def graft(catalyst: Catalyst, plan: Plan, sources: Mapping[int, str], rows: Leav
     The new leaves have the attributes of the old ones, so the plan is not analysed again.
 
     Args:
-        catalyst: of the session.
         plan: the analysed plan.
         sources: id of a leaf's first attribute → the source of the leaf.
-        rows: the new rows.
     """
     children = catalyst.items(plan.children())
     if children:

@@ -18,7 +18,6 @@ class PlannedOnce:
     """Runs the query over the rows of its leaf: few in the driver's thread, and many in one task.
 
     Args:
-        catalyst: of the session.
         plan: analysed, with one empty leaf.
     """
 
@@ -54,7 +53,6 @@ def planned_once(catalyst: Catalyst, plan: Plan) -> RowChain | PlannedOnce:
     """A query over one leaf as compiled code, or with its physical plan if it has further operators.
 
     Args:
-        catalyst: of the session.
         plan: analysed, with one empty leaf.
     """
     return compiled_rows(catalyst, plan) or PlannedOnce(catalyst, plan)

@@ -26,7 +26,6 @@ class RowChain:
     """Passes rows of a leaf through compiled projections and predicates, and then through a plan.
 
     Args:
-        catalyst: of the session.
         leaf: the leaf, whose columns the rows have.
         steps: Spark's projections and predicates of internal rows, Java objects.
         struct: the StructType of the result, a Java object.

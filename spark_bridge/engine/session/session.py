@@ -68,7 +68,6 @@ def begin_session(
     """Begins to start a session on Ray, as far as that does not need Ray; `finish_session` does the rest.
 
     Args:
-        settings: sizes and semantics.
         app_name: unique within the Ray cluster.
         ray_is_up: whether `ray.init` is over; it may run meanwhile.
         step: called with the name of each step of the start.
@@ -125,7 +124,6 @@ def is_alive(spark: SparkSession, timeout_s: float = 20.0) -> bool:
     """Whether a session can compute.  A loss that only a new session repairs shows at once, or within 5 s.
 
     Args:
-        spark: the session.
         timeout_s: seconds to wait for an executor; RayDP starts one again that died.
     """
     for application in _running:

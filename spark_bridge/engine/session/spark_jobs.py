@@ -64,7 +64,6 @@ class SparkJobs:
     """Runs pieces of work in threads, side by side, and watches the application meanwhile.
 
     Args:
-        spark: the session.
         alone_s: seconds from now in which one view is computed at a time, see `ComputingViews`.
     """
 

@@ -25,8 +25,6 @@ def cut_all_rows(cut: Cut, plan: Plan, rows: Plan, over: _Over, what: str, text:
     """A query over all rows at once as one leaf.
 
     Args:
-        cut: of the query.
-        plan: the query.
         rows: those below it.
         over: makes the same query over a leaf with these rows.
         what: the query, for messages.

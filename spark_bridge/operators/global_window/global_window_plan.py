@@ -25,7 +25,6 @@ class GlobalWindowPlan(OverRows):
         text: for people.
         identity: a text, equal for queries that compute the same.
         plan: the query over a leaf.
-        schema: of its result.
         leaves: id of the first attribute of the leaf → `ROWS`.
     """
 

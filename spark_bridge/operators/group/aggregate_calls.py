@@ -40,7 +40,6 @@ class AggregateCall:
         buffer: of that function.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
         expression: Spark's AggregateExpression.
 
@@ -148,7 +147,6 @@ def with_helper_aggregates(catalyst: Catalyst, view: str, calls: Sequence[Aggreg
     """The calls of a query, then the hidden ones that their subtraction needs.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
         calls: the calls of the query.
     """
@@ -202,11 +200,6 @@ class Missing:
 
 def missing_calls(catalyst: Catalyst, before: ViewPlan, after: ViewPlan) -> Missing | None:
     """Compares the stored groups of an aggregate view with those that another view needs.
-
-    Args:
-        catalyst: of the session.
-        before: of the stored view.
-        after: of the other one.
 
     Returns:
         The calls that the stored groups lack; None if the other view has no use for these groups.

@@ -128,7 +128,6 @@ def with_plain_pivot(catalyst: Catalyst, aggregate: Plan) -> Plan:
     The lower Aggregate has one row for each k and g, so the greatest value is that of the row.
 
     Args:
-        catalyst: of the session.
         aggregate: analysed.
     """
     if simple_name(aggregate.child()) != "Aggregate":

@@ -104,7 +104,6 @@ class AggregatePlan:
     """The jobs and the merge of one aggregate view.
 
     Args:
-        catalyst: of the session.
         view: the plan of the view.
         subtracts: whether rows that leave may be subtracted, so that hidden counts are stored.
         counts: whether the rows of each DISTINCT value are counted, so that such values are subtracted too.
@@ -250,7 +249,6 @@ class AggregatePlan:
         """Runs an epoch's jobs: one for the calls without DISTINCT, two for each set of distinct values.
 
         Args:
-            leaves: the new rows.
             tasks: see `PartialAggregation.run`.
             counts: called once for each set.
             only: the groups whose rows count, as in `Touched.groups`; None for all.
@@ -307,11 +305,7 @@ class AggregatePlan:
         return [field.name for field in self._merge.grouping]
 
     def result_of(self, groups: pa.Table) -> pa.Table:
-        """The view's rows, with `__sw_key`, of groups of which partials are stored apart.
-
-        Args:
-            groups: the stored partials.
-        """
+        """The view's rows, with `__sw_key`, of groups of which partials are stored apart."""
         return self._without_rows(groups).result
 
     def _without_rows(self, groups: pa.Table) -> MergedGroups:
@@ -383,7 +377,6 @@ class AggregatePlan:
         """The columns of the rows that are in some groups.
 
         Args:
-            leaves: the rows.
             groups: as in `Touched.groups`.
             columns: name → attribute of the rows below the grouping.
         """

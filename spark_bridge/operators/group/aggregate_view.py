@@ -43,9 +43,7 @@ class AggregateView:
             over.  An owner that records them sets them again after `open`.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     def __init__(self, catalyst: Catalyst, root: Location, plan: ViewPlan) -> None:
@@ -290,7 +288,6 @@ class AggregateView:
         """Makes the datasets hold, of the groups with these keys, exactly the merged ones.
 
         Args:
-            keys: of the groups.
             merged: those that are left.
             before: the rows of the view that the groups had, see `_shown`.
         """

@@ -12,10 +12,6 @@ class DeclarativeBuffer:
 
     Central moments hold the number of values, their average, and sums of powers of differences from it, merged
     as in Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
-
-    Args:
-        catalyst: of the session.
-        function: Spark's.
     """
 
     is_opaque = False
@@ -54,8 +50,6 @@ class TypedBuffer:
     """The buffer of one of Spark's TypedImperativeAggregates: one binary value, read and written by its own methods.
 
     Args:
-        catalyst: of the session.
-        function: Spark's.
         estimates: whether the function gives a sketch, and the value is the estimate of that sketch.
     """
 

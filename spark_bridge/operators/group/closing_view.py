@@ -48,9 +48,7 @@ class ClosingView(AggregateView):
     """Maintains one such view.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
-        plan: of the view.
     """
 
     _closes_at = "<="
@@ -193,7 +191,6 @@ class ClosingSessions(ClosingView):
     by Spark first.
 
     Args:
-        catalyst: of the session.
         root: the directory of the pipeline.
         plan: of the view; each row has the session of itself alone.
     """

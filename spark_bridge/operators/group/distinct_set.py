@@ -62,7 +62,6 @@ class DistinctSet:
     input of the functions without DISTINCT; so are, for a subtraction, the pairs that no row has any more.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
         number: of the set within the view; a part of the stored texts.
         call: the first of the calls.
@@ -197,9 +196,7 @@ def distinct_sets(
     """The sets of a query's calls with DISTINCT.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
-        calls: all calls.
         names: the names of the columns of each call's buffer.
     """
     sets: list[DistinctSet] = []

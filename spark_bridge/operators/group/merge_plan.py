@@ -47,7 +47,6 @@ class CallBuffer:
     """The buffer of one call of an aggregate function.
 
     Args:
-        call: the call.
         part: index of the part of `EpochPartials` that has it.
         fields: its columns in that part.
     """
@@ -106,10 +105,8 @@ class MergePlan:
         buffers: the buffer of each call, in the order of the calls.
 
     Args:
-        catalyst: of the session.
         view: the plan of the view.
         grouping: the columns of the grouping in the partials.
-        buffers: see above.
         parts: number of parts of an epoch's partials.
     """
 
@@ -143,7 +140,6 @@ class MergePlan:
         """Merges the touched groups.
 
         Args:
-            partials: of the new rows.
             stored: `__sw_key` and the buffers, under their own names, of the groups that are stored; None for none.
         """
         keys = partials.groups.column(KEY_COLUMN)

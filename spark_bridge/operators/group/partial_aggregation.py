@@ -27,7 +27,6 @@ class PhysicalAggregation:
     Spark chooses the kind of the nodes (by hash, by object hash, by sort) from the functions' buffers alone.
 
     Args:
-        catalyst: of the session.
         grouping: attributes of the rows.
         functions: AggregateExpressions over attributes of the rows.
         rows: an analysed plan.
@@ -91,7 +90,6 @@ class CallOverRows:
     """A call of an aggregate function over certain rows.
 
     Args:
-        call: the call.
         inputs: one expression over the rows for each of `call.inputs`.
         condition: of FILTER over the rows, if any.
         names: the names of the buffer's columns.
@@ -111,7 +109,6 @@ class PartialAggregation:
     a job.
 
     Args:
-        catalyst: of the session.
         rows: a plan of the rows with empty leaves.
         grouping: expressions over the rows.
         calls: the calls over the rows.

@@ -48,7 +48,6 @@ class SubtractionPlan:
     """Subtracts the buffers of rows that leave, by a projection in the driver.
 
     Args:
-        catalyst: of the session.
         buffers: the buffers of the calls of the query, and of their helper aggregates.
         has_groups: whether the query has a grouping, so that a group ends with its last row.
     """
@@ -160,8 +159,6 @@ def _columns_of(
     """Columns of the parts for these groups, null where a part lacks the group; and for each part whether it has it.
 
     Args:
-        partials: the partials.
-        keys: of the groups.
         columns: (part, name) of each.
     """
     at = [pc.index_in(keys, value_set=part.column(KEY_COLUMN)) for part in partials.parts]

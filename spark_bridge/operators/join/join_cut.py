@@ -101,8 +101,6 @@ def _over_leaves(
     """A join over a leaf for each side, and the sides of the leaves.
 
     Args:
-        cut: of the query.
-        plan: the join.
         sides: side → its rows.
         inner: side → the internal view with its rows.
     """

@@ -21,8 +21,6 @@ class Between:
     """The bounds of a join for the event times of partners.
 
     Args:
-        left: of the left side.
-        right: of the right side.
         least_us: the time of the right one is at least so many microseconds after that of the left one; may be
             negative, as may be `most_us`.
         most_us: and at most so many.
@@ -40,7 +38,6 @@ class JoinPlan(PlanDefaults):
 
     Args:
         name: of the leaf that stands for it in the plan of its view.
-        kind: what its rows are.
         left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
         right: that of the right side; it may be the same one.
         columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a

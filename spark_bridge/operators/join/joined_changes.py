@@ -50,10 +50,8 @@ def changed_rows(join: JoinPlan, columns: list[str], left: Side, right: Side, co
     """The rows of a join that leave and those that come, with their weights at the end.
 
     Args:
-        join: the join.
         columns: of its result that are wanted, in its order.
         left: the left side, by the hash of its key.
-        right: the right side.
         conditions: those of the joins; of an inner join the view itself computes it.
     """
     if join.kind == "inner":

@@ -74,7 +74,6 @@ def without_constant_sides(catalyst: Catalyst, plan: Plan, sources: Collection[i
     """A plan in which a join with constant rows (`VALUES`) is an operator over the rows of its other side.
 
     Args:
-        catalyst: of the session.
         plan: with narrow sides.
         sources: ids of the first attributes of the leaves that are sources or views.
     """

@@ -71,7 +71,6 @@ def with_bounds(
     """A plan in which rows are partners only if their event times are at most so far apart.
 
     Args:
-        catalyst: of the session.
         plan: analysed, without names of relations.
         leaves: id of a leaf's first attribute → the name of the leaf.
         event_times: leaf → the column with its event time.
@@ -111,7 +110,6 @@ def with_ages(
     """A plan over those rows of its leaves whose event time is at most so far before the time of the epoch.
 
     Args:
-        catalyst: of the session.
         plan: analysed, without names of relations.
         leaves: id of a leaf's first attribute → the name of the leaf.
         event_times: leaf → the column with its event time; all leaves.

@@ -49,7 +49,6 @@ class LimitForm:
         sort: the operator that sorts the rows.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
         top: the upper limit or offset.
 
@@ -101,7 +100,6 @@ class LimitForm:
         """All rows in their order, as tasks compute them.
 
         Args:
-            leaf: the rows.
             rows: its columns, under the names and ids that the order uses.
             names: of the columns of the result.
         """

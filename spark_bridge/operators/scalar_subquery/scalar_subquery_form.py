@@ -48,7 +48,6 @@ class ScalarSubqueryForm:
         conditions: those of the result, over the same, in the order in which they are computed.
 
     Args:
-        catalyst: of the session.
         rows: tells the plans with one row.
         top: the upper operator.
         ends: whether an operator belongs to the rows below, whatever it is.

@@ -39,7 +39,6 @@ class ScalarSubqueryPlan(PlanDefaults):
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
         rows: the hidden view with the rows.
-        values: the single values.
         names: of the columns of the result.
         unchanged: column of the result → the column of the rows that it is.
         identity: a text, equal for those that compute the same.

@@ -69,7 +69,6 @@ class SingleRows:
     """Tells plans that have one row at most.
 
     Args:
-        catalyst: of the session.
         leaves: ids of the first attributes of leaves that have one row at most.
     """
 
@@ -111,7 +110,6 @@ class ValueJoins:
     """Makes joins of subqueries.
 
     Args:
-        catalyst: of the session.
         rows: tells the subqueries with one row at most; others stay.
     """
 

@@ -62,7 +62,6 @@ class TemporalCondition:
     """A condition that keeps rows until a time, or from a time on.
 
     Args:
-        value: of the row.
         boundary: of the time alone.
         leaves: whether a row leaves when the boundary reaches its value; else it comes then.
         at_equal: whether an equal boundary has reached a value.
@@ -105,7 +104,6 @@ class Boundary:
     """An expression of the time alone, computed by Spark's own code.
 
     Args:
-        catalyst: of the session.
         expression: analysed.
     """
 
@@ -156,9 +154,6 @@ class _Parts:
 
     The values of all parts are computed before the time is known.  A value that the query computes for some rows only,
     by a condition on the row before it, is computed for these: it may be an error for others.
-
-    Args:
-        catalyst: of the session.
     """
 
     def __init__(self, catalyst: Catalyst) -> None:
@@ -168,7 +163,6 @@ class _Parts:
         """A condition by its parts.
 
         Args:
-            condition: the condition.
             needed: whether a row needs its value; None if each does.
         """
         catalyst, expressions = self._catalyst, self._catalyst.expressions

@@ -40,10 +40,8 @@ class TimeBound:
 
     Args:
         column: with the values of the rows.
-        kind: its type.
         leaves: see `spark_bridge.operators.temporal_filter.temporal_conditions.TemporalCondition`.
         at_equal: as `leaves`.
-        boundary: the boundary in time.
     """
 
     column: str
@@ -140,7 +138,6 @@ class TemporalFilterPlan(OverRows):
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
         rows: the hidden view with the rows below it, whose first columns are its own; `conditions` need the others.
-        names: of its columns.
         conditions: a row fulfils all of them.
         text: its conditions, for people.
         identity: a text, equal for filters that keep the same.

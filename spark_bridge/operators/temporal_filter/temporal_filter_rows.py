@@ -60,7 +60,6 @@ class TemporalFilterRows:
 
         Args:
             parents: the view with the rows below the filter is among them.
-            plan: the filter.
             columns: of its result that are wanted, in its order.
             begun_us: the time at which its rows were right last, in microseconds since 1970.
             time_us: the time of the epoch.
@@ -83,7 +82,6 @@ class TemporalFilterRows:
         """Whether a row is kept at a time, for a reading of all rows.
 
         Args:
-            plan: the filter.
             time_us: the time, in microseconds since 1970.
         """
         self._forget(plan)  # rows may have come before that `changed` has not seen

@@ -68,7 +68,6 @@ def with_sessions(catalyst: Catalyst, aggregate: Plan) -> Plan:
     """An Aggregate by sessions as one over rows that have their session; the same plan for another Aggregate.
 
     Args:
-        catalyst: of the session.
         aggregate: analysed.
     """
     session = _session(catalyst, aggregate)
@@ -119,7 +118,6 @@ def _in_sessions(
 
     Args:
         catalyst: of the session of Spark.
-        frame: the rows.
         columns: those that are kept.
         keys: each combination of their values has sessions of its own.
         session: the column with the session of each row alone.

@@ -43,7 +43,6 @@ def window_time(
     """The source and its column that a window, or a session, is of; None if it is of a computed value.
 
     Args:
-        catalyst: of the session.
         aggregate: analysed, over rows of sources.
         position: of the window in the grouping.
         leaves: id of a leaf's first attribute → the source of the leaf.

@@ -32,7 +32,6 @@ class WindowForm:
         keys: the expressions of their PARTITION BY.
 
     Args:
-        catalyst: of the session.
         view: the name of the view, for messages.
         top: the upper window.
     """
@@ -86,7 +85,6 @@ class WindowForm:
         """The windows over a plan, by further keys.
 
         Args:
-            plan: the rows.
             more: the further keys, which are the last columns of the result.
             names: of its other columns.
         """
