@@ -12,6 +12,7 @@ import pytest
 
 import slackwater as sw
 from slackwater.testing.servers.s3_server import S3Server
+from state.places.marker import MARKER
 from tests.real import victims
 from tests.real.event_pipeline import FAST, TOTALS, expected, totals
 from tests.real.events import events, parquet
@@ -87,6 +88,7 @@ def test_one_fetch_actor_becomes_three_and_then_two_under_load_and_no_file_is_re
         status = run.status()
         assert (status.sources["events"].done, status.recoveries) == (2 * FILES, 0)
     gets = Counter(request.key for request in requests if request.method == "GET" and not request.is_list)
+    assert gets.pop(MARKER) == 1, "one looks once for a marker above the source"
     assert gets == Counter({f"in/{number:04}.parquet": 1 for number in range(2 * FILES)})
     checked(s3, bucket, 2 * FILES, tmp_path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,8 +12,12 @@ import pyarrow as pa
 import pytest
 
 from actors.formats.options import Json
+from slackwater.verification.recorded_watermarks import RecordedWatermarks
 from slackwater.verification.verification import Outcome, ViewCheck
-from spark_bridge.plans.view_definition import ViewDefinition
+from spark_bridge.plans.view_definition import ON_CLOSE, ViewDefinition
+from state.clock import SystemClock
+from state.lance.lance_store import LanceStateStore
+from state.tables.records import CatalogView
 from tests.cases import few
 from tests.slackwater.verification.committed_root import CommittedRoot
 
@@ -262,3 +267,14 @@ def test_views_with_a_time_to_live_are_equal_at_every_epoch(root: CommittedRoot,
     rows[0]["n"] += 1
     root.overwrite("young", pa.Table.from_pylist(rows, root.stored("young").schema))
     assert _checks(root, engine=engine)["young"].outcome is Outcome.DIFFERENT
+
+
+def test_a_recomputed_view_that_reflects_an_epoch_before_its_first_one_is_known(root: CommittedRoot) -> None:
+    root.declare(Json(), _SCHEMA, ViewDefinition("first", "SELECT k, x FROM t"))
+    _read(root, "a", [0, 3], None)
+    store = LanceStateStore.open(root.root, SystemClock(), read_only=True)
+    [record] = store.epochs()
+    whole = CatalogView("whole", "full", "SELECT max(x) FROM t", "max", ("t",), (), record.epoch + 1)
+    closing = replace(whole, name="closing", definition=f"SELECT 1\n{ON_CLOSE}")
+    watermarks = RecordedWatermarks(store, record, {"whole": whole, "closing": closing}, {})
+    assert watermarks.of(["whole", "closing"]) == ({}, {"closing": f"epoch {record.epoch} does not have it"})
