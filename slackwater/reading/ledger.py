@@ -70,9 +70,9 @@ class Ledger:
         where: pc.Expression | None = None,
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """The rows of `files`, some 100,000 at a time: a ledger of any length is read with the memory of one part.
+        """The rows of `files` in parts of about 100,000: one part of a ledger is in memory at a time.
 
-        Rows come in the order of source and path.  A part is read when it is asked for.
+        Rows are in the order of source and path.  The iterator reads a part when it returns it.
 
         Args:
             source: the name of a source; None for all.
@@ -127,18 +127,18 @@ class Ledger:
     def count_files(self) -> pa.Table:
         """One row per `source` and `status`: the number of `files`, and sums over them.
 
-        The sums are those of `rows_read`, `rows_bad`, `bytes_read` and `requests`; `files_bad` is the number of files
+        The sums are over `rows_read`, `rows_bad`, `bytes_read` and `requests`; `files_bad` is the number of files
         with a bad record.  The store keeps these sums: the cost does not grow with the ledger.
         """
         return count_files(self._handle.latest())
 
     def handled_files(self, source: str | None = None) -> pa.Table:
-        """What runs have done to files after their rows were committed, in its order: deletions, moves, tags.
+        """The deletions, moves and tags of files after the commit of their rows, in the order of these actions.
 
-        The columns are `source`, `path` (the URL that the file had), `action`, `outcome`, `at`, `epoch` (the one that
-        finished the file) and `error`.  `outcome` is `done`; `gone`, if the object was not there any more; `changed`,
-        if it was another version, which was left; or `failed`, with the error.  A file that failed is tried again, and
-        then has another row.
+        The columns are `source`, `path` (the URL before the action), `action`, `outcome`, `at`, `epoch` (the epoch that
+        finished the file) and `error`.  `outcome` is `done`; `gone`, if the object did not exist; `changed`, if it was
+        another version, which the run left alone; or `failed`, with the error.  The run tries a failed action again,
+        which adds another row.
 
         Args:
             source: only files of this source.
@@ -198,10 +198,10 @@ class Ledger:
     def sources(self) -> pa.Table:
         """One row per source.
 
-        `left_out` has the extra columns of its files, each with its first file, and `missing` the columns that files
-        lack, with the first of these; `changes_ignored` counts the files that changed after they were read and were not
-        read again; `listed_at` is the end of the last listing, null if it is not known; `watermark` is the event time
-        before which no row is expected, null without one.
+        `left_out` has the extra columns of its files, and `missing` the columns that files lack, each with the first
+        file.  `changes_ignored` counts the files that changed after they were read, and were not read again.
+        `listed_at` is the end of the last listing, or null.  `watermark` is the event time before which no row is
+        expected, or null.
 
         `queue` is null for a source without notifications.  It has the `url` of the queue; `in_flight`, the messages
         that a run works on, and `oldest_s`, the age of the oldest of them in seconds; the messages `received` and

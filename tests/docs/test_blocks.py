@@ -17,6 +17,8 @@ from typer.main import get_command
 
 import slackwater
 from slackwater.cli.app import app
+from slackwater.reading.ledger import Ledger
+from slackwater.reading.views import Views
 from spark_bridge.plans.view_definition import ViewOptions
 from tests.docs.page import Block, Command, blocks, commands, name, pages
 
@@ -48,6 +50,8 @@ def test_python_compiles_and_names_only_what_slackwater_has(page: Path, block: B
     tree = ast.parse(block.text)
     unknown = [used for used in _public_names(tree) if not _is_public(used)]
     assert not unknown, f"{name(page)}:{block.line}: slackwater has no {', '.join(unknown)}"
+    unknown = [used for used in _store_names(tree) if _of_store(used) is None]
+    assert not unknown, f"{name(page)}:{block.line}: a store has no {', '.join(unknown)}"
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
         unknown = list(_unknown_options(call))
         assert not unknown, f"{name(page)}:{block.line}: {ast.unparse(call.func)} takes no {', '.join(unknown)}"
@@ -59,6 +63,22 @@ def _public_names(tree: ast.AST) -> Iterator[str]:
             yield match[1]
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "slackwater":
             yield from (f"{node.module}.{alias.name}".removeprefix("slackwater.") for alias in node.names)
+
+
+def _store_names(tree: ast.AST) -> Iterator[str]:
+    """The attributes of `store`, and of what `sw.open(...)` returns; `ledger.files` for a method of a part."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            text = re.sub(r"^sw\.open\(.*?\)\.", "store.", ast.unparse(node))
+            if match := re.fullmatch(r"store\.(\w+(?:\.\w+)?)", text):
+                yield match[1]
+
+
+def _of_store(name: str) -> Any:
+    """The method or property of a `Store` with this name, or of its `ledger` or `views`; None for an unknown name."""
+    owner, _, last = name.rpartition(".")
+    parts = {"": slackwater.Store, "ledger": Ledger, "views": Views}
+    return getattr(parts[owner], last, None) if owner in parts else "of a value that a method returns"
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=name)
@@ -79,10 +99,11 @@ def _is_public(name: str) -> bool:
 def _unknown_options(call: ast.Call) -> Iterator[str]:
     """Keyword arguments that a class of ours, or a method of a pipeline, does not take."""
     first, _, name = ast.unparse(call.func).partition(".")
-    owners = {"sw": slackwater, "pipeline": slackwater.Pipeline, "run": slackwater.Run}
+    owners = {"sw": slackwater, "pipeline": slackwater.Pipeline, "run": slackwater.Run, "store": slackwater.Store}
     if first not in owners or not re.fullmatch(r"\w+(\.\w+)?", name):
         return
     target: Any = reduce(lambda owner, part: getattr(owner, part, None), name.split("."), owners[first])
+    target = _of_store(name) if first == "store" else target
     if target is None:
         return
     taken = set(inspect.signature(target).parameters)
@@ -135,7 +156,10 @@ def test_a_name_a_command_and_an_option_that_there_is_not_are_found(tmp_path: Pa
         assert not _is_public(wrong), wrong
     assert all(map(_is_public, ("Pipeline", "Pipeline.source", "errors.OwnedError", "formats.Rows")))
     assert list(_public_names(ast.parse("from slackwater.formats import Rows"))) == ["formats.Rows"]
-    for wrong in ("sw.Listing(interval=1)", "sw.settings.FetchSettings(interval=1)"):
+    for wrong in ("store.files('a')", "sw.open('a').files()", "store.ledger.view_costs()"):
+        assert [_of_store(each) for each in _store_names(ast.parse(wrong))][:1] == [None], wrong
+    assert _of_store("ledger.files") is Ledger.files
+    for wrong in ("sw.Listing(interval=1)", "sw.settings.FetchSettings(interval=1)", "store.ledger.files(interval=1)"):
         call = ast.parse(wrong).body[0]
         assert isinstance(call, ast.Expr) and isinstance(call.value, ast.Call)
         assert list(_unknown_options(call.value)) == ["interval"], wrong
