@@ -37,7 +37,7 @@ demo: setup  ## run the demo: flights into an embedded S3 server, a crash, compa
 
 .PHONY: job
 job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop (about 90 seconds)
-	$(BIN)/python -m slackwater.demo.cluster_job
+	$(BIN)/python -m slackwater.plugins.demo.cluster_job
 
 .PHONY: test
 test: setup  ## run the tests that prove the product (six minutes on two quiet cores)

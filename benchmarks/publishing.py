@@ -31,9 +31,9 @@ from benchmarks.branch import Writer
 from benchmarks.command import run_benchmark
 from benchmarks.point_lookup import CHANGED, batches, rows_of
 from benchmarks.result import Number, Result, Row, Table
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publications import Publications
-from slackwater.publishing.targets import Target
+from slackwater.plugins.publish.declaration import DeclaredPublication
+from slackwater.plugins.publish.publications import Publications
+from slackwater.plugins.publish.targets import Target
 from spark_bridge.datasets.view_table import ViewTable
 from state.clock import SystemClock
 from state.lance.lance_root import LanceRoot

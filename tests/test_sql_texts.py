@@ -15,15 +15,15 @@ QUOTING = {
     "actors/schemas/ddl.py": {"quoted_name"},
     "state/tables/row_selection.py": {"quoted", "quoted_column"},
     "slackwater/verification/duckdb_files.py": {"literal", "quoted"},
-    "slackwater/serving/value_types.py": {"quoted"},
-    "slackwater/publishing/delta_table.py": {"_quoted"},
+    "slackwater/plugins/serve/value_types.py": {"quoted"},
+    "slackwater/plugins/publish/delta_table.py": {"_quoted"},
 }
 # Texts of this package, without a part from elsewhere: names of a module's own catalog, codecs, and numbers.
 OWN_TEXTS = {
     "slackwater/confinement/confined_duckdb.py",
-    "slackwater/serving/catalog_database.py",
-    "slackwater/serving/catalog_tables.py",
-    "slackwater/serving/engine.py",
+    "slackwater/plugins/serve/catalog_database.py",
+    "slackwater/plugins/serve/catalog_tables.py",
+    "slackwater/plugins/serve/engine.py",
     "state/lance/lance_store.py",
 }
 _VALUE = "\0"

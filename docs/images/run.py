@@ -14,8 +14,8 @@ from pathlib import Path
 from rich.console import Console
 
 from slackwater.cli.display.run_display import RunDisplay
-from slackwater.demo.flights import day_files
-from slackwater.demo.flights_pipeline import flights
+from slackwater.plugins.demo.flights import day_files
+from slackwater.plugins.demo.flights_pipeline import flights
 from slackwater.status.run_status import RunStatus
 from state.clock import SystemClock
 
@@ -50,7 +50,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as directory:
         status = _moment(Path(directory))
     console = Console(record=True, width=_WIDTH, file=io.StringIO(), force_terminal=True)
-    console.print(RunDisplay("flights").render(status, _WIDTH, _HEIGHT), "")
+    console.print(RunDisplay("flights", "root").render(status, _WIDTH, _HEIGHT), "")
     picture = console.export_svg(title="slackwater run app.py:flights", unique_id="run")
     _PICTURE.write_text(_FONTS.sub("", picture), encoding="utf-8")
 

@@ -227,7 +227,7 @@ def demo(
     debug: Debug = False,
 ) -> None:
     """Demonstrate a run with a crash, and compare it with DuckDB.  Flights arrive in S3 meanwhile."""
-    from slackwater.demo.scenario import run_demo
+    from slackwater.plugins.demo.scenario import run_demo
 
     if not run_demo(local=local, directory=directory):
         sys.exit(1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pytest
 
 import slackwater as sw
-from slackwater.demo.flights import day_files
+from slackwater.plugins.demo.flights import day_files
 from slackwater.testing.servers.ray_cluster import RayCluster
 from slackwater.testing.servers.s3_server import S3Server
 from tests.repository import REPOSITORY

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.demo.flights import day_files
+from slackwater.plugins.demo.flights import day_files
 from slackwater.testing.servers.s3_server import S3Server
 from tests.docs.page import DOCS, Block, blocks, commands, name, pages
 from tests.docs.page_run import TERMINAL, PageRun

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_REACH = "slackwater/after_commit/reach.py"
+_REACH = "slackwater/plugins/after_commit/reach.py"
 _VIEWS = "slackwater/extensions/run_views.py"
-_WORK = "slackwater/after_commit/file_work.py"
-_DUE = "slackwater/after_commit/due_files.py"
-_CLOCK = "slackwater/after_commit/clock_watch.py"
+_WORK = "slackwater/plugins/after_commit/file_work.py"
+_DUE = "slackwater/plugins/after_commit/due_files.py"
+_CLOCK = "slackwater/plugins/after_commit/clock_watch.py"
 _CHANGES = "actors/objects/object_changes.py"
 _ARCHIVE = "actors/objects/archive_directory.py"
 _PART = "state/removal/part_file.py"
-_CONDITIONS = "tests/slackwater/after_commit/test_conditions.py"
+_CONDITIONS = "tests/slackwater/plugins/after_commit/test_conditions.py"
 _MOVES = "tests/actors/objects/test_moves.py"
 
 AFTER_COMMIT_MUTANTS = (
@@ -20,7 +20,7 @@ AFTER_COMMIT_MUTANTS = (
         "a look that began while a branch was noted deletes its files",
         "slackwater/extensions/run_views.py",
         (("if needs.number != self._number or self._exclusions:", "if needs.number != self._number:"),),
-        shown_by="tests/slackwater/after_commit/test_conditions.py::"
+        shown_by="tests/slackwater/plugins/after_commit/test_conditions.py::"
         "test_no_file_is_deleted_while_a_branch_is_noted_nor_by_a_look_that_began_before",
     ),
     Mutant(
@@ -36,9 +36,9 @@ AFTER_COMMIT_MUTANTS = (
     ),
     Mutant(
         "a suspended process deletes files although another process owns the root",
-        "slackwater/after_commit/file_work.py",
+        "slackwater/plugins/after_commit/file_work.py",
         (("            self._confirm(look.name, _CONFIRMED_FOR_S)  # a copy", "            # a copy"),),
-        shown_by="tests/slackwater/after_commit/test_file_work.py",
+        shown_by="tests/slackwater/plugins/after_commit/test_file_work.py",
     ),
     Mutant(
         "files are deleted before the views of the run are analysed",

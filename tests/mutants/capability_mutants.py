@@ -103,9 +103,9 @@ CAPABILITY_MUTANTS = (
     ),
     Mutant(
         "a new table is created without a probe of its store",
-        "slackwater/publishing/publisher.py",
+        "slackwater/plugins/publish/publisher.py",
         (("            require_target_store(self.target, self.clock)\n", "            pass\n"),),
-        shown_by="tests/slackwater/publishing/test_target_store.py",
+        shown_by="tests/slackwater/plugins/publish/test_target_store.py",
     ),
     Mutant(
         "the probe of a store ends with the first answer that is lost",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_TESTS = "tests/slackwater/serving/test_connections.py"
+_TESTS = "tests/slackwater/plugins/serve/test_connections.py"
 _FORKS = "tests/actors/hosting/test_fork_server.py"
 
 ENDPOINT_MUTANTS = (
     Mutant(
         "the limit counts connections only after their log-in",
-        "slackwater/serving/log_in/connection_slots.py",
+        "slackwater/plugins/serve/log_in/connection_slots.py",
         (
             (
                 "return len(self._pending) + len(self._sessions) < self._limit",
@@ -21,43 +21,43 @@ ENDPOINT_MUTANTS = (
     ),
     Mutant(
         "a new connection does not evict a silent one",
-        "slackwater/serving/log_in/connection_slots.py",
+        "slackwater/plugins/serve/log_in/connection_slots.py",
         (("        elif self._pending:\n", "        elif False:\n"),),
         shown_by=f"{_TESTS}::test_silent_connections_lock_nobody_out",
     ),
     Mutant(
         "the youngest connection is evicted",
-        "slackwater/serving/log_in/connection_slots.py",
+        "slackwater/plugins/serve/log_in/connection_slots.py",
         (("next(slot for slot in pool if", "next(slot for slot in list(pool)[::-1] if"),),
         shown_by=f"{_TESTS}::test_the_network_with_most_pending_connections_gives_up_its_oldest",
     ),
     Mutant(
         "a silent connection stays",
-        "slackwater/serving/sql_server.py",
+        "slackwater/plugins/serve/sql_server.py",
         (("asyncio.timeout(self._limits.log_in_s)", "asyncio.timeout(300)"),),
         shown_by=f"{_TESTS}::test_a_client_that_does_not_log_in_is_disconnected[nothing]",
     ),
     Mutant(
         "bytes before the handshake are left to TLS",
-        "slackwater/serving/log_in/client_connection.py",
+        "slackwater/plugins/serve/log_in/client_connection.py",
         (("        if self._has_bytes():\n", "        if False:\n"),),
         shown_by=f"{_TESTS}::test_bytes_between_a_request_for_tls_and_its_handshake_close_the_connection",
     ),
     Mutant(
         "a wrong password is answered at once",
-        "slackwater/serving/sql_server.py",
+        "slackwater/plugins/serve/sql_server.py",
         (("await asyncio.sleep(_REFUSAL_S)", "await asyncio.sleep(0)"),),
         shown_by=f"{_TESTS}::test_a_wrong_password_is_logged_with_its_address_and_answered_late",
     ),
     Mutant(
         "guesses by many connections do not wait for each other",
-        "slackwater/serving/log_in/log_in_pace.py",
+        "slackwater/plugins/serve/log_in/log_in_pace.py",
         (("            async with queue.lock:\n", "            if True:\n"),),
         shown_by=f"{_TESTS}::test_after_a_wrong_password_its_network_waits_for_its_turn",
     ),
     Mutant(
         "guesses of the secret of a session are fast",
-        "slackwater/serving/sql_server.py",
+        "slackwater/plugins/serve/sql_server.py",
         (
             (
                 "            self._pace.refused(connection.network)\n        _log.warning",
@@ -68,7 +68,7 @@ ENDPOINT_MUTANTS = (
     ),
     Mutant(
         "a client that is gone waits for its verdict",
-        "slackwater/serving/log_in/client_connection.py",
+        "slackwater/plugins/serve/log_in/client_connection.py",
         (("asyncio.wait((task, byte), return_when=asyncio.FIRST_COMPLETED)", "asyncio.wait((task,))"),),
         shown_by=f"{_TESTS}::test_work_for_a_client_that_is_gone_is_cancelled",
     ),
@@ -86,27 +86,27 @@ ENDPOINT_MUTANTS = (
     ),
     Mutant(
         "the repr of an alert shows the URL of its webhook",
-        "slackwater/alerts/alert.py",
+        "slackwater/plugins/alerts/alert.py",
         (("masked_repr(self, to=self.to if self.to == LOG else masked_url(self.to))", "masked_repr(self)"),),
         shown_by="tests/security/test_secrets.py::test_the_repr_of_a_receiver_shows_its_host",
     ),
     Mutant(
         "the answer of a webhook is read",
-        "slackwater/alerts/delivery.py",
+        "slackwater/plugins/alerts/delivery.py",
         (("        return answer.status\n", "        await answer.read()\n        return answer.status\n"),),
-        shown_by="tests/slackwater/alerts/test_delivery.py::test_an_endless_answer_is_not_read",
+        shown_by="tests/slackwater/plugins/alerts/test_delivery.py::test_an_endless_answer_is_not_read",
     ),
     Mutant(
         "the answer to lineage is read",
-        "slackwater/lineage/emitter.py",
+        "slackwater/plugins/lineage/emitter.py",
         (("transport.session.stream = True", "transport.session.stream = False"),),
-        shown_by="tests/slackwater/alerts/test_delivery.py::test_an_endless_answer_to_lineage_is_not_read",
+        shown_by="tests/slackwater/plugins/alerts/test_delivery.py::test_an_endless_answer_to_lineage_is_not_read",
     ),
     Mutant(
         "a token that a group can read is private",
-        "slackwater/doctor/ray_token.py",
+        "slackwater/plugins/doctor/ray_token.py",
         (("_GROUP, _OTHERS = 0o070, 0o007", "_GROUP, _OTHERS = 0o000, 0o007"),),
-        shown_by="tests/slackwater/doctor/test_doctor.py::test_a_token_of_ray_that_others_can_read_is_a_warning",
+        shown_by="tests/slackwater/plugins/doctor/test_doctor.py::test_a_token_of_ray_that_others_can_read_is_a_warning",
     ),
     Mutant(
         "a number of a document may be infinite",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_DUE = "slackwater/after_commit/due_files.py"
-_REACH = "slackwater/after_commit/reach.py"
-_WORK = "slackwater/after_commit/file_work.py"
-_SHOWN = "tests/slackwater/after_commit/test_file_work.py"
+_DUE = "slackwater/plugins/after_commit/due_files.py"
+_REACH = "slackwater/plugins/after_commit/reach.py"
+_WORK = "slackwater/plugins/after_commit/file_work.py"
+_SHOWN = "tests/slackwater/plugins/after_commit/test_file_work.py"
 
 FILE_MUTANTS = (
     Mutant(

@@ -98,13 +98,13 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "a publication does not mind the gate",
-        "slackwater/publishing/publication_loop.py",
+        "slackwater/plugins/publish/publication_loop.py",
         (("published = root.published_epoch()", "published = root.latest_epoch()"),),
         shown_by=f"{_GATE}::test_a_publication_stays_where_it_is_and_goes_on_when_the_gate_opens[parquet]",
     ),
     Mutant(
         "SQL clients see the epoch that is held back",
-        "slackwater/serving/served_root.py",
+        "slackwater/plugins/serve/served_root.py",
         (("published = self._store.published_epoch()", "published = self._store.latest_epoch()"),),
         shown_by=f"{_GATE}::test_sql_clients_see_the_last_epoch_that_passed_unless_they_ask",
     ),
@@ -121,14 +121,14 @@ GATE_MUTANTS = (
     ),
     Mutant(
         "an epoch that is committed while a publication begins is taken for a held one",
-        "slackwater/publishing/publication_loop.py",
+        "slackwater/plugins/publish/publication_loop.py",
         (
             (
                 "        latest = root.latest_epoch()\n        published = root.published_epoch()\n        latest =",
                 "        published = root.published_epoch()\n        latest = root.latest_epoch()\n        latest =",
             ),
         ),
-        shown_by="tests/slackwater/publishing/test_publication_loop.py::"
+        shown_by="tests/slackwater/plugins/publish/test_publication_loop.py::"
         "test_an_epoch_that_is_committed_while_a_turn_begins_is_not_taken_for_a_held_one",
     ),
     Mutant(

@@ -54,7 +54,7 @@ INTERFACE_MUTANTS = (
     ),
     Mutant(
         "the alerts of a run end with its other companions",
-        "slackwater/alerts/alert_watch.py",
+        "slackwater/plugins/alerts/alert_watch.py",
         (("    ends_first = True  #", "    ends_first = False  #"),),
         shown_by="tests/slackwater/extensions/test_options.py",
     ),
@@ -62,6 +62,6 @@ INTERFACE_MUTANTS = (
         "any value is an action on files",
         "slackwater/extensions/file_action.py",
         (("    if not isinstance(after, FileAction):\n", "    if after is None:\n"),),
-        shown_by="tests/slackwater/after_commit/test_declaration.py",
+        shown_by="tests/slackwater/plugins/after_commit/test_declaration.py",
     ),
 )

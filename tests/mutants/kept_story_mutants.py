@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from tests.mutants.mutant import Mutant
 
-_REACH = "slackwater/after_commit/reach.py"
-_WORK = "slackwater/after_commit/file_work.py"
-_DUE = "slackwater/after_commit/due_files.py"
+_REACH = "slackwater/plugins/after_commit/reach.py"
+_WORK = "slackwater/plugins/after_commit/file_work.py"
+_DUE = "slackwater/plugins/after_commit/due_files.py"
 _VIEWS = "slackwater/extensions/run_views.py"
-_CLOCK = "slackwater/after_commit/clock_watch.py"
-_COMMITS = "slackwater/after_commit/commit_times.py"
-_COMMITS_SHOWN = "tests/slackwater/after_commit/test_commit_times.py"
-_LOOP = "slackwater/publishing/publication_loop.py"
+_CLOCK = "slackwater/plugins/after_commit/clock_watch.py"
+_COMMITS = "slackwater/plugins/after_commit/commit_times.py"
+_COMMITS_SHOWN = "tests/slackwater/plugins/after_commit/test_commit_times.py"
+_LOOP = "slackwater/plugins/publish/publication_loop.py"
 _STORIES = "tests/simulation/test_kept_stories.py"
 _KEPT = "scenario.after is not None"
 _LATER = f"{_KEPT} and scenario.after.keep_s > 0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _OBJECTS, _DATASETS = "tests/state/removal/test_objects.py", "tests/state/removal/test_datasets.py"
-_UPKEEP = "tests/slackwater/publishing/test_upkeep.py"
+_UPKEEP = "tests/slackwater/plugins/publish/test_upkeep.py"
 
 REMOVAL_MUTANTS = (
     Mutant(
@@ -64,7 +64,7 @@ REMOVAL_MUTANTS = (
     ),
     Mutant(
         "the metadata of an Iceberg table has any file deleted",
-        "slackwater/publishing/iceberg_table.py",
+        "slackwater/plugins/publish/iceberg_table.py",
         (("        keep_metadata_of_others(table)\n", ""),),
         shown_by=_UPKEEP,
     ),
@@ -130,7 +130,7 @@ REMOVAL_MUTANTS = (
     ),
     Mutant(
         "a file of Parquet is written before the manifest names it",
-        "slackwater/publishing/parquet_files.py",
+        "slackwater/plugins/publish/parquet_files.py",
         (("self._note(replace(noted, planned=tuple(paths)))", "self._note(replace(noted, planned=()))"),),
         shown_by=_UPKEEP,
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _PARSER = "slackwater/confinement/query_parser.py"
-_FRONT = "tests/slackwater/serving/test_front.py"
-_WAYS_OUT = "tests/slackwater/serving/test_engine.py::test_no_statement_reads_or_writes_beyond_the_relations"
-_BUDGET = "tests/slackwater/serving/test_message_budget.py"
-_LIMITS = "tests/slackwater/serving/test_workers.py::test_texts_answers_cursors_and_parameters_have_limits"
+_FRONT = "tests/slackwater/plugins/serve/test_front.py"
+_WAYS_OUT = "tests/slackwater/plugins/serve/test_engine.py::test_no_statement_reads_or_writes_beyond_the_relations"
+_BUDGET = "tests/slackwater/plugins/serve/test_message_budget.py"
+_LIMITS = "tests/slackwater/plugins/serve/test_workers.py::test_texts_answers_cursors_and_parameters_have_limits"
 
 SERVING_MUTANTS = (
     Mutant(
@@ -27,17 +27,17 @@ SERVING_MUTANTS = (
         "a worker of the endpoint writes files of any size",
         "slackwater/confinement/program.py",
         (("bool(int(ends_with_thread)), bool(int(limits_files))", "bool(int(ends_with_thread)), False"),),
-        shown_by="tests/slackwater/serving/test_workers.py::test_a_worker_is_confined_by_the_system",
+        shown_by="tests/slackwater/plugins/serve/test_workers.py::test_a_worker_is_confined_by_the_system",
     ),
     Mutant(
         "a worker gets the password of the endpoint",
         "slackwater/confinement/worker_process.py",
         (('_PREFIXES = ("LC_",)', '_PREFIXES = ("LC_", "SLACKWATER_")'),),
-        shown_by="tests/slackwater/serving/test_workers.py::test_a_worker_gets_only_the_variables_of_its_store",
+        shown_by="tests/slackwater/plugins/serve/test_workers.py::test_a_worker_gets_only_the_variables_of_its_store",
     ),
     Mutant(
         "a frame of a worker that answers no request is ignored",
-        "slackwater/serving/front/worker_pool.py",
+        "slackwater/plugins/serve/front/worker_pool.py",
         (
             (
                 "if session is None or not session.receive(frame):",
@@ -48,27 +48,27 @@ SERVING_MUTANTS = (
     ),
     Mutant(
         "a frame of a worker has any size",
-        "slackwater/serving/front/worker_pool.py",
+        "slackwater/plugins/serve/front/worker_pool.py",
         (("if size > frames.LARGEST_TO_FRONT:", "if size > 2**40:"),),
         shown_by=_FRONT,
     ),
     Mutant(
         "a statement has any length",
-        "slackwater/serving/front/conversation.py",
+        "slackwater/plugins/serve/front/conversation.py",
         (("if size > _LARGEST_OF.get(kind, _LARGEST):", "if size > _LARGEST:"),),
         shown_by=_LIMITS,
     ),
     Mutant(
         "an answer has any number of bytes",
-        "slackwater/serving/portal.py",
+        "slackwater/plugins/serve/portal.py",
         (("            self._count_bytes(len(messages))\n", ""),),
         shown_by=_LIMITS,
     ),
     Mutant(
         "sessions share the engine of the worker",
-        "slackwater/serving/engine.py",
+        "slackwater/plugins/serve/engine.py",
         (("            ready, self._next = self._next, self._made()\n", "            ready = self._next\n"),),
-        shown_by="tests/slackwater/serving/test_workers.py::test_sessions_have_engines_of_their_own",
+        shown_by="tests/slackwater/plugins/serve/test_workers.py::test_sessions_have_engines_of_their_own",
     ),
     Mutant(
         "verify runs any function that the text of a view names",
@@ -78,21 +78,21 @@ SERVING_MUTANTS = (
     ),
     Mutant(
         "messages of clients take any memory of the front",
-        "slackwater/serving/front/message_budget.py",
+        "slackwater/plugins/serve/front/message_budget.py",
         (("        if self.taken + nbytes > self._largest:", "        if nbytes > self._largest:"),),
         shown_by=_BUDGET,
     ),
     Mutant(
         "an answered message keeps its share of the memory",
-        "slackwater/serving/front/conversation.py",
+        "slackwater/plugins/serve/front/conversation.py",
         (("                    return\n                share.release()\n", "                    return\n"),),
         shown_by=_BUDGET,
     ),
     Mutant(
         "a worker keeps the pages of libraries that only its start needs",
-        "slackwater/serving/worker.py",
+        "slackwater/plugins/serve/worker.py",
         (("        return_memory()\n        unmap_clean_files()\n", ""),),
-        shown_by="tests/slackwater/serving/test_workers.py::test_an_idle_worker_takes_little_memory",
+        shown_by="tests/slackwater/plugins/serve/test_workers.py::test_an_idle_worker_takes_little_memory",
     ),
     Mutant(
         "pages that the process has changed are unmapped",
@@ -102,9 +102,9 @@ SERVING_MUTANTS = (
     ),
     Mutant(
         "no worker waits to replace one that ends",
-        "slackwater/serving/front/worker_pool.py",
+        "slackwater/plugins/serve/front/worker_pool.py",
         (("range(self._size + self._spare - 1)", "range(self._size - 1)"),),
-        shown_by="tests/slackwater/serving/test_workers.py"
+        shown_by="tests/slackwater/plugins/serve/test_workers.py"
         "::test_a_worker_that_dies_is_replaced_by_the_spare_one_and_its_sessions_end",
     ),
     Mutant(
@@ -139,7 +139,7 @@ SERVING_MUTANTS = (
     ),
     Mutant(
         "a session has any number of settings",
-        "slackwater/serving/session_settings.py",
+        "slackwater/plugins/serve/session_settings.py",
         (("and len(self._values) >= _MOST:", "and len(self._values) >= 10**9:"),),
         shown_by=_LIMITS,
     ),

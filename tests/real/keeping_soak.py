@@ -31,7 +31,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import slackwater as sw
-from slackwater.publishing.publication import PublishedEpoch
+from slackwater.plugins.publish.publication import PublishedEpoch
 from slackwater.testing.servers.s3_server import S3Server
 from tests.real import keeping_job, victims
 

@@ -16,7 +16,7 @@ from spark_bridge.ingest import dataset_frame
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
-from tests.slackwater.publishing.published import contents
+from tests.slackwater.plugins.publish.published import contents
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

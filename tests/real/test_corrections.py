@@ -19,7 +19,7 @@ from tests.real.event_pipeline import FAST
 from tests.real.events import VIEWS, events, parquet, write
 from tests.real.ledger_oracle import LedgerOracle
 from tests.slackwater.cli.command import slackwater
-from tests.slackwater.publishing.published import require_equal
+from tests.slackwater.plugins.publish.published import require_equal
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -9,13 +9,13 @@ import pytest
 
 import slackwater as sw
 from slackwater.extensions.table_target import Targets
-from slackwater.serving.engine import Engines
-from slackwater.serving.served_root import ServedRoot
+from slackwater.plugins.serve.engine import Engines
+from slackwater.plugins.serve.served_root import ServedRoot
 from state.tables.expectations import PUBLISHED, OnViolation
 from tests.real.event_pipeline import FAST
 from tests.real.events import parquet, write
 from tests.slackwater.cli.command import slackwater
-from tests.slackwater.publishing.published import contents, is_published, require_equal
+from tests.slackwater.plugins.publish.published import contents, is_published, require_equal
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import slackwater as sw
-from slackwater.ui.root_documents import RootDocuments
+from slackwater.plugins.ui.root_documents import RootDocuments
 from state.clock import SystemClock
 from state.location import Location
 from state.places.marker import MARKER, Marker, read_marker, write_marker

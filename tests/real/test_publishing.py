@@ -10,9 +10,9 @@ import pytest
 
 import slackwater as sw
 from tests.slackwater.cli.called_command import slackwater
-from tests.slackwater.publishing.every_type import bag_of
-from tests.slackwater.publishing.published import contents
-from tests.slackwater.publishing.second_reader import second_contents
+from tests.slackwater.plugins.publish.every_type import bag_of
+from tests.slackwater.plugins.publish.published import contents
+from tests.slackwater.plugins.publish.second_reader import second_contents
 
 FORMATS = ("delta", "iceberg", "parquet")
 _APP = """

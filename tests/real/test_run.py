@@ -12,8 +12,8 @@ import pytest
 
 import slackwater as sw
 from slackwater import ViewStatus
+from slackwater.plugins.ui.root_documents import RootDocuments
 from slackwater.testing.servers.s3_server import S3Server
-from slackwater.ui.root_documents import RootDocuments
 from state.clock import SystemClock
 from tests.real.event_pipeline import FAST, TOTALS, expected, local, totals
 from tests.real.events import events, parquet, write

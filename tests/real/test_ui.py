@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import slackwater as sw
-from tests.slackwater.ui.served_page import served
+from tests.slackwater.plugins.ui.served_page import served
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.ray, pytest.mark.more, pytest.mark.usefixtures("session")]

@@ -8,7 +8,7 @@ from typing import Final
 
 import psutil
 
-from slackwater.publishing.publishing_process import MODULE
+from slackwater.plugins.publish.publishing_process import MODULE
 
 _Sign = Callable[[str], bool]
 

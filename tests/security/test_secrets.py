@@ -27,8 +27,8 @@ from actors.objects.web_options import WebOptions
 from actors.sources.source import SourceDefinition
 from actors.telemetry.logging import redact
 from slackwater.cli.options import storage_options
-from slackwater.serving.log_in.authentication import Password
-from slackwater.serving.messages import CancelRequest
+from slackwater.plugins.serve.log_in.authentication import Password
+from slackwater.plugins.serve.messages import CancelRequest
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import ManualClock, SystemClock
 from state.lance.lance_store import LanceStateStore

@@ -38,8 +38,8 @@ _DOORS = {
     "actors/telemetry/logging.py",  # log lines
     "slackwater/running/foreground.py",  # a constant
     "slackwater/terminal",
-    "slackwater/doctor/ray_probe.py",  # read by the process that starts it
-    "slackwater/doctor/spark_probe.py",
+    "slackwater/plugins/doctor/ray_probe.py",  # read by the process that starts it
+    "slackwater/plugins/doctor/spark_probe.py",
     "slackwater/testing",
 }
 _WRITERS = {"Console", "Progress", "Status", "TextColumn", "echo", "secho"}

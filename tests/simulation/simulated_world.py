@@ -14,7 +14,7 @@ from actors.sources.discovery import Listing, Notifications
 from actors.sources.event_time import EventTime
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import FilePolicy, SourceDefinition
-from slackwater.after_commit.actions import Move
+from slackwater.plugins.after_commit.actions import Move
 from state.clock import Clock
 from state.location import Location
 from state.ownership.command import Command

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from slackwater.after_commit.actions import Delete, Move
+from slackwater.plugins.after_commit.actions import Delete, Move
 from tests.simulation.conftest import Told
 from tests.simulation.stories.steps import (
     ADD_VIEW,

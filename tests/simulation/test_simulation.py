@@ -15,8 +15,8 @@ from actors.exchange.merge_executor import MergeExecutor
 from actors.listing.list_executor import ListExecutor
 from actors.protocol import barrier
 from actors.protocol.messages import Envelope, Message
-from slackwater.after_commit import actions
 from slackwater.commands import operations
+from slackwater.plugins.after_commit import actions
 from tests.simulation import simulation
 from tests.simulation.campaign import failing_seeds, first_failing_seed, scenario_of
 from tests.simulation.promise_broken import PromiseBroken

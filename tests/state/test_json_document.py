@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from slackwater.alerts.alert_states import AlertStates
-from slackwater.publishing.parquet_files import _Manifest
+from slackwater.plugins.alerts.alert_states import AlertStates
+from slackwater.plugins.publish.parquet_files import _Manifest
 from state.capabilities.store_record import StoreRecord
 from state.clock import ManualClock
 from state.errors import ProtocolError

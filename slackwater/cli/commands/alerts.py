@@ -17,7 +17,7 @@ alerting = typer.Typer()
 @reports_errors
 def alerts(root: Root, option: StorageOptions = None, json: Json = False, debug: Debug = False) -> None:
     """Print the alerts whose condition holds, and the notices that are not delivered."""
-    from slackwater.alerts.alert_states import read_states
+    from slackwater.plugins.alerts.alert_states import read_states
     from state.location import Location
 
     opened_store(root, option)

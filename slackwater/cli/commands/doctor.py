@@ -17,8 +17,8 @@ from state.clock import SystemClock
 from state.location import Location
 
 if TYPE_CHECKING:
-    from slackwater.doctor.finding import Finding
     from slackwater.pipeline import Pipeline
+    from slackwater.plugins.doctor.finding import Finding
 
 diagnosis = typer.Typer()
 
@@ -43,8 +43,8 @@ def doctor(
     """
     options = storage_options(option)
     from actors.telemetry.logging import configure
-    from slackwater.doctor.examination import checks_for, examine
-    from slackwater.doctor.finding import State
+    from slackwater.plugins.doctor.examination import checks_for, examine
+    from slackwater.plugins.doctor.finding import State
 
     configure("error")
     place = None if root is None else Location(root, options)
@@ -62,7 +62,7 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
     if target is None:
         return None, []
     from slackwater.cli.target import load_pipeline
-    from slackwater.doctor.finding import Finding
+    from slackwater.plugins.doctor.finding import Finding
 
     try:
         return load_pipeline(target), [Finding.ok("application", f"{target} can be loaded")]
@@ -71,7 +71,7 @@ def _loaded(target: str | None) -> tuple[Pipeline | None, list[Finding]]:
 
 
 def _print(findings: Sequence[Finding], output: Output) -> None:
-    from slackwater.doctor.finding import State
+    from slackwater.plugins.doctor.finding import State
 
     if output.json:
         document = [{**asdict(finding), "state": finding.state.value} for finding in findings]

@@ -130,8 +130,8 @@ def serve(
     The environment variable SLACKWATER_PASSWORD has the password, if there is one.
     """
     from slackwater.cli.commands.serve import serve_sql
+    from slackwater.plugins.serve.front.serving_limits import ServingLimits
     from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES
-    from slackwater.serving.front.serving_limits import ServingLimits
     from state.location import Location
 
     serve_sql(

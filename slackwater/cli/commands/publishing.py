@@ -50,8 +50,8 @@ def publish(
     debug: Debug = False,
 ) -> None:
     """Write a view to a Delta or Iceberg table or to Parquet files, or what has changed since their epoch."""
-    from slackwater.publishing.publisher import publish
-    from slackwater.publishing.targets import target_of
+    from slackwater.plugins.publish.publisher import publish
+    from slackwater.plugins.publish.targets import target_of
     from slackwater.status.run_status import INCOMPLETE
 
     target = target_of(to, _properties(catalog), table, partition_by or ())

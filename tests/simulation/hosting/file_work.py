@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from actors.file_errors import ObjectChanged, ObjectVanished
 from actors.files import FileVersion
-from slackwater.after_commit.actions import Move
-from slackwater.after_commit.declaration import declared
-from slackwater.after_commit.due_files import DueFile
-from slackwater.after_commit.file_access import FileAccess, FileResult
-from slackwater.after_commit.file_work import FileWork
+from slackwater.plugins.after_commit.actions import Move
+from slackwater.plugins.after_commit.declaration import declared
+from slackwater.plugins.after_commit.due_files import DueFile
+from slackwater.plugins.after_commit.file_access import FileAccess, FileResult
+from slackwater.plugins.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus
 from state.errors import SlackwaterError, StorageUnavailableError, StoreNotFoundError, UsageError
 from state.location import Location

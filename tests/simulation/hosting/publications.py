@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from actors.protocol.run_state import RunState
 from slackwater.extensions.run_views import PublishedView
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publication import Publication, PublishedEpoch
-from slackwater.publishing.publication_loop import EpochNews, PublicationLoop, PublicationReport
-from slackwater.publishing.publication_states import PublicationStates
-from slackwater.publishing.published_table import TableHead
-from slackwater.publishing.publisher import epoch_of
-from slackwater.publishing.targets import ParquetFiles, Target
+from slackwater.plugins.publish.declaration import DeclaredPublication
+from slackwater.plugins.publish.publication import Publication, PublishedEpoch
+from slackwater.plugins.publish.publication_loop import EpochNews, PublicationLoop, PublicationReport
+from slackwater.plugins.publish.publication_states import PublicationStates
+from slackwater.plugins.publish.published_table import TableHead
+from slackwater.plugins.publish.publisher import epoch_of
+from slackwater.plugins.publish.targets import ParquetFiles, Target
 from slackwater.reading.tables.expectation_table import published_epoch
 from slackwater.status.run_status import PublicationStatus
 from state.errors import EpochNotFoundError, NotFoundError

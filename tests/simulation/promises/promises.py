@@ -39,7 +39,7 @@ from tests.simulation.world.bucket import Bucket
 from tests.simulation.world.published_tables import ModelTable
 
 if TYPE_CHECKING:
-    from slackwater.publishing.publication_loop import PublicationReport
+    from slackwater.plugins.publish.publication_loop import PublicationReport
 
 
 class Promises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.after_commit.actions import Delete, Move
+from slackwater.plugins.after_commit.actions import Delete, Move
 from tests.simulation.stories.addition import Addition, after_start, may_die
 from tests.simulation.stories.features import BRANCHES, FILE_WORK, IDLE, ON_LANCE, PINS, READERS_DIE, STARTED
 from tests.simulation.stories.scenario import Scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.after_commit.actions import Move
+from slackwater.plugins.after_commit.actions import Move
 from tests.simulation.stories.addition import Addition, after_start, may_die
 from tests.simulation.stories.features import PLACES
 from tests.simulation.stories.scenario import Scenario

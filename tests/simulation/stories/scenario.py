@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from actors.files import ReadingOrder
 from actors.sources.source import OnChange
-from slackwater.after_commit.actions import Delete, Move
+from slackwater.plugins.after_commit.actions import Delete, Move
 from spark_bridge.changes.joined_positions import JoinKind
 from state.errors import SettingsError
 from tests.simulation.model_views.model_view import TimeFilter

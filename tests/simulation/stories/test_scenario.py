@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from slackwater.after_commit.actions import Delete
 from slackwater.commands.operations import ForgetCommand, ReingestCommand, RetryCommand
+from slackwater.plugins.after_commit.actions import Delete
 from state.errors import SettingsError
 from tests.simulation.stories.addition import Addition
 from tests.simulation.stories.features import CONTENDED, GATE, PINS, RUNNING_BRANCH, STARTED

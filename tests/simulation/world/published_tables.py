@@ -12,7 +12,7 @@ from tests.simulation.world.file_rows import Span
 from tests.simulation.world.simulated_clock import SimulatedClock
 
 if TYPE_CHECKING:
-    from slackwater.publishing.publication import PublishedEpoch
+    from slackwater.plugins.publish.publication import PublishedEpoch
 
 Items = Counter[object]
 """The rows of a view, or of a table that follows it: each with its number."""

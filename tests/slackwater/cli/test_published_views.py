@@ -14,9 +14,9 @@ from slackwater.terminal.output import Output
 from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.plugins.ui.living_root import running
 from tests.slackwater.reading.failed_views import OVERFLOW, fail_view
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
-from tests.slackwater.ui.living_root import running
 
 REFUSED = "delta:/pub/late was written by another program (WRITE by delta-rs): nothing was published"
 

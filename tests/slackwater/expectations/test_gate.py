@@ -10,8 +10,8 @@ import pytest
 import slackwater as sw
 from slackwater.cli.display.expectation_list import held_lines
 from slackwater.commands.release import release
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publication_loop import PublicationLoop, PublicationReport
+from slackwater.plugins.publish.declaration import DeclaredPublication
+from slackwater.plugins.publish.publication_loop import PublicationLoop, PublicationReport
 from slackwater.reading.store import Store
 from slackwater.watching.stored_status import stored_status
 from state.clock import ManualClock, SystemClock
@@ -22,9 +22,9 @@ from state.tables.fingerprint import path_fingerprint
 from state.upkeep.tags import delete_tag, put_tag
 from tests.slackwater.cli.command import slackwater
 from tests.slackwater.expectations.gated_root import POSITIVE, GatedRoot
-from tests.slackwater.publishing.published import require_equal, target_in
+from tests.slackwater.plugins.publish.published import require_equal, target_in
+from tests.slackwater.plugins.serve.served_sql import served
 from tests.slackwater.reading.written_root import RootWriter
-from tests.slackwater.serving.served_sql import served
 from tests.waiting import eventually
 
 

@@ -10,17 +10,17 @@ import slackwater as sw
 from slackwater.extensions.table_target import places_of
 from slackwater.places.declared_place import DeclaredPlace, PlaceKind
 from slackwater.places.place_watch import PlaceWatch
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.publication_loop import PublicationLoop, PublicationReport
-from slackwater.publishing.publications import Publications
-from slackwater.publishing.start_check import check_publications
+from slackwater.plugins.publish.declaration import DeclaredPublication
+from slackwater.plugins.publish.publication_loop import PublicationLoop, PublicationReport
+from slackwater.plugins.publish.publications import Publications
+from slackwater.plugins.publish.start_check import check_publications
 from state.clock import ManualClock, SystemClock
 from state.errors import SettingsError, UsageError
 from state.location import Location
 from state.places.marker import MARKER, Marker, read_marker, write_marker
-from tests.slackwater.publishing.beside import state
-from tests.slackwater.publishing.growing_view import GrowingView, events
-from tests.slackwater.publishing.published import contents, require_equal, target_in
+from tests.slackwater.plugins.publish.beside import state
+from tests.slackwater.plugins.publish.growing_view import GrowingView, events
+from tests.slackwater.plugins.publish.published import contents, require_equal, target_in
 from tests.waiting import eventually
 
 FORMATS = pytest.mark.parametrize("format", ["delta", "iceberg", "parquet"])

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from slackwater.after_commit.actions import After, Delete, Move
-from slackwater.after_commit.declaration import declared
-from slackwater.after_commit.file_work import FileWork
 from slackwater.places.pipeline_places import pipeline_places
 from slackwater.places.place_watch import PlaceWatch
+from slackwater.plugins.after_commit.actions import After, Delete, Move
+from slackwater.plugins.after_commit.declaration import declared
+from slackwater.plugins.after_commit.file_work import FileWork
 from slackwater.status.run_status import RunStatus, SourceStatus
-from tests.slackwater.after_commit.real_files import RealFiles
+from tests.slackwater.plugins.after_commit.real_files import RealFiles
 
 
 def watched(files: RealFiles, action: After) -> FileWork:

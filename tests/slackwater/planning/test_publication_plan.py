@@ -9,12 +9,12 @@ import pytest
 
 import slackwater as sw
 from slackwater.extensions.table_target import PublicationPlan
-from slackwater.publishing.declaration import DeclaredPublication
-from slackwater.publishing.start_check import plan_publications
+from slackwater.plugins.publish.declaration import DeclaredPublication
+from slackwater.plugins.publish.start_check import plan_publications
 from state.clock import SystemClock
 from state.location import Location
-from tests.slackwater.publishing.growing_view import GrowingView
-from tests.slackwater.publishing.published import target_in
+from tests.slackwater.plugins.publish.growing_view import GrowingView
+from tests.slackwater.plugins.publish.published import target_in
 
 
 def numbers(*values: int) -> pa.Table:

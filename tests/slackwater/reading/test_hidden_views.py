@@ -12,10 +12,10 @@ import slackwater as sw
 from slackwater.status.run_status import RowsInMemory, RunStatus
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
+from tests.slackwater.plugins.ui.living_root import running
+from tests.slackwater.plugins.ui.served_page import served
 from tests.slackwater.reading.hidden_rows import hide_rows
 from tests.slackwater.reading.written_root import WrittenRoot, write_root
-from tests.slackwater.ui.living_root import running
-from tests.slackwater.ui.served_page import served
 
 IN_MEMORY = ("rows_in_memory", "bytes_in_memory")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import slackwater as sw
 from slackwater.status.run_status import RunStatus
 from state.location import Location
+from tests.slackwater.plugins.ui.living_root import running
 from tests.slackwater.reading.written_root import RootWriter
-from tests.slackwater.ui.living_root import running
 
 
 def test_a_wrong_index_is_a_warning_of_the_root(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from spark_bridge.plans.view_definition import ViewDefinition
 from state.location import Location
 from tests.slackwater.cli import command
 from tests.slackwater.cli.called_command import slackwater
-from tests.slackwater.publishing.growing_view import GrowingView, events
+from tests.slackwater.plugins.publish.growing_view import GrowingView, events
 from tests.slackwater.verification.committed_root import CommittedRoot
 
 _SCHEMA = pa.schema([("k", pa.string()), ("n", pa.int64())])

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from slackwater.plugins.ui.root_documents import RootDocuments
 from slackwater.reading.store import Store
 from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
-from slackwater.ui.root_documents import RootDocuments
 from slackwater.watching.root_watcher import RootWatcher
 from slackwater.watching.stored_status import stored_status
 from state.capabilities.probe import Capability

@@ -13,8 +13,8 @@ import obstore
 import pytest
 
 import slackwater as sw
-from slackwater.publishing.parquet_files import MANIFEST
-from slackwater.publishing.publisher import opened_table
+from slackwater.plugins.publish.parquet_files import MANIFEST
+from slackwater.plugins.publish.publisher import opened_table
 from slackwater.testing.servers.s3_server import S3Server
 from state.capabilities.store_record import NAME, read_record
 from state.clock import SystemClock

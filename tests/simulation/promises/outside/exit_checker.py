@@ -13,7 +13,7 @@ from tests.simulation.promises.outside.publication_checker import PublicationChe
 from tests.simulation.world.published_tables import ModelTable
 
 if TYPE_CHECKING:
-    from slackwater.publishing.publication_loop import PublicationReport
+    from slackwater.plugins.publish.publication_loop import PublicationReport
 
 _INCOMPLETE = 3
 
