@@ -28,25 +28,19 @@ Invariants:
     tables/        static tables, which come with a pipeline
     running/       Run: attempts, recovery, requests of the user, Spark
     extensions/    the interfaces between a pipeline and its optional features
+    plugins/       optional features, which the core does not import: serve, publish, lineage, alerts, ...
     backfill/      the earlier rows that a backfill reads
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     places/        the places of a pipeline, and which of them may overlap
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
     reading/       Store, Snapshot, View: reading a root
-    after_commit/  files that are deleted, moved or tagged when their rows are committed
-    publishing/    a view as a Delta or Iceberg table, or as Parquet files: once, or beside a run
     confinement/   worker processes for SQL that others wrote
     verification/  verify: every view computed again and compared
     watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
-    alerts/        notices when a state of a run begins and ends
-    lineage/       events of OpenLineage about runs, views and publications
     observability/ metrics for Prometheus and Grafana, spans for OpenTelemetry
     status/        RunStatus, RunReport and Trace, as values
-    doctor/        `slackwater doctor`: checks of a machine, a store and a pipeline
     cli/           the command `slackwater`; terminal/, its output
-    ui/            `slackwater ui`: a web page about a root
-    demo/          `slackwater demo`
     testing/       S3 and SQS servers, and proxies with faults
 """
 
