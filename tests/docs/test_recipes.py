@@ -38,6 +38,8 @@ class Copy:
         code = step["code"]
         if step["new"]:
             path = self.root / step["new"]
+            if path.name == "__init__.py":
+                path.parent.mkdir()
             assert path.parent.is_dir(), f"{step['new']}: the room does not exist"
             assert not path.exists()
             path.write_text(code, encoding="utf-8")
@@ -78,6 +80,7 @@ def test_there_is_a_recipe_for_each_usual_addition() -> None:
         "A file format",
         "An aggregate function",
         "An operation",
+        "An operator",
     ]
 
 
@@ -85,6 +88,12 @@ def test_there_is_a_recipe_for_each_usual_addition() -> None:
 def test_a_counter_or_an_operation_is_in_two_files(name: str) -> None:
     steps = [step for step in _STEP.finditer(_RECIPES[name]) if step["new"] or step["changed"]]
     assert len({step["new"] or step["changed"] for step in steps}) == 2
+
+
+def test_an_operator_is_in_one_room_and_the_registry() -> None:
+    steps = [step for step in _STEP.finditer(_RECIPES["An operator"]) if step["new"] or step["changed"]]
+    assert len({Path(step["new"]).parent for step in steps if step["new"]}) == 1
+    assert {step["changed"] for step in steps if step["changed"]} == {"spark_bridge/operators/registry.py"}
 
 
 @pytest.mark.parametrize("name", few(sorted(_RECIPES), "A file format"))
