@@ -840,6 +840,24 @@ VIEW_MUTANTS = (
         shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
     ),
     Mutant(
+        "an operator is not in the registry",
+        "spark_bridge/operators/registry.py",
+        (("    LimitOperator,\n", ""),),
+        shown_by="tests/spark_bridge/operators/test_registry.py",
+    ),
+    Mutant(
+        "a join with one row is a join first",
+        "spark_bridge/operators/registry.py",
+        (("    # An operator may be", "    JoinOperator,\n    # An operator may be"),),
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
+    ),
+    Mutant(
+        "no operator has rows that the time reaches",
+        "spark_bridge/maintenance/parent_rows.py",
+        (("return self._operators.of(leaf).is_due(self._given, leaf)", "return False"),),
+        shown_by=f"{_TIMERS}::test_an_epoch_begins_when_any_boundary_of_a_condition_comes_to_a_row",
+    ),
+    Mutant(
         "rows that leave stay beside another value",
         "spark_bridge/changes/parents.py",
         (("pc.invert(pc.is_in(found, value_set=keys.cast(found.type)))", "pc.is_valid(found)"),),
