@@ -438,15 +438,7 @@ class Pipeline:
             write_marker(self.root, Marker("root", self.name, self.root.url, "", __version__, record.identity))
             for name, rows in self._tables.items():
                 StaticTable(table_location(self.root, name), name).declare(rows)
-            context = RunContext(
-                pipeline=self.name,
-                root=self.root,
-                run_id=ownership.run_id,
-                clock=self._clock,
-                places=self._places(),
-                views=RunViews(self._views.values(), self._sources, published_views(publications)),
-                confirm_owner=ownership.confirm,
-            )
+            context = self._context(run_id, ownership.confirm)
             companions = companions_of(self._options(), context)
             control = RunControl(
                 definition=definition,
@@ -542,6 +534,19 @@ class Pipeline:
         reads = sources_read(self._views, self._sources)
         followed = [name for name, tables in self._published.items() if tables]
         return {source: {name for name in followed if source in reads[name]} for source in self._sources}
+
+    def _context(self, run_id: str, confirm_owner: Callable[[], None]) -> RunContext:
+        """The run for its companions.  It has the published tables from the start: they keep files from deletion."""
+        published = published_views(self._publications())
+        return RunContext(
+            pipeline=self.name,
+            root=self.root,
+            run_id=run_id,
+            clock=self._clock,
+            places=self._places(),
+            views=RunViews(self._views.values(), self._sources, published),
+            confirm_owner=confirm_owner,
+        )
 
     def _options(self) -> list[RunOption]:
         """The options that accompany a run; at its end, they end in this order."""

@@ -1,4 +1,4 @@
-"""Program: what a worker process runs."""
+"""Program of a worker process."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class Companion(Protocol):
 
     @property
     def statuses(self) -> tuple[AfterCommitStatus, ...]:
-        """What it reports in the status of the run, a moment ago.  Called by any thread."""
+        """The part of the status of the run that it reports, a moment ago.  Called by any thread."""
         return ()
 
     def look(self, status: RunStatus) -> bool:

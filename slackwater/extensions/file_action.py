@@ -21,12 +21,12 @@ _FORMS = 'sw.Delete(keep_s=86_400), sw.Move("s3://archive/in"), sw.Tag({"slackwa
 
 @dataclass(frozen=True)
 class AfterPlan:
-    """What a run would do to files of a source after the commit.
+    """The plan of an action on the files of a source.
 
     Args:
         source: the name of the source.
         action: `delete`, `move to URL`, or `tag {...}`.
-        due: the files to which it would do that at once.
+        due: the files on which it would act at once.
         first: the paths of the first of them, relative to the source.
         later: the other files whose rows are complete.
         waits_for: why these are not due; empty if only the stated time has to pass.
@@ -65,7 +65,7 @@ class DeclaredFileAction(RunOption, Protocol):
         published: Collection[str],
         clock: Clock,
     ) -> AfterPlan:
-        """What a run would do now.  Nothing is written.
+        """The plan of a run that would start now.  Nothing is written.
 
         Args:
             state: a handle on the store; None if the root has none.

@@ -26,7 +26,7 @@ _FORMS = 'sw.Delta("..."), sw.Iceberg("..."), sw.ParquetFiles("..."), or a list 
 
 @dataclass(frozen=True)
 class PublicationPlan:
-    """What a run would do to a table first.
+    """The plan of the first publication of a run to a table.
 
     Args:
         view: the name of the view.
@@ -114,7 +114,7 @@ class TablePublication(Protocol):
 
     @classmethod
     def plan(cls, publications: Sequence[Self], root: Location, clock: Clock) -> tuple[PublicationPlan, ...]:
-        """What a run would do to each table first.  Nothing is written.
+        """The plan of the first publication of a run to each table.  Nothing is written.
 
         Raises:
             StorageError: the root cannot be read.
@@ -199,5 +199,5 @@ def check_publications(
 def plan_publications(
     publications: Iterable[TablePublication], root: Location, clock: Clock
 ) -> tuple[PublicationPlan, ...]:
-    """What a run would do to each table first; errors as `TablePublication.plan`."""
+    """The plan of the first publication of a run to each table; errors as `TablePublication.plan`."""
     return tuple(plan for kind, of_kind in by_class(publications).items() for plan in kind.plan(of_kind, root, clock))

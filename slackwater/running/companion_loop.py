@@ -39,7 +39,7 @@ class CompanionLoop:
 
     @property
     def statuses(self) -> tuple[AfterCommitStatus, ...]:
-        """What the companion reports in the status of the run."""
+        """The part of the status of the run that the companion reports."""
         return self._companion.statuses
 
     def end(self) -> None:

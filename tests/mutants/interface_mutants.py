@@ -59,6 +59,17 @@ INTERFACE_MUTANTS = (
         shown_by="tests/slackwater/extensions/test_options.py",
     ),
     Mutant(
+        "the work on files begins without the published tables",
+        "slackwater/pipeline.py",
+        (
+            (
+                "RunViews(self._views.values(), self._sources, published)",
+                "RunViews(self._views.values(), self._sources)",
+            ),
+        ),
+        shown_by="tests/slackwater/extensions/test_options.py",
+    ),
+    Mutant(
         "any value is an action on files",
         "slackwater/extensions/file_action.py",
         (("    if not isinstance(after, FileAction):\n", "    if after is None:\n"),),

@@ -45,7 +45,7 @@ class DeclaredAfter:
         published: Collection[str],
         clock: Clock,
     ) -> AfterPlan:
-        """What a run would do now; see `DeclaredFileAction`."""
+        """The plan of a run that would start now; see `DeclaredFileAction`."""
         plan: AfterPlan = load("slackwater.plugins.after_commit.after_plan:plan_after")(
             self, state, root, views, published, clock
         )

@@ -75,7 +75,7 @@ class DeclaredPublication:
     def plan(
         cls, publications: Sequence[DeclaredPublication], root: Location, clock: Clock
     ) -> tuple[PublicationPlan, ...]:
-        """What a run would do to each table first; see `plan_publications`."""
+        """The plan of the first publication of a run to each table; see `plan_publications`."""
         plan = load("slackwater.plugins.publish.start_check:plan_publications")
         plans: tuple[PublicationPlan, ...] = plan(root, publications, clock)
         return plans

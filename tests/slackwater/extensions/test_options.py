@@ -11,7 +11,7 @@ import slackwater as sw
 from slackwater.extensions.companion import RunContext, companions_of
 from slackwater.extensions.entry import load
 from slackwater.extensions.file_action import FileAction
-from slackwater.extensions.run_views import RunViews
+from slackwater.extensions.run_views import PublishedView, RunViews
 from slackwater.extensions.table_target import TableTarget, declared, require_own_names
 from state.clock import SystemClock
 from state.location import Location
@@ -40,6 +40,15 @@ def test_the_work_on_files_gets_each_source_with_the_watch_of_its_places(tmp_pat
     (work,) = companions_of(pipeline._options(), context(tmp_path / "root"))
     assert [status.source for status in work.statuses] == ["a", "b"]
     assert {place.owner for place in pipeline._places()} >= {"a", "b"}
+
+
+def test_a_declared_table_keeps_files_before_the_work_on_files_begins(tmp_path: Path) -> None:
+    pipeline = sw.Pipeline("flights", tmp_path / "root")
+    pipeline.source("a", tmp_path / "a", format="csv", schema="n int", after=sw.Delete(keep_s=0))
+    table = sw.ParquetFiles(str(tmp_path / "table"))
+    pipeline.view("v", "SELECT n FROM a", publish=table)
+    needs = pipeline._context("run", lambda: None).views.needs
+    assert needs.published == (PublishedView("v", str(table)),) and needs.reads == {"v": {"a"}}
 
 
 @pytest.mark.parametrize("action", [sw.Delete(keep_s=0), sw.Move("/archive"), sw.Tag({"slackwater": "done"})])
