@@ -31,8 +31,8 @@ class AfterPlan:
         later: the other files whose rows are complete.
         waits_for: why these are not due; empty if only the stated time has to pass.
         tables: the views whose tables must have the epochs of these files first; a dry run does not ask the tables.
-        keeps_rows: whether the root keeps the rows; otherwise a view that is declared later cannot have those of files
-            that are gone.
+        keeps_rows: whether the root keeps the rows; otherwise a view that is declared later lacks the rows of
+            deleted files.
     """
 
     source: str
@@ -68,7 +68,7 @@ class DeclaredFileAction(RunOption, Protocol):
         """The plan of a run that would start now.  Nothing is written.
 
         Args:
-            state: a handle on the store; None if the root has none.
+            state: a handle on the store; None for a root without a store.
             published: the views over the source that tables follow.
             clock: gives the time.
 

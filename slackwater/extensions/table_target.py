@@ -31,8 +31,8 @@ class PublicationPlan:
     Args:
         view: the name of the view.
         table: the format and place of the table.
-        epoch: the epoch that the table has; None if it has none.
-        beginning: what the run would write first, in words.
+        epoch: the epoch of the table; None for a table without an epoch.
+        beginning: the rows that the run would write first, in words.
         refused: why a run would be refused; None if it would not.
     """
 
