@@ -34,7 +34,7 @@ from spark_bridge.ingest.epoch_rows import EpochViews
 from spark_bridge.ingest.history import OpenHistory, PutBlock, block_of_table, no_history
 from spark_bridge.ingest.row_ingest import RowIngest
 from spark_bridge.maintenance.backfills import Backfills
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_rows import DerivedRows
 from spark_bridge.maintenance.derived_views import DerivedView, DerivedViews
 from spark_bridge.maintenance.full_view import FullView, in_pool_beside
@@ -179,33 +179,33 @@ class Materializer:
                 raise ViewError(f"view {definition.name!r} is declared twice; rename one of them")
         planned = self._planner.planned(by_name, schemas, known)
         plans = {name: each.plan for name, each in planned.items()}
-        broken = {name: reason for name, reason in self._planner.broken.items() if known[name].error is None}
         recorded, groups = self._recorded, stored_groups(planned)
-        declaration = Declaration.of(by_name, plans, known, recorded.ingested, recorded.ending, groups)
-        versions = self._recorded.versions
-        continued = {name: each for name, each in versions.items() if name not in declaration.backfills}
+        declaration = Declaration.of(
+            by_name, plans, known, recorded.ingested, recorded.ending, groups, self._planner.broken
+        )
+        rebuilt = declaration.names(Start.BACKFILLS, Start.EXTENDS)
+        continued = {name: each for name, each in recorded.versions.items() if name not in rebuilt}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
-        incremental = self._maintained(by_name, planned, declaration, broken)
+        incremental = self._maintained(by_name, planned, declaration)
         self._incremental.declare(incremental, self._recorded.shared, self._recorded.followed)
         for name in self._suspended.keys() & planned.keys():
             self._fail(ViewFailedError(name, _LAST_ATTEMPTS, self._suspended.pop(name)))
-        return replace(declaration, broken=self._planner.broken)
+        return declaration
 
     def _maintained(
         self,
         definitions: Mapping[str, ViewDefinition],
         planned: Mapping[str, PlannedView],
         declaration: Declaration,
-        broken: Mapping[str, str],
     ) -> dict[str, ViewPlan]:
         """See `RecordedViews.declare`; a view whose maintenance cannot be made fails, and the others are declared."""
         for _ in planned:
             try:
-                return self._recorded.declare(definitions, planned, declaration, broken)
+                return self._recorded.declare(definitions, planned, declaration)
             except ViewFailedError as error:
                 self._fail(error)
-        return self._recorded.declare(definitions, planned, declaration, broken)
+        return self._recorded.declare(definitions, planned, declaration)
 
     def _guard(self, name: str) -> AbstractContextManager[None]:
         return self._jobs.guard(name, _PREPARED)

@@ -8,6 +8,7 @@ carries out the commands that need no run.
     ask.py          sends a command, and waits for the answer
     maintenance.py  work on a root as its owner, without a run
     named_files.py  the files that a user names
+    attempt_views.py  the views of an attempt, and the commands that change them
     retry.py        the quarantined files that may be read again
 
 Invariants:

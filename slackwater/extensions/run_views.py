@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from spark_bridge.plans.view_definition import ViewDefinition, sources_read
-from state.tables.records import CatalogView
 
 
 class NeedsChangedError(Exception):
@@ -45,7 +44,7 @@ class Needs:
             the stored ones.
         reads: view → the sources that it may read, also by way of other views.
         identities: view → identity, see `CatalogView`; without the views that wait for the schema of a source.
-        rebuilt: the views that this run rebuilds, see `version_name`.
+        rebuilt: the views that this run rebuilds, see `CatalogView.version_name`.
         changing: view → the sources that it may read, of the changes that are being accepted.
         published: the tables that follow views.
     """
@@ -57,11 +56,6 @@ class Needs:
     rebuilt: frozenset[str] = frozenset()
     changing: Mapping[str, frozenset[str]] = field(default_factory=dict)
     published: tuple[PublishedView, ...] = ()
-
-
-def version_name(view: CatalogView) -> str:
-    """The name of one version of a stored view: a rebuilt view has another epoch of creation."""
-    return f"{view.name}@{view.created_epoch}"
 
 
 class RunViews:
@@ -112,7 +106,7 @@ class RunViews:
         Args:
             definitions: the declared views, by name.
             identities: view → identity, of each view whose sources have schemas.
-            rebuilt: the stored views that are rebuilt, see `version_name`.
+            rebuilt: the stored views that are rebuilt, see `CatalogView.version_name`.
         """
         with self._changed:
             self._number += 1

@@ -19,7 +19,7 @@ from slackwater.terminal.quantities import human_bytes
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.shared_views import SharedViews
 from spark_bridge.plans.planned_view import PlannedView, stored_groups
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -321,26 +321,25 @@ class Comparison:
         apart = {name for name in self._plans if self._definitions[declared_name(name)].on_missing == "allow"}
         begun = {base_name(name) for name, each in self._stored.versions.items() if each.pinned_epoch is not None}
         shared = SharedViews()
-        fresh = {*declaration.new, *declaration.backfills}
-        shared.declare(self._plans, apart.union(declaration.incomplete), fresh, begun)
+        shared.declare(self._plans, apart.union(declaration.incomplete), declaration.fresh, begun)
         return shared
 
     def _step(self, name: str, declaration: Declaration, shared: SharedViews) -> ViewStep:
-        plan = self._plans[name]
-        if name in declaration.failed:
+        plan, start = self._plans[name], declaration.starts[name]
+        if start is Start.STALE:
             return ViewStep(name, "stands")
         groups = self._planned[name].before
-        is_of_groups = name in (*declaration.regrouped, *declaration.extended)
+        is_of_groups = start in (Start.TAKES_OVER, Start.EXTENDS)
         lacks = groups.lacks if groups is not None and is_of_groups else ()
         if is_of_groups and not lacks:
             return ViewStep(name, "taken over", (self._groups(name),))
-        if name not in (*declaration.new, *declaration.backfills, *declaration.regrouped):
+        if start is Start.CONTINUES:
             return ViewStep(name, "kept")
         if (representative := shared.representative(name)) != name:
             return ViewStep(name, "shared", shared_with=representative)
-        if name in declaration.new:
+        if start is Start.NEW:
             return ViewStep(name, "begun")
-        fresh = (*declaration.new, *declaration.backfills, *declaration.regrouped)
+        fresh = declaration.fresh.union(declaration.names(Start.TAKES_OVER))
         reads = tuple(self._reads(plan, shared, fresh))
         if lacks:
             return ViewStep(name, "extended", (self._groups(name), *reads), measures=lacks)

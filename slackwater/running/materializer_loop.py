@@ -19,19 +19,17 @@ from actors.protocol.reports import CollectReport, EpochBlocks
 from actors.protocol.run_state import Recovered
 from actors.sources.pipeline_definition import MATERIALIZER
 from actors.telemetry.counted import values_of
+from slackwater.commands.attempt_views import AttemptViews
 from slackwater.commands.release import NOTHING_HELD
-from slackwater.commands.retry import has_late_rows, has_not_failed
 from slackwater.expectations.expectation_counts import ExpectationCounts
 from slackwater.expectations.view_facts import Records
-from slackwater.extensions.run_views import version_name
 from slackwater.running.loop_thread import Turn
 from slackwater.status.run_status import BackfillStatus, MaintainedStatus, RowsInMemory, ViewStatus
 from spark_bridge.ingest.late_rows import late_delta
-from spark_bridge.plans.view_definition import ViewDefinition, parts_of
-from spark_bridge.plans.view_plan import ViewPlan
+from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
-from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, ViewError, ViewNotFoundError
+from state.errors import CommandRefusedError, RunFailedError, SlackwaterError
 from state.tables.expectations import ViewExpectations, gate_of
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, hidden, is_view
@@ -139,8 +137,8 @@ class MaterializerLoop:
         client: of the merger and the coordinator.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
             has end with the next epoch.
-        retried: views that were retried before, and views to be rebuilt, as `version_name` names them; the loop
-            adds others, and removes a view that fails again.
+        retried: views that were retried before, and views to be rebuilt, by `CatalogView.version_name`; commands and
+            failures change the set.
         recovered: the state at the beginning of the attempt.
         schemas: returns the present schema of every source; None before it is decided.
         has_files: whether files are in flight, as far as this process knows.
@@ -149,7 +147,7 @@ class MaterializerLoop:
         make_materializer: makes the materializer, once; raises the error of a failed start.
         clock: times the records of progress.
         on_analysed: called when the views are analysed: the definitions, view → identity of each one whose sources
-            have schemas, and the names of the stored views that are rebuilt, see `version_name`.
+            have schemas, and the names of the stored views that are rebuilt, see `CatalogView.version_name`.
         record_every_s: seconds between two epochs that record progress of a backfill without new rows.
         urls: source → its URL, to which the paths of its files are relative.
         expectations: counts the rows that violate the expectations of views; None for views without any.
@@ -175,28 +173,24 @@ class MaterializerLoop:
     ) -> None:
         self._urls, self._expectations, self._on_analysed = urls, expectations, on_analysed
         self._client, self._clock, self._record_every_s = client, clock, record_every_s
-        self._definitions = {definition.name: definition for definition in definitions}
         self._recovered, self._schemas, self._has_files = recovered, schemas, has_files
         self._spark_is_up, self._make_materializer = spark_is_up, make_materializer
         self._materializer: ViewMaterializer | None = None
         self._taken: _Taken | None = None
-        self._retried = set() if retried is None else retried
-        catalog = recovered.catalog_views.values()
-        self._anew = {
-            each.name for each in catalog if each.frozen_epoch is None and version_name(each) in self._retried
-        }
-        self._known = {
-            name: replace(view, error=None) if name in self._retried else view
-            for name, view in recovered.catalog_views.items()
-        }
-        self._dropped = [name for name, epoch in dropped.items() if self._is_there_since(name, epoch)]
+        self._views = AttemptViews(
+            definitions,
+            recovered.catalog_views,
+            self._started,
+            schemas,
+            self._on_declared,
+            dropped=dropped,
+            retried=set() if retried is None else retried,
+        )
         self._declared: Mapping[str, pa.Schema | None] | None = None
         self._changes: deque[tuple[Callable[[], None], Future[None]]] = deque()
-        self._is_busy, self._is_waiting = False, True
+        self._is_busy = False
         self._recorded_s = float("-inf")
         self._told_catching_up = False
-        self._plans: Mapping[str, ViewPlan] = {}
-        self._broken: Mapping[str, str] = {}
         self._watermarks: Mapping[str, int] = {}
         self._must_look, self._looked_s = False, float("-inf")
         self._datasets = _datasets(recovered.views)
@@ -240,15 +234,15 @@ class MaterializerLoop:
 
     def add_view(self, definition: ViewDefinition) -> Future[None]:
         """Declares a view, or replaces one with `replace`; done when the view is analysed."""
-        return self._change(partial(self._add, definition))
+        return self._change(partial(self._change_views, partial(self._views.add, definition)))
 
     def drop_view(self, name: str) -> Future[None]:
         """Ends a view with the next epoch; done when the declaration has changed."""
-        return self._change(partial(self._drop, name))
+        return self._change(partial(self._change_views, partial(self._views.drop, name)))
 
     def retry_view(self, name: str) -> Future[None]:
         """Builds a failed view anew; done when the view is analysed."""
-        return self._change(partial(self._retry, name))
+        return self._change(partial(self._change_views, partial(self._views.retry, name)))
 
     def release(self) -> Future[None]:
         """Lets the next epoch accept the rows that violate expectations; done when the loop knows it."""
@@ -260,11 +254,7 @@ class MaterializerLoop:
 
     def readers(self, *names: str) -> tuple[str, ...]:
         """The declared views that read some views, also by way of others; a view comes after those that it reads."""
-        reached = set(names)
-        for each, plan in self._plans.items():
-            if not reached.isdisjoint(plan.views):
-                reached.add(each)
-        return tuple(each for each in self._plans if each in reached and each not in names)
+        return self._views.readers(*names)
 
     def _change(self, change: Callable[[], None]) -> Future[None]:
         future: Future[None] = Future()
@@ -290,21 +280,20 @@ class MaterializerLoop:
         if schemas == self._declared:
             return
         if any(schema is not None for schema in schemas.values()):
-            self._declare_all(self._definitions, schemas)
+            self._views.declare()
         self._declared = schemas
         self._tell()
 
-    def _declare_all(self, definitions: Mapping[str, ViewDefinition], schemas: Mapping[str, pa.Schema | None]) -> None:
-        stand = {name: replace(self._known[name], frozen_epoch=0) for name in self._anew if name in self._known}
-        declaration = self._started().declare(list(definitions.values()), schemas, self._known | stand)
-        self._definitions = dict(definitions)
-        self._is_waiting, self._broken = bool(declaration.waiting), declaration.broken
-        self._plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
-        self._on_analysed(
-            self._definitions,
-            {name: plan.identity for name, plan in self._plans.items()},
-            [version_name(self._known[name]) for name in self._anew if name in self._known],
-        )
+    def _change_views(self, change: Callable[[], bool]) -> None:
+        """Changes the declaration, unless the change is one without effect."""
+        schemas = self._schemas()
+        if change():
+            self._declared = schemas
+            self._tell()
+
+    def _on_declared(self) -> None:
+        views = self._views
+        self._on_analysed(views.definitions, {name: plan.identity for name, plan in views.plans.items()}, views.rebuilt)
         self._look_at_views()
 
     def _carry_out_changes(self) -> None:
@@ -317,97 +306,11 @@ class MaterializerLoop:
             else:
                 future.set_result(None)
 
-    def _add(self, definition: ViewDefinition) -> None:
-        parts = {each.name: each for each in definition.parts}
-        if all(each == self._definitions.get(name) for name, each in parts.items()):
-            return
-        for name in parts:
-            if name in self._definitions and not definition.replace:
-                raise ViewError(f"view {name} is already declared: give the new view another name, or replace=True")
-        ended = [each for name in parts for each in parts_of(name, self._definitions) if each not in parts]
-        self._require_unread(ended)
-        schemas = self._schemas()
-        left = {name: each for name, each in self._definitions.items() if name not in ended}
-        self._declare_all({**left, **parts}, schemas)
-        for each in ended:
-            self._end(self._started(), each)
-        self._declared = schemas
-        self._tell()
-
-    def _drop(self, name: str) -> None:
-        if name not in self._definitions and name not in self._known:
-            raise self._not_found(name, "drop")
-        parts = parts_of(name, self._definitions)
-        self._require_unread(parts)
-        for part in parts:
-            self._end(self._started(), part)
-        left = {key: each for key, each in self._definitions.items() if key not in parts}
-        self._declare_all(left, self._schemas())
-        self._tell()
-
-    def _require_unread(self, names: Sequence[str]) -> None:
-        if readers := self.readers(*names):
-            raise CommandRefusedError(
-                f"view {' and '.join(names)} is read by {', '.join(readers)}; drop them first, or all together, with "
-                "cascade=True"
-            )
-
-    def _retry(self, name: str) -> None:
-        if name not in self._definitions:
-            raise self._not_found(name, "retry")
-        failed = self._known.get(name)
-        if failed is not None and failed.error is None and has_late_rows(failed):
-            self._build_anew(name)
-            return
-        if failed is None or failed.error is None:
-            raise CommandRefusedError(has_not_failed(name))
-        if broken := [each for each in failed.views if each in self._known and self._known[each].error is not None]:
-            raise CommandRefusedError(f"view {name} reads {broken[0]}, which has failed; retry that one")
-        before = {each: view for each in (name, *self.readers(name)) if (view := self._known.get(each)) and view.error}
-        self._known |= {each: replace(view, error=None) for each, view in before.items()}
-        try:
-            self._declare_all(self._definitions, self._schemas())
-            if name in self._broken:
-                raise CommandRefusedError(f"view {name} cannot be built: {self._broken[name]}; correct it first")
-        except SlackwaterError:
-            self._known |= before
-            raise
-        self._retried.update(before)
-        self._tell()
-
     def _release(self) -> None:
         if self._expectations is None or gate_of(self._expectations.views.values()) != "closed":
             raise CommandRefusedError(NOTHING_HELD)
         self._expectations.release()
         self._tell(record=True)
-
-    def _build_anew(self, name: str) -> None:
-        """Builds a view, and those that read it, from all rows; they stand until then."""
-        before, names = self._anew, (name, *self.readers(name))
-        known = self._known.values()
-        wanted = {each.name for each in known if declared_name(each.name) in names and each.frozen_epoch is None}
-        self._anew = before | wanted
-        try:
-            self._declare_all(self._definitions, self._schemas())
-        except SlackwaterError:
-            self._anew = before
-            raise
-        self._retried.update(version_name(self._known[each]) for each in wanted)
-        self._tell()
-
-    def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
-        names = ", ".join(sorted({*self._definitions, *filter(is_view, self._known)})) or "none"
-        return ViewNotFoundError(f"there is no view {name!r} to {wanted}; the views are: {names}")
-
-    def _end(self, materializer: ViewMaterializer, name: str) -> None:
-        """Lets the next epoch end a view.  A view of this name that is added from now on is another one."""
-        materializer.drop(name)
-        self._known = {each: view for each, view in self._known.items() if declared_name(each) != name}
-
-    def _is_there_since(self, name: str, epoch: int) -> bool:
-        """Whether the catalog has a view that was dropped at an epoch, and not one that was added after it."""
-        view = self._known.get(name)
-        return view is not None and (name not in self._definitions or view.created_epoch <= epoch)
 
     # -- history ---------------------------------------------------------------------------------------------------
 
@@ -434,7 +337,7 @@ class MaterializerLoop:
         """Whether the next epoch changes views, even without rows."""
         if self._materializer is None:
             return False
-        has_expectations = self._expectations is not None and self._expectations.has_news(self._definitions)
+        has_expectations = self._expectations is not None and self._expectations.has_news(self._views.definitions)
         return has_expectations or self._materializer.has_news(self._watermarks)
 
     @property
@@ -454,11 +357,11 @@ class MaterializerLoop:
         """Updates the status of the views, and of the rows in memory."""
         self._must_look, self._looked_s = False, self._clock.monotonic()
         shown = [] if self._materializer is None else self._materializer.shown()
-        declared = {name: ViewStatus(plan.view_class) for name, plan in self._plans.items()}
+        declared = {name: ViewStatus(plan.view_class) for name, plan in self._views.plans.items()}
         failed = {
             name: _failed(view)
-            for name in self._definitions
-            if (view := self._known.get(name)) is not None and view.error
+            for name in self._views.definitions
+            if (view := self._views.known.get(name)) is not None and view.error
         }
         maintained = {each.name: ViewStatus(**values_of(ViewCounts, each)) for each in shown}
         expected = {} if self._expectations is None else self._expectations.views
@@ -491,7 +394,7 @@ class MaterializerLoop:
             sources={name for name, schema in (self._declared or {}).items() if schema is not None},
             new_views=record or self._has_news,
             # A view that waits for a schema may use more columns of the other sources.
-            columns={} if materializer is None or self._is_waiting else materializer.columns(),
+            columns={} if materializer is None or self._views.lacks_plans else materializer.columns(),
             backfilling=self._told_catching_up,
         )
 
@@ -507,8 +410,7 @@ class MaterializerLoop:
         if self._materializer is None:
             self._materializer = self._make_materializer()
             self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
-            for name in self._dropped:
-                self._end(self._materializer, name)
+            self._views.drop_again()
         return self._materializer
 
     def _materialize(self, taken: _Taken) -> CollectReport:
@@ -523,19 +425,17 @@ class MaterializerLoop:
             self._declare()
         began_s = times.seconds
         done = self._started().run_epoch(epoch.epoch, epoch.blocks, epoch.corrections, epoch.barrier.watermarks)
-        known, self._known = self._known, done.catalog(self._known)
+        changed_views = self._views.on_epoch(done)
         before, self._datasets = self._datasets, _datasets(done.views)
         for name in (*done.stopped, *(name for name, each in self._datasets.items() if each != before.get(name))):
             self._changed.setdefault(declared_name(name), epoch.epoch)
         expectations = self._counted(epoch, done.views, times)
-        self._anew.difference_update(done.stopped)
-        self._retried.difference_update(name for name, stopped in done.stopped.items() if stopped.error)
         return CollectReport(
             MATERIALIZER,
             epoch.epoch,
             late_delta(done.late, self._urls, epoch.epoch),
             views=done.views,
-            changed_views=tuple(view for name, view in self._known.items() if view != known.get(name)),
+            changed_views=changed_views,
             dropped=done.dropped,
             expectations=expectations,
             work_s=times.seconds,
@@ -546,14 +446,14 @@ class MaterializerLoop:
         self, epoch: EpochBlocks, views: Mapping[str, ViewVersion], times: WorkTimes
     ) -> Mapping[str, ViewExpectations | None]:
         """The expectations that change with an epoch."""
-        declared = {name: each for name, each in self._definitions.items() if each.expect}
+        declared = {name: each for name, each in self._views.definitions.items() if each.expect}
         if self._expectations is None or not (declared or self._expectations.views):
             return {}
-        keys = {name: view.key for name, view in self._known.items()}
+        keys = {name: view.key for name, view in self._views.known.items()}
         records = {
-            name: Records(*epoch.records(self._known[name].sources))
+            name: Records(*epoch.records(self._views.known[name].sources))
             for name, view in declared.items()
-            if view.view_conditions and name in self._known
+            if view.view_conditions and name in self._views.known
         }
         with times.timed(_COUNTED):
             return self._expectations.after_epoch(epoch.epoch, declared, views, keys, records)
@@ -563,14 +463,14 @@ class MaterializerLoop:
         if epoch.barrier.kind is BarrierKind.INITIAL:
             return True
         is_empty = self._materializer is None and not epoch.blocks and not epoch.corrections
-        if is_empty and epoch.bad_records and self._known:
+        if is_empty and epoch.bad_records and self._views.known:
             return False  # a view may expect something of the records
         return is_empty and not self._shows_first_views
 
     @property
     def _shows_first_views(self) -> bool:
         """Whether the next epoch is the first one of the root with a view."""
-        is_first = bool(self._definitions) and not any(map(is_view, self._known))
+        is_first = bool(self._views.definitions) and not any(map(is_view, self._views.known))
         return is_first and any(schema is not None for schema in self._schemas().values())
 
     def _is_ready(self, epoch: EpochBlocks) -> bool:

@@ -1,6 +1,7 @@
 """The maintenance of views, one class for each kind, and the life of a view: declared, backfilled, shown, dropped.
 
-    declaration                                       declared views + catalog -> new, stale and dropped views
+    declaration                                       declared views + catalog -> the start of each view
+    view_life                                         the state of each view, and the allowed transitions
     recorded_views                                    the views that each epoch creates, shows and ends
     incremental_views  append_view, row_view          each epoch's rows and corrections
                        expiring_rows                  rows that leave by watermarks: sides of joins, time to live

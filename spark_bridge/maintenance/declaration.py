@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field
+from enum import Enum
 from types import MappingProxyType
 
 from spark_bridge.plans.planned_view import StoredGroups
@@ -11,39 +12,38 @@ from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
 from state.tables.records import CatalogView
-from state.tables.stored_rows import base_name, declared_name, is_view, next_name
+from state.tables.stored_rows import base_name, declared_name, is_hidden_view, is_view, next_name
+
+
+class Start(Enum):
+    """The way in which a declared view starts, compared with the stored view of its name."""
+
+    WAITS = "waits for the schema of a source"
+    NEW = "begins with the first rows of its sources"
+    CONTINUES = "continues with the rows that it has"
+    BACKFILLS = "lacks ingested rows: added later, left out for a while, or replaces another definition"
+    EXTENDS = "backfills, beginning with the groups of the definition that it replaces, which lack some measures"
+    TAKES_OVER = "takes over the groups of the definition that it replaces; over other views these may lack measures"
+    STALE = "has failed, and is stale until it is retried or replaced"
+    FAILS = "its analysis fails, although its text is the recorded text"
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """The names of the views, hidden ones among them, by the action that each needs.
+    """The declared views, with their internal views, by the way in which each of them starts.
 
     Args:
         plans: name → plan of each declared view whose sources have schemas.
-        new: views that begin with the first rows of their sources.
-        backfills: views that lack ingested rows: they are declared after their sources were read, were left out for a
-            while, or replace another definition.
-        frozen: views of the catalog that are not declared.
-        failed: views that have failed, and stand until they are retried or replaced.
-        waiting: declared views that read a source whose schema is not known yet.
-        abandoned: recorded names of backfills and hidden views that are not declared any more.
+        starts: name → start, of each declared view and of each internal view.
+        abandoned: recorded names of backfills and internal views that are not declared any more.
         incomplete: views that lack the rows of missing files.
-        regrouped: views that replace another definition, and take over its groups; those over views may lack measures.
-        extended: backfills that begin with the groups of the definition that they replace, and lack some measures.
-        broken: name → reason of each view of the catalog whose analysis fails, although its text is the recorded one;
-            it has no plan.
+        broken: name → reason of each view that has no plan, since its analysis fails.
     """
 
     plans: Mapping[str, ViewPlan]
-    new: tuple[str, ...]
-    backfills: tuple[str, ...]
-    frozen: tuple[str, ...]
-    failed: tuple[str, ...]
-    waiting: tuple[str, ...]
-    abandoned: tuple[str, ...]
+    starts: Mapping[str, Start]
+    abandoned: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
-    regrouped: tuple[str, ...] = ()
-    extended: tuple[str, ...] = ()
     broken: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -55,6 +55,7 @@ class Declaration:
         ingested: Collection[str],
         ending: Collection[str] = (),
         stored_groups: Mapping[str, StoredGroups] = MappingProxyType({}),
+        broken: Mapping[str, str] = MappingProxyType({}),
     ) -> Declaration:
         """Compares declared and known views.
 
@@ -63,62 +64,119 @@ class Declaration:
             plans: name → plan of each analysed one; a view comes after those that it reads.
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
-            ending: the recorded names that the next epoch ends: a hidden view of such a name does not continue.
-            stored_groups: name → groups that a declared view is made of, if the views that it reads go on.
+            ending: the recorded names that the next epoch ends: an internal view of such a name does not continue.
+            stored_groups: name → groups that a declared view is made of, if the views that it reads continue.
+            broken: name → reason of each view of the catalog whose analysis fails.
 
         Raises:
             DefinitionChangedError: the catalog has another view of the name, and it must not be replaced.
         """
         known = {name: view for name, view in known.items() if is_view(name) or name not in ending}
-        replaced, cascading = set[str](), set[str]()
-        for name, plan in plans.items():
-            # The identity of a hidden view names the views that it reads, and does not tell what they are.
-            reads_others = not is_view(name) and not replaced.isdisjoint(plan.parents)
-            if name in known and (known[name].identity != plan.identity or reads_others):
-                replaced.add(name)
-                if definitions[declared_name(name)].cascade or not cascading.isdisjoint(plan.views):
-                    cascading.add(name)
-
-        def may_replace(name: str) -> bool:
-            # A hidden view is what its view is: that one is asked.
-            return not is_view(name) or definitions[name].replace or name in cascading
-
-        broken = {name for name, plan in plans.items() if _has_failed(plan, known.get(name))}
-        failed = [name for name in plans if declared_name(name) in broken]
-        new = [
-            name
-            for name, plan in plans.items()
-            if name not in (*known, *failed) and not {*ingested}.intersection(plan.sources)
-        ]
-        backfills = [
-            name
-            for name, plan in plans.items()
-            if name not in (*new, *failed) and not _continues(plan, may_replace(name), known.get(name), replaced)
-        ]
-        regrouped, extended = list[str](), list[str]()
-        for name in backfills:
-            groups = stored_groups.get(name)
-            # A view that is built anew gives its followers no changes, but other rows.
-            is_kept = groups is not None and not {*new, *backfills, *failed}.intersection(plans[name].parents)
-            if groups is not None and is_kept and next_name(name) not in known:
-                (regrouped if groups.has_all or plans[name].parents else extended).append(name)
-        backfills = [name for name in backfills if name not in regrouped]
+        comparison = _Comparison(definitions, plans, known, {*ingested})
+        starts = comparison.starts()
+        starts |= comparison.of_groups(starts, stored_groups)
+        backfills = {name for name, start in starts.items() if start in (Start.BACKFILLS, Start.EXTENDS)}
+        unplanned = {name: _unplanned(known.get(name), name in broken) for name in definitions if name not in plans}
+        waiting = {name for name, start in unplanned.items() if start is Start.WAITS}
+        unplanned |= {name: Start.WAITS for name in filter(is_hidden_view, known) if declared_name(name) in waiting}
         return cls(
             plans=plans,
-            new=tuple(new),
-            backfills=tuple(backfills),
-            frozen=tuple(name for name in known if is_view(name) and name not in definitions),
-            failed=tuple(failed),
-            waiting=tuple(name for name in definitions if name not in plans),
+            starts=starts | unplanned,
             abandoned=tuple(
                 name
                 for name in known
                 if not is_view(name) and not _is_wanted(known[name], definitions, plans, backfills)
             ),
             incomplete=tuple(name for name in plans if name in known and known[name].missing),
-            regrouped=tuple(regrouped),
-            extended=tuple(extended),
+            broken=dict(broken),
         )
+
+    def names(self, *starts: Start) -> list[str]:
+        """The views that start in one of these ways; parents precede their readers."""
+        return [name for name, start in self.starts.items() if start in starts]
+
+    @property
+    def lacks_plans(self) -> bool:
+        """Whether a declared view has no plan: it may use further columns of the sources."""
+        return not self.plans.keys() >= self.starts.keys()
+
+    @property
+    def fresh(self) -> set[str]:
+        """The views that have no rows yet, or lack ingested rows."""
+        return {*self.names(Start.NEW, Start.BACKFILLS, Start.EXTENDS)}
+
+
+def undeclared(definitions: Collection[str], known: Iterable[str]) -> list[str]:
+    """The views of the catalog that are not declared: their rows stay as they are.
+
+    Args:
+        definitions: the names of the declared views.
+        known: the recorded names of the catalog.
+    """
+    return [name for name in known if is_view(name) and name not in definitions]
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Declared and stored views; arguments as of `Declaration.of`."""
+
+    definitions: Mapping[str, ViewDefinition]
+    plans: Mapping[str, ViewPlan]
+    known: Mapping[str, CatalogView]
+    ingested: Set[str]
+
+    def starts(self) -> dict[str, Start]:
+        """Name → start of each analysed view, without regard to stored groups."""
+        replaced, cascading = self._replaced()
+        failed = {name for name, plan in self.plans.items() if _has_failed(plan, self.known.get(name))}
+        starts = dict[str, Start]()
+        for name, plan in self.plans.items():
+            known = self.known.get(name)
+            # An internal view is what its view is: that view is asked.
+            may_replace = not is_view(name) or self.definitions[name].replace or name in cascading
+            if declared_name(name) in failed:
+                starts[name] = Start.STALE
+            elif known is None and self.ingested.isdisjoint(plan.sources):
+                starts[name] = Start.NEW
+            else:
+                continues = _continues(plan, may_replace, known, replaced)
+                starts[name] = Start.CONTINUES if continues else Start.BACKFILLS
+        return starts
+
+    def _replaced(self) -> tuple[set[str], set[str]]:
+        """The views that are others than those of their names in the catalog, and those replaced by `cascade`."""
+        replaced, cascading = set[str](), set[str]()
+        for name, plan in self.plans.items():
+            known = self.known.get(name)
+            if known is None:
+                continue
+            # The identity of an internal view has the names of its parents, and not their definitions.
+            reads_others = not is_view(name) and not replaced.isdisjoint(plan.parents)
+            if known.identity != plan.identity or reads_others:
+                replaced.add(name)
+                if self.definitions[declared_name(name)].cascade or not cascading.isdisjoint(plan.views):
+                    cascading.add(name)
+        return replaced, cascading
+
+    def of_groups(self, starts: Mapping[str, Start], stored_groups: Mapping[str, StoredGroups]) -> dict[str, Start]:
+        """Name → start of the views that are made of stored groups."""
+        made = dict[str, Start]()
+        # A rebuilt view gives its followers no changes, but other rows.
+        rebuilt = {name for name, start in starts.items() if start is not Start.CONTINUES}
+        for name, groups in stored_groups.items():
+            if starts.get(name) is not Start.BACKFILLS or next_name(name) in self.known:
+                continue
+            parents = self.plans[name].parents
+            if rebuilt.isdisjoint(parents):
+                made[name] = Start.TAKES_OVER if groups.has_all or parents else Start.EXTENDS
+        return made
+
+
+def _unplanned(known: CatalogView | None, is_broken: bool) -> Start:
+    """The start of a view without a plan."""
+    if not is_broken:
+        return Start.WAITS
+    return Start.FAILS if known is None or known.error is None else Start.STALE
 
 
 def _has_failed(plan: ViewPlan, known: CatalogView | None) -> bool:
@@ -157,12 +215,12 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
 
 
 def _is_wanted(
-    begun: CatalogView, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], backfills: list[str]
+    begun: CatalogView, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], backfills: Set[str]
 ) -> bool:
-    """Whether a recorded backfill or hidden view is one of a declared view."""
+    """Whether a recorded backfill or internal view is one of a declared view."""
     name, declared = base_name(begun.name), declared_name(begun.name)
     if declared in definitions and declared not in plans:
         return True  # its source has no schema yet; the decision waits for that
     if name == begun.name:
-        return name in plans  # a hidden view
+        return name in plans  # an internal view
     return name in backfills and plans[name].identity == begun.identity

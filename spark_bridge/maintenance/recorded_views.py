@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 from typing import TypeAlias
 
 from actors.protocol.blocks import Block
@@ -14,10 +13,11 @@ from spark_bridge.changes.view import GroupedView, ShownView, View, seconds_behi
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
 from spark_bridge.maintenance.backfill import Backfill
 from spark_bridge.maintenance.backfills import Backfills
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.maintenance.derived_views import DerivedViews
 from spark_bridge.maintenance.full_views import FullViews
 from spark_bridge.maintenance.shared_views import SharedViews
+from spark_bridge.maintenance.view_life import Cause, Transition, ViewLife, ViewLives, ViewState, log_transition
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -39,34 +39,24 @@ Work: TypeAlias = Mapping[str, Callable[[], ViewVersion]]
 """Recorded name → the work that writes the next version of a view, or of stored rows."""
 RunWork: TypeAlias = Callable[[Work], Mapping[str, ViewVersion]]
 """Does all of the work, in any order; a view that fails has no version."""
+_OVER = (ViewState.FAILING, ViewState.STALE, ViewState.DROPPING)
 TIMERS_EVERY_S = 5.0
 """Rows that leave as time passes make an epoch of their own at most so often."""
-
-
-@dataclass(frozen=True)
-class _Failure:
-    """A failure of a view that the next epoch records.
-
-    Args:
-        view: the view, as it was declared; None if it cannot be analysed.
-    """
-
-    view: PlannedView | None
-    error: str
 
 
 class RecordedViews:
     """Decides the order of the work of an epoch, and what its record says of the views.
 
-    Backfills, and full views before their first recomputation, are recorded under a name with a dot, and hidden.  The
-    epoch that shows such a view ends that name.  The hidden views of a query have names with dots too; they fail and
-    end with the view.  Of those with the same rows one is maintained, see `SharedViews`.
+    `ViewLives` has the state of each view.  Backfills, and full views before their first recomputation, are recorded
+    under a name with a dot, and readers do not see them.  The epoch that shows such a view ends that name.  The
+    internal views of a query have names with dots too; they fail and end with the view.  Of internal views with the
+    same rows one is maintained, see `SharedViews`.
 
-    A view that fails keeps the version of the epoch before; one that has none yet gets an empty one.  Like a view that
-    another one replaces, it is recorded as frozen: only a backfill goes on from there.
+    A view that fails keeps the version of the epoch before; a view without a version gets an empty one.  The record
+    has the last epoch of its rows, as for a replaced view: only a backfill continues from there.
 
-    A view whose groups are those of the view that it replaces is made of them in the next epoch, before the rows of
-    that epoch come, and follows like any other from there.
+    A view that takes over the groups of the view that it replaces does so in the next epoch, before the rows of that
+    epoch.  From then on it is live.
 
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
@@ -80,6 +70,7 @@ class RecordedViews:
         adopt: maintains a backfill that is complete epoch by epoch, from now on.
         create_empty: makes the dataset of a view that fails in its first epoch, without rows.
         clock: begins recomputations, and tells the time of the next epoch.
+        observe: is called after each transition of a view.
     """
 
     def __init__(
@@ -90,21 +81,16 @@ class RecordedViews:
         adopt: Callable[[ViewPlan, View], None],
         create_empty: Callable[[ViewPlan, int], ViewVersion],
         clock: Clock,
+        observe: Callable[[Transition], None] = log_transition,
     ) -> None:
         self._backfills, self._full, self._derived = backfills, full, derived
         self._adopt, self._clock = adopt, clock
         self.shared = SharedViews()
         self._create_empty = create_empty
         self._planned: Mapping[str, PlannedView] = {}
+        self._lives = ViewLives(observe)
         self._begun: dict[str, ViewVersion] = {}
-        self._new: set[str] = set()
-        self._unshared: set[str] = set()
-        self._dropped: set[str] = set()
-        self._failures: dict[str, _Failure] = {}
-        self._failed: set[str] = set()
-        self._rebuilt: set[str] = set()
-        self._regrouped: dict[str, PlannedView] = {}
-        self._maintained: set[str] = set()
+        self._ending: set[str] = set()
         self._epoch = self._rows_epoch = 0
         self._looked_s = float("-inf")
         self.versions: dict[str, ViewVersion] = {}
@@ -123,20 +109,14 @@ class RecordedViews:
         self.ingested = {*ingested}
 
     def declare(
-        self,
-        definitions: Mapping[str, ViewDefinition],
-        planned: Mapping[str, PlannedView],
-        declaration: Declaration,
-        broken: Mapping[str, str] = MappingProxyType({}),
+        self, definitions: Mapping[str, ViewDefinition], planned: Mapping[str, PlannedView], declaration: Declaration
     ) -> dict[str, ViewPlan]:
         """Replaces the set of views.  After an error, call `fail`, and this again.
 
         Args:
             definitions: name → definition of each declared view.
             planned: name → view, of those whose sources have schemas.
-            declaration: the needs of each of them.
-            broken: name → reason of each recorded view that cannot be analysed any more: the next epoch records that it
-                has failed.
+            declaration: the start of each of them.
 
         Returns:
             Name → plan of each view over sources that is maintained epoch by epoch and lacks no ingested rows.
@@ -146,62 +126,102 @@ class RecordedViews:
             ViewFailedError: the maintenance of a view cannot be made.
         """
         self._planned = planned
-        self._failures = {name: each for name, each in self._failures.items() if _is_same(each.view, planned.get(name))}
-        for name, reason in broken.items():
-            self._failures[name] = _Failure(None, reason)
-            self._let_go([name, *self._drop_hidden(name)])
-        self._failed = {*declaration.failed}
-        stand = {name for name in planned if declared_name(name) in self._failures}.union(declaration.failed)
-        plans = {name: each.plan for name, each in planned.items() if name not in stand}
-        fresh = {*declaration.new, *declaration.backfills}
-        self._share_rows(definitions, plans, fresh, declaration.incomplete)
-        self._rebuilt = {name for name in declaration.backfills if name in plans and name in self.versions}
-        plans = {name: plan for name, plan in plans.items() if self.shared.representative(name) == name}
-        self._regrouped = {name: planned[name] for name in declaration.regrouped if name in plans}
-        plans = {name: plan for name, plan in plans.items() if name not in self._regrouped}
-        full = {name: planned[name] for name, plan in plans.items() if plan.view_class == "full"}
+        failing = self._still_failing(declaration)
+        plans = {
+            name: each.plan
+            for name, each in planned.items()
+            if declared_name(name) not in failing and declaration.starts[name] is not Start.STALE
+        }
+        self._share_rows(definitions, plans, declaration)
+        self._start(declaration, plans, failing)
+        self._ending.update(declaration.abandoned)
+        own = {name: plan for name, plan in plans.items() if self.shared.representative(name) == name}
+        taking_over = {plan.name for plan in self.regrouped}
+        return self._maintain(
+            definitions, {name: plan for name, plan in own.items() if name not in taking_over}, declaration
+        )
+
+    def _still_failing(self, declaration: Declaration) -> set[str]:
+        """The views whose failure the next epoch records: those that are declared as they failed, or not analysable."""
+        for name in declaration.names(Start.FAILS):
+            self._fail(name, declaration.broken[name])
+        return {
+            name
+            for name in self._lives.within(ViewState.FAILING)
+            if declaration.starts.get(name) is Start.FAILS
+            or _is_same(self._lives[name].failed, self._planned.get(name))
+        }
+
+    def _start(self, declaration: Declaration, plans: Mapping[str, ViewPlan], failing: Set[str]) -> None:
+        """Moves each view to the state in which it starts.
+
+        Args:
+            declaration: the start of each view.
+            plans: name → plan, without the failed views.
+            failing: the views that keep their failure.
+        """
+        unwanted = set(declaration.abandoned)
+        for name in self._lives:
+            if declared_name(name) in failing and not is_view(name):
+                unwanted.add(name)
+            elif name not in {*declaration.starts, *unwanted} and self._lives.state(name) is not ViewState.DROPPING:
+                self._lives.move(name, Cause.DECLARE, ViewLife(ViewState.ABSENT))
+        self._leave([name for name in self._lives if name in unwanted])
+        for name, start in declaration.starts.items():
+            if declared_name(name) not in failing:
+                self._lives.move(name, Cause.DECLARE, self._life_of(name, start, plans.get(name)))
+
+    def _life_of(self, name: str, start: Start, plan: ViewPlan | None) -> ViewLife:
+        """The life of a view from its declaration on."""
+        is_shared = self.shared.representative(name) != name
+        match start:
+            case Start.STALE:
+                return ViewLife(ViewState.STALE if is_view(name) else ViewState.ABSENT)
+            case Start.WAITS:
+                return ViewLife(ViewState.WAITING, stops=name in self.versions)
+            case Start.CONTINUES:
+                return ViewLife(ViewState.LIVE)
+            case Start.TAKES_OVER:
+                return ViewLife(ViewState.LIVE) if is_shared else ViewLife(ViewState.DECLARED, takes_over=True)
+            case Start.NEW if not is_shared and plan is not None and not plan.parents and plan.view_class != "full":
+                return ViewLife(ViewState.DECLARED)
+            case Start.NEW:
+                return ViewLife(ViewState.BACKFILLING)
+        # The view that it replaces is shown as it is until the backfill is complete.
+        return ViewLife(ViewState.BACKFILLING, stops=name in self.versions)
+
+    def _maintain(
+        self, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], declaration: Declaration
+    ) -> dict[str, ViewPlan]:
+        """Gives each view with rows of its own to its kind of maintenance; result and errors as of `declare`."""
+        full = {name: self._planned[name] for name, plan in plans.items() if plan.view_class == "full"}
         derived = {name: plan for name, plan in plans.items() if plan.parents and name not in full}
         of_sources = {name: plan for name, plan in plans.items() if name not in full and name not in derived}
-        # The view that a backfill replaces is shown as it is until then.
-        backfills = {name: of_sources[name] for name in declaration.backfills if name in of_sources}
-        self._new = {name for name in declaration.new if name in of_sources}
-        self._dropped.update(declaration.abandoned)
+        lacking = declaration.names(Start.BACKFILLS, Start.EXTENDS)
+        backfills = {name: of_sources[name] for name in lacking if name in of_sources}
         # A backfill of another query, or of a dropped view, does not continue.
-        begun = {name: each for name, each in self._begun.items() if name not in self._dropped}
+        begun = {name: each for name, each in self._begun.items() if name not in self._ending}
         groups = {
             name: (before.plan, self.versions[name])
-            for name in declaration.extended
-            if name in backfills and (before := planned[name].before) is not None
+            for name in declaration.names(Start.EXTENDS)
+            if name in backfills and (before := self._planned[name].before) is not None
         }
         self._backfills.declare(definitions, backfills, begun, groups)
-        self._full.declare(full, fresh, begun, self.versions)
-        self._derived.declare(derived, fresh, begun, self.versions, self.shared)
+        self._full.declare(full, declaration.fresh, begun, self.versions)
+        self._derived.declare(derived, declaration.fresh, begun, self.versions, self.shared)
         self._begun = {}
-        self._maintained = {name for name in plans if name not in declaration.backfills and name not in full}
         return {name: plan for name, plan in of_sources.items() if name not in backfills}
 
     def _share_rows(
-        self,
-        definitions: Mapping[str, ViewDefinition],
-        plans: Mapping[str, ViewPlan],
-        fresh: Set[str],
-        incomplete: Collection[str],
+        self, definitions: Mapping[str, ViewDefinition], plans: Mapping[str, ViewPlan], declaration: Declaration
     ) -> None:
-        """Chooses the hidden views that are maintained for others, see `declare`.
-
-        Args:
-            definitions: name → definition of each declared view.
-            plans: name → plan of each view.
-            fresh: those that lack rows.
-            incomplete: those that lack the rows of missing files.
-        """
+        """Chooses the internal views that are maintained for others."""
         for name in self.shared.without_own_name():
             self.versions.pop(name, None)
         begun = {base_name(name) for name in self._begun}.union(self._derived.unshown)
         begun.update(each.name for each in self._backfills.plans)
         apart = {name for name in plans if definitions[declared_name(name)].on_missing == "allow"}
-        self.shared.declare(plans, apart.union(incomplete), fresh, begun)
-        self._unshared = {name for name, _ in self.shared.followers() if name in fresh}
+        self.shared.declare(plans, apart.union(declaration.incomplete), declaration.fresh, begun)
 
     @property
     def followed(self) -> Set[str]:
@@ -211,7 +231,7 @@ class RecordedViews:
     @property
     def ending(self) -> Set[str]:
         """The recorded names that the next epoch ends."""
-        return self._dropped
+        return self._ending
 
     def drop(self, name: str) -> list[str]:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill.
@@ -219,11 +239,11 @@ class RecordedViews:
         Returns:
             The views that are maintained no longer, hidden ones among them.
         """
-        self._failures.pop(name, None)
-        self._failed.discard(name)
         names = [name, *self._hidden_in(name)]
-        self._dropped.update(names)
-        return self._let_go(names)
+        self._ending.update(names)
+        ended = self._let_go(names)
+        self._leave(names)
+        return ended
 
     def fail(self, error: ViewFailedError) -> list[str]:
         """The next epoch records that a view has failed, and with it those that follow it; a backfill of it ends.
@@ -236,29 +256,26 @@ class RecordedViews:
         """
         names = list[str]()
         for user in dict.fromkeys(map(declared_name, self.shared.names(base_name(error.view)))):
-            if user in self._planned and user not in self._failures and user not in self._failed:
+            if user in self._planned and self._lives.state(user) not in _OVER:
                 names += self._fail(user, error.reason)
         for each, planned in self._planned.items():  # a view comes after its parents
-            if not is_view(each) or each in self._failed:
+            if not is_view(each) or self._lives.state(each) in (ViewState.STALE, ViewState.DROPPING):
                 continue
             read = {*planned.plan.parents}.union(*(inner.parents for inner in planned.plan.inner))
-            if failed := self._failures.keys() & read:
-                reason = f"view {min(failed)!r}, which it reads, has failed"
-                if each in self._failures:  # the error of its parent was raised in its own work, too
-                    self._failures[each] = _Failure(planned, reason)
-                else:
-                    names += self._fail(each, reason)
+            if failed := read.intersection(self._lives.within(ViewState.FAILING)):
+                # A failing view has the error of its parent, which was raised in its own work, too.
+                names += self._fail(each, f"view {min(failed)!r}, which it reads, has failed")
         return names
 
     def _fail(self, name: str, reason: str) -> list[str]:
-        self._failures[name] = _Failure(self._planned[name], reason)
-        return self._let_go([name, *self._drop_hidden(name)])
-
-    def _drop_hidden(self, name: str) -> list[str]:
-        """The next epoch ends the hidden views of a view.  Returns them."""
+        """Ends the maintenance of a view, and its internal views.  Returns the views that are maintained no longer."""
         hidden = self._hidden_in(name)
-        self._dropped.update(hidden)
-        return hidden
+        self._ending.update(hidden)
+        ended = self._let_go([name, *hidden])
+        life = ViewLife(ViewState.FAILING, error=reason, failed=self._planned.get(name))
+        self._lives.move(name, Cause.FAIL, life)
+        self._leave(hidden)
+        return ended
 
     def _hidden_in(self, name: str) -> list[str]:
         """The hidden views of a view, declared or recorded."""
@@ -275,16 +292,24 @@ class RecordedViews:
         for name in ended:
             for views in (self._backfills, self._full, self._derived):
                 views.drop(name)
-            self._maintained.discard(name)
-            self._regrouped.pop(name, None)
-            self._dropped.add(next_name(name))
+            self._ending.add(next_name(name))
+            if not is_view(name):
+                self._ending.add(name)  # its own view may have left before
+        self._leave([name for name in ended if not is_view(name)])
         return ended
+
+    def _leave(self, names: Sequence[str]) -> None:
+        """Moves the views that the next epoch ends, except those whose rows others have."""
+        kept = self.shared.without_own_name()
+        for name in names:
+            if name not in kept:
+                self._lives.move(name, Cause.DROP, ViewLife(ViewState.DROPPING))
 
     @property
     def has_news(self) -> bool:
         """Whether the next epoch creates, shows, replaces, fails or ends a view, even without rows."""
-        is_changed = bool(self._new or self._dropped or self._failures or self._regrouped)
-        is_changed = is_changed or bool(self._shareable() & self._unshared)
+        is_changed = bool(self._ending or self._lives.within(ViewState.DECLARED, ViewState.FAILING))
+        is_changed = is_changed or bool(self._unshared(self._shareable()))
         is_changed = is_changed or self._backfills.has_news or self._full.has_news
         return is_changed or self._derived.has_news(self._parents({}))
 
@@ -337,21 +362,20 @@ class RecordedViews:
             follow: does the work on some views over views.
             written: waits until all versions are written; views whose rows cannot be written fail.
         """
-        ended = self._end_dropped()
+        ended = self._end_views()
         before = dict(self.versions)
         created = apply()
         corrected = correct()
         restarted = self._backfills.restart(corrected)
         created = [each for each in created if each.name not in restarted]
-        self._dropped.update(self._backfills.take_restarted())
+        self._ending.update(self._backfills.take_restarted())
         created += self._show_complete(epoch)
         created += self._show_recomputed(epoch)
         created += self._follow(epoch, changes(), follow)
         written()
         created += self._share(epoch)
         stopped, created = self._stop(epoch, before, created)
-        dropped = tuple(sorted({*ended, *self._end_dropped()}))
-        self._new.clear()
+        dropped = tuple(sorted({*ended, *self._end_views()}))
         changed = corrected.union(sources)
         self.ingested.update(changed)
         changed = changed.union(self._changed_by_time(before))
@@ -390,7 +414,7 @@ class RecordedViews:
         Returns:
             The views that the epoch creates.
         """
-        regrouped, self._regrouped = self._regrouped, {}
+        regrouped = {plan.name: self._planned[plan.name] for plan in self.regrouped}
         views: dict[str, GroupedView] = {}
         parents = self._parents({})
 
@@ -403,15 +427,17 @@ class RecordedViews:
             for name, each in regrouped.items()
             if each.before is not None
         }
-        versions = run(work)
+        # A view may have failed with its parent, whatever the outcome of its own work.
+        done = run(work)
+        versions = {name: done[name] for name in self._lives.within(ViewState.DECLARED) if name in done}
         for name, version in versions.items():
             plan = regrouped[name].plan
             if version.name != name:
                 self._derived.begin(self._epoch, plan, views[name], version, parents)
-                self._rebuilt.add(name)
+                self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.BACKFILLING, stops=True))
                 continue
             (self._derived.add if plan.parents else self._adopt)(plan, views[name])
-            self._maintained.add(name)
+            self._go_live(name)
             self.versions[name] = version
         return [regrouped[name].catalog_view(version.name, epoch) for name, version in versions.items()]
 
@@ -428,7 +454,7 @@ class RecordedViews:
     @property
     def regrouped(self) -> list[ViewPlan]:
         """The plans of the views that the next epoch makes of the groups of those that they replace."""
-        return [each.plan for each in self._regrouped.values()]
+        return [self._planned[name].plan for name in self._lives if self._lives[name].takes_over]
 
     def write(
         self,
@@ -455,6 +481,9 @@ class RecordedViews:
         new += full_work
         versions = run({**work, **full_work, **backfill_work})
         self.versions.update({name: versions[name] for name in work if name in versions})
+        for name in self._lives.within(ViewState.DECLARED):
+            if name in work and name in versions:
+                self._go_live(name)
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in new if name in versions]
 
     def next_due(self) -> Backfill | None:
@@ -465,32 +494,52 @@ class RecordedViews:
     def _follow(self, epoch: int, changes: Mapping[str, ChangeSet], run: RunWork) -> list[CatalogView]:
         """Takes the changes of the views over sources through those over views."""
         created = self._derived.follow(epoch, self._parents(changes), self.versions, run)
-        self._maintained.update(name for name in created if name == base_name(name))
-        self._dropped.update(self._derived.take_ended())
+        for name in created:
+            if self._lives.state(name) is ViewState.BACKFILLING:  # neither hidden nor failed meanwhile
+                self._go_live(name)
+        self._ending.update(self._derived.take_ended())
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in created]
 
     def _parents(self, changes: Mapping[str, ChangeSet]) -> dict[str, Parent]:
         """Name → parent, of the views that are maintained epoch by epoch, and of those that share their rows."""
         parents = {
-            name: Parent(self._planned[name].plan, self.versions[name], changes.get(name))
-            for name in self._maintained
-            if name in self.versions
+            name: Parent(self._planned[name].plan, self.versions[name], changes.get(name)) for name in self._maintained
         }
         return parents | {name: parents[self.shared.representative(name)] for name in self._shareable()}
 
     def _shareable(self) -> set[str]:
         """The views that have the rows of another one which is maintained."""
-        shown = self._maintained & self.versions.keys()
-        return {name for name, representative in self.shared.followers() if representative in shown}
+        maintained = self._maintained
+        return {name for name, representative in self.shared.followers() if representative in maintained}
+
+    @property
+    def _maintained(self) -> set[str]:
+        """The views that are maintained epoch by epoch, under their own names, and that readers see."""
+        return {
+            name
+            for name in self._lives.within(ViewState.LIVE)
+            if name in self.versions
+            and name in self._planned
+            and self._planned[name].plan.view_class != "full"
+            and self.shared.representative(name) == name
+        }
+
+    def _unshared(self, names: set[str]) -> list[str]:
+        """Those of some views that share rows which readers do not see yet."""
+        return sorted(names.intersection(self._lives.within(ViewState.BACKFILLING)))
+
+    def _go_live(self, name: str) -> None:
+        self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.LIVE))
 
     def _share(self, epoch: int) -> list[CatalogView]:
         """Gives these views the datasets of the other ones.  Returns those that the epoch creates."""
-        shareable = sorted(self._shareable())
-        for name in shareable:
+        shareable = self._shareable()
+        for name in sorted(shareable):
             self.versions[name] = replace(self.versions[self.shared.representative(name)], name=name)
-        created = [self._planned[name].catalog_view(name, epoch) for name in shareable if name in self._unshared]
-        self._unshared.difference_update(shareable)
-        return created
+        created = self._unshared(shareable)
+        for name in created:
+            self._go_live(name)
+        return [self._planned[name].catalog_view(name, epoch) for name in created]
 
     def _show_complete(self, epoch: int) -> list[CatalogView]:
         """Shows the backfills that are complete, from this epoch on."""
@@ -498,9 +547,9 @@ class RecordedViews:
         for complete in self._backfills.take_complete():
             name = complete.plan.name
             self._adopt(complete.plan, complete.view)
-            self._maintained.add(name)
+            self._go_live(name)
             self.versions[name] = complete.finished()
-            self._dropped.add(next_name(name))
+            self._ending.add(next_name(name))
             created.append(self._planned[name].catalog_view(name, epoch, complete.missing))
         return created
 
@@ -517,7 +566,8 @@ class RecordedViews:
         self.versions[name] = finished.version
         if not finished.is_first:
             return []
-        self._dropped.add(next_name(name))
+        self._go_live(name)
+        self._ending.add(next_name(name))
         return [self._planned[name].catalog_view(name, epoch)]
 
     def _stop(
@@ -532,19 +582,20 @@ class RecordedViews:
         Returns:
             The views that stand from now on, and those that the epoch creates.
         """
-        failed, self._failures = self._failures, {}
-        self._failed.update(failed)
+        stopping = self._lives.take_stopping()
+        failed = {name: self._lives[name] for name in self._lives.within(ViewState.FAILING)}
+        for name in failed:
+            self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.STALE))
         kept = [each for each in created if declared_name(each.name) not in failed]
-        rebuilt = (self._rebuilt & before.keys()).difference((each.name for each in kept), self._dropped)
-        self._rebuilt = set()
+        rebuilt = (stopping & before.keys()).difference((each.name for each in kept), self._ending)
         stopped = {name: Stopped(self._stands_at(before[name])) for name in rebuilt}
-        for name, failure in failed.items():
+        for name, life in failed.items():
             version = before.get(name)
-            stopped[name] = Stopped(0 if version is None else self._stands_at(version), failure.error)
+            stopped[name] = Stopped(0 if version is None else self._stands_at(version), life.error)
             if version is None:
-                assert failure.view is not None, "a view that cannot be analysed is recorded"
-                version = self._create_empty(failure.view.plan, epoch)
-                kept.append(failure.view.catalog_view(name, epoch))
+                assert life.failed is not None, "a view that cannot be analysed is recorded"
+                version = self._create_empty(life.failed.plan, epoch)
+                kept.append(life.failed.catalog_view(name, epoch))
             self.versions[name] = version
         return stopped, kept
 
@@ -552,12 +603,14 @@ class RecordedViews:
         """The last epoch whose rows a version from before this epoch has."""
         return self._epoch if version.reflects_epoch is None else version.reflects_epoch
 
-    def _end_dropped(self) -> set[str]:
+    def _end_views(self) -> set[str]:
         """Ends the views that were dropped so far; one of their names that the epoch creates is another view."""
-        dropped, self._dropped = self._dropped, set()
-        for name in dropped - self.shared.without_own_name():
+        ending, self._ending = self._ending, set()
+        for name in ending - self.shared.without_own_name():
             self.versions.pop(name, None)
-        return dropped
+        for name in self._lives.within(ViewState.DROPPING):
+            self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.ABSENT))
+        return ending
 
     def _begin_computations(self) -> None:
         parents = self._parents({})

@@ -243,6 +243,11 @@ class CatalogView:
     missing: tuple[str, ...] = ()
 
     @property
+    def version_name(self) -> str:
+        """The name of this version of the view: a rebuilt view has another epoch of creation."""
+        return f"{self.name}@{self.created_epoch}"
+
+    @property
     def views(self) -> tuple[str, ...]:
         """The names of the declared views that it reads."""
         return tuple(name for name in self.visible if name not in self.sources and name not in self.hidden_views)

@@ -55,7 +55,7 @@ AFTER_COMMIT_MUTANTS = (
     Mutant(
         "files of a view that is being rebuilt are deleted",
         _REACH,
-        (("if version_name(stored) in needs.rebuilt:", "if stored.name in needs.rebuilt:"),),
+        (("if stored.version_name in needs.rebuilt:", "if stored.name in needs.rebuilt:"),),
         shown_by=f"{_CONDITIONS}::test_a_stale_view_and_a_rebuilt_one_keep_the_files",
     ),
     Mutant(

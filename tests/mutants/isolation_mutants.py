@@ -200,8 +200,8 @@ ISOLATION_MUTANTS = (
     ),
     Mutant(
         "the retry of a view that cannot be analysed says yes",
-        "slackwater/running/materializer_loop.py",
-        (("            if name in self._broken:\n", "            if name in self._anew:\n"),),
+        "slackwater/commands/attempt_views.py",
+        (("            if name in broken:\n", "            if name in self._rebuilt:\n"),),
         shown_by="tests/slackwater/running/test_materializer_loop.py",
     ),
 )

@@ -679,12 +679,12 @@ MUTANTS = (
     ),
     Mutant(
         "a view that an epoch created is new in the next declaration",
-        "slackwater/running/materializer_loop.py",
+        "slackwater/commands/attempt_views.py",
         (
-            ("known, self._known = self._known, done.catalog(self._known)", "known = self._known"),
+            ("self._recorded = self.known = done.catalog(self.known)", "self._recorded = done.catalog(self.known)"),
             (
-                "for name, view in self._known.items() if view != known.get(name)",
-                "for name, view in done.catalog(known).items() if view != known.get(name)",
+                "for name, view in self.known.items() if view != recorded.get(name)",
+                "for name, view in self._recorded.items() if view != recorded.get(name)",
             ),
         ),
         start=67,
@@ -722,7 +722,7 @@ MUTANTS = (
         "spark_bridge/maintenance/recorded_views.py",
         (
             (
-                "            self._dropped.add(next_name(name))\n            created.append(",
+                "            self._ending.add(next_name(name))\n            created.append(",
                 "            created.append(",
             ),
         ),

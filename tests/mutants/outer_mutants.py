@@ -133,14 +133,14 @@ OUTER_MUTANTS = (
     ),
     Mutant(
         "the next attempt does not drop what the last one did not",
-        "slackwater/running/materializer_loop.py",
-        (("            for name in self._dropped:\n", "            for name in self._dropped[:0]:\n"),),
+        "slackwater/commands/attempt_views.py",
+        (("        for name in self._dropped:\n", "        for name in self._dropped[:0]:\n"),),
         among=_VIEWS,
         start=294,
     ),
     Mutant(
         "a view that is dropped and added again continues",
-        "slackwater/running/materializer_loop.py",
+        "slackwater/commands/attempt_views.py",
         (("if declared_name(each) != name}", "if True}"),),
         among=_VIEWS,
         start=630,
@@ -443,15 +443,54 @@ OUTER_MUTANTS = (
     Mutant(
         "a full view that failed is recomputed",
         "spark_bridge/maintenance/recorded_views.py",
-        (("in self._failures}.union(declaration.failed)", "in self._failures}"),),
+        ((" and declaration.starts[name] is not Start.STALE", ""),),
         among=_VIEW_FAILS,
         start=1940,
     ),
     Mutant(
         "a view that another one replaces comes back without the rows since then",
         "spark_bridge/maintenance/recorded_views.py",
-        (("if name in plans and name in self.versions}", "if name not in declaration.backfills}"),),
+        (
+            (
+                "return ViewLife(ViewState.BACKFILLING, stops=name in self.versions)",
+                "return ViewLife(ViewState.BACKFILLING)",
+            ),
+        ),
         shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a view that was replaced by one that waits comes back without the rows since then",
+        "spark_bridge/maintenance/recorded_views.py",
+        (("return ViewLife(ViewState.WAITING, stops=name in self.versions)", "return ViewLife(ViewState.WAITING)"),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a retry is forgotten when the process ends before the view is rebuilt",
+        "slackwater/commands/attempt_views.py",
+        (("        recorded = self._recorded\n", "        recorded = self.known\n"),),
+        shown_by="tests/slackwater/running/test_view_commands.py",
+    ),
+    Mutant(
+        "common rows stay when the last view with them has failed",
+        "spark_bridge/maintenance/recorded_views.py",
+        (("                self._ending.add(name)  # its own", "                pass  # its own"),),
+        shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a transition that is not in the table is made",
+        "spark_bridge/maintenance/view_life.py",
+        (("if after is not before and after not in TRANSITIONS.get((before, cause), ()):", "if False:"),),
+        shown_by="tests/spark_bridge/maintenance/test_view_life.py",
+    ),
+    Mutant(
+        "a view that an epoch has created stays declared",
+        "spark_bridge/maintenance/recorded_views.py",
+        (
+            (
+                "            if name in work and name in versions:\n",
+                "            if name in work and name not in versions:\n",
+            ),
+        ),
     ),
     Mutant(
         "a backfill goes on with the rows of another query",

@@ -316,7 +316,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view that stands gets the error of its parent",
         "spark_bridge/maintenance/recorded_views.py",
-        (("        self._failed.update(failed)\n", ""),),
+        (("in (ViewState.STALE, ViewState.DROPPING)", "is ViewState.DROPPING"),),
         shown_by=f"{_FOLLOWED}::test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails",
     ),
     Mutant(
@@ -363,7 +363,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view goes on when its parent has failed",
         "spark_bridge/maintenance/recorded_views.py",
-        (("self._failures.keys() & read", "self._failures.keys() & set[str]()"),),
+        (("read.intersection(self._lives.within(ViewState.FAILING))", "read.intersection(())"),),
         shown_by=f"{_FOLLOWED}::test_a_view_fails_with_its_parent_and_the_others_go_on",
     ),
     Mutant(
@@ -392,7 +392,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view that has failed leaves its hidden views",
         "spark_bridge/maintenance/recorded_views.py",
-        (("        self._dropped.update(hidden)\n", ""),),
+        (("        hidden = self._hidden_in(name)\n", "        hidden = list[str]()\n"),),
         shown_by=f"{_HIDDEN}::test_a_view_fails_with_its_hidden_views_and_is_built_anew[within]",
     ),
     Mutant(
@@ -710,7 +710,12 @@ VIEW_MUTANTS = (
     Mutant(
         "a hidden view over views is no parent",
         "spark_bridge/maintenance/recorded_views.py",
-        (("name for name in created if name == base_name(name)", "name for name in created if is_view(name)"),),
+        (
+            (
+                "if self._lives.state(name) is ViewState.BACKFILLING:",
+                "if self._lives.state(name) is ViewState.BACKFILLING and is_view(name):",
+            ),
+        ),
         shown_by=f"{_ADDED_LATER}[joined_again]",
     ),
     Mutant(
@@ -943,13 +948,13 @@ VIEW_MUTANTS = (
     Mutant(
         "rows that others have are recorded as they were first",
         _SHARED_ROWS,
-        (("for name in shareable:", "for name in self._unshared & {*shareable}:"),),
+        (("for name in sorted(shareable):", "for name in self._unshared(shareable):"),),
         shown_by=f"{_SHARED}::test_a_view_that_a_start_leaves_out_leaves_the_rows_to_the_other",
     ),
     Mutant(
         "rows that others have end with the first view",
         _SHARED_ROWS,
-        (("dropped - self.shared.without_own_name()", "dropped"),),
+        (("in ending - self.shared.without_own_name()", "in ending"),),
         shown_by=f"{_SHARED}::test_a_view_that_fails_leaves_the_rows_to_the_other",
     ),
     Mutant(
@@ -961,7 +966,7 @@ VIEW_MUTANTS = (
     Mutant(
         "a view that may lack rows shares them",
         _SHARED_ROWS,
-        (("apart.union(incomplete)", "incomplete"),),
+        (("apart.union(declaration.incomplete)", "declaration.incomplete"),),
         shown_by=f"{_SHARED}::test_only_the_same_rows_are_shared[incomplete]",
     ),
     Mutant(
@@ -1239,7 +1244,7 @@ VIEW_MUTANTS = (
     Mutant(
         "groups of rows that are computed anew are taken over",
         "spark_bridge/maintenance/declaration.py",
-        ((".intersection(plans[name].parents)", ".intersection(())"),),
+        (("if rebuilt.isdisjoint(parents):", "if True:"),),
         shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
     ),
     Mutant(
@@ -1328,7 +1333,7 @@ VIEW_MUTANTS = (
         "spark_bridge/maintenance/recorded_views.py",
         (
             (
-                "(plan, views[name])\n            self._maintained.add(name)\n",
+                "(plan, views[name])\n            self._go_live(name)\n",
                 "(plan, views[name])\n",
             ),
         ),

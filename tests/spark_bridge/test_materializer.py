@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 import spark_bridge.materializer as materializer_module
 from actors.schemas.ddl import parse_schema
 from spark_bridge.datasets import view_table
+from spark_bridge.maintenance.declaration import Start
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.view_definition import ViewDefinition
 from state.clock import ManualClock
@@ -171,7 +172,7 @@ def test_views_are_created_when_their_source_gets_a_schema(local_spark: SparkSes
     materializer = Materializer(local_spark, Location(str(tmp_path)))
     added = ViewDefinition("added", "SELECT count(*) AS n FROM u")
     rows = random_rows(random.Random(1), 4)
-    assert materializer.declare([*ALL, added], {"t": SCHEMA, "u": None}, {}).waiting == ("added",)
+    assert materializer.declare([*ALL, added], {"t": SCHEMA, "u": None}, {}).names(Start.WAITS) == ["added"]
     first = materializer.run_epoch(1, {"t": blocks(rows)})
     assert set(first.views) == {"grouped", "having", "appended"}
     materializer.declare([*ALL, added], {"t": SCHEMA, "u": SCHEMA}, {each.name: each for each in first.created})

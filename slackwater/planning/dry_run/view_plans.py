@@ -14,7 +14,7 @@ from spark_bridge.engine.catalyst.current_rows import RowKeys
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start, undeclared
 from spark_bridge.plans.planned_view import stored_groups
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
@@ -94,8 +94,8 @@ def plan_views(
         planner = ViewPlanner(spark, jobs, materialized, keys, event_times)
         graph = planner.graph(by_name, schemas, known.views)
         planned = [_planned(planner, graph, by_name, name, materialized, known) for name in by_name]
-    frozen = Declaration.of(by_name, {}, known.views, known.ingested).frozen
-    stored = [PlannedView(each, known.views[each].view_class, "stays", "the view is not declared") for each in frozen]
+    left_out = undeclared(by_name, known.views)
+    stored = [PlannedView(each, known.views[each].view_class, "stays", "the view is not declared") for each in left_out]
     return (*planned, *stored)
 
 
@@ -117,19 +117,20 @@ def _planned(
     except (ViewError, DefinitionChangedError) as error:
         return PlannedView(name, "refused", "is refused", str(error))
     text = planner.explain(plan).partition("\n")[2]
-    is_of_groups = name in (*declaration.regrouped, *declaration.extended)
+    start = declaration.starts[name]
+    is_of_groups = start in (Start.TAKES_OVER, Start.EXTENDS)
     lacks = groups[name].lacks if is_of_groups else ()
     if is_of_groups and not lacks:
         return PlannedView(name, plan.view_class, "takes over", f"{_TAKES_OVER}\n{text}")
-    if name in declaration.backfills or lacks:
+    if start is Start.BACKFILLS or lacks:
         catching_up = _catching_up(plan, materialized, known)
         if lacks:
             catching_up += f", for {' and '.join(lacks)} alone: the rest is in the groups of the stored view"
         return PlannedView(name, plan.view_class, "catches up", f"{catching_up}\n{text}")
-    if name in declaration.failed:
+    if start is Start.STALE:
         failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` builds it anew"
         return PlannedView(name, plan.view_class, "stays", f"{failed}\n{text}")
-    return PlannedView(name, plan.view_class, "begins" if name in declaration.new else "continues", text)
+    return PlannedView(name, plan.view_class, "begins" if start is Start.NEW else "continues", text)
 
 
 def _up_to(name: str, plans: Mapping[str, ViewPlan]) -> dict[str, ViewPlan]:

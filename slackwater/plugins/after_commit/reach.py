@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from slackwater.extensions.run_views import Needs, PublishedView, version_name
+from slackwater.extensions.run_views import Needs, PublishedView
 from slackwater.plugins.after_commit.commit_times import committed_until
 from slackwater.reading.tables.expectation_table import published_epoch
 from state.lance.handled_files import ClockChange, CommitTime
@@ -128,7 +128,7 @@ def _lack(name: str, catalog: Catalog, head: Head, needs: Needs) -> str:
         return "no epoch has it yet"
     if stored.identity != needs.identities[name]:
         return "it is stored with another definition"
-    if version_name(stored) in needs.rebuilt:
+    if stored.version_name in needs.rebuilt:
         return "it is being rebuilt"
     parts = [view for each, view in catalog.views.items() if declared_name(each) == name]
     if any(view.error is not None for view in parts):

@@ -9,6 +9,7 @@
     model_full_view.py     ModelFullView       a view that is recomputed as a whole
     model_stored_rows.py   ModelStoredRows     the rows of a materialized source
     model_history.py       ModelHistory        the rows that were ingested before a backfill
+    life_checker.py        LifeChecker         checks the states of views, against the table and the records of epochs
 
 Invariants: a decision of production is made by production's code; a model writes what that decides.
 """

@@ -29,6 +29,7 @@ from state.epoch import epoch_time_us
 from state.errors import ProtocolError, SlackwaterError, ViewFailedError
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import FILE_FIELD, declared_name
+from tests.simulation.model_views.life_checker import LifeChecker
 from tests.simulation.model_views.model_closing import ModelClosingView
 from tests.simulation.model_views.model_datasets import CorrectedSpans, Fails, ModelDatasets
 from tests.simulation.model_views.model_derived_view import ModelDerivedView, ModelParentRows
@@ -109,8 +110,15 @@ class ModelMaterializer:
             lambda _, work: work(),
             thread,
         )
+        self._lives = LifeChecker()
         self._recorded = RecordedViews(
-            self._backfills, self._full, self._derived, self._adopt, self._create_empty, clock
+            self._backfills,
+            self._full,
+            self._derived,
+            self._adopt,
+            self._create_empty,
+            clock,
+            self._lives.on_transition,
         )
 
     def open(self, views: Mapping[str, ViewVersion], epoch: int, ingested: Set[str]) -> None:
@@ -135,6 +143,7 @@ class ModelMaterializer:
             by_name, plans, known, self._recorded.ingested, self._recorded.ending, stored_groups(planned)
         )
         self._schemas = schemas
+        self._lives.on_declared(known)
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
         self._followed = self._recorded.followed
         for name, view in self._open.items():
@@ -169,6 +178,7 @@ class ModelMaterializer:
             self._take_changes,
             self._run,
         )
+        self._lives.check_epoch(done)
         return replace(done, late=tuple(late for view in self._open.values() for late in view.take_late()))
 
     def backfill(self) -> bool:

@@ -20,14 +20,13 @@ from actors.protocol.run_state import Recovered
 from slackwater.expectations.expectation_counts import Conditions, ExpectationCounts
 from slackwater.expectations.release import Release
 from slackwater.expectations.view_rows import StoredRows
-from slackwater.extensions.run_views import version_name
 from slackwater.running.loop_thread import Turn
 from slackwater.running.materializer_loop import MaterializerLoop
 from slackwater.status.run_status import BackfillStatus, RowsInMemory, ViewStatus
 from spark_bridge.changes.memory_tier import KeptSize
 from spark_bridge.changes.view import ShownView
 from spark_bridge.ingest.epoch_rows import EpochViews, Stopped
-from spark_bridge.maintenance.declaration import Declaration
+from spark_bridge.maintenance.declaration import Declaration, Start
 from spark_bridge.plans.view_definition import ON_CLOSE, ViewDefinition
 from state.clock import ManualClock
 from state.epoch import EpochPair
@@ -80,7 +79,8 @@ class ScriptedMaterializer:
             for each in definitions
             if each.name not in self.broken
         }
-        return Declaration(plans, (), (), (), (), (), (), broken=self.broken)
+        starts = {each.name: Start.FAILS if each.name in self.broken else Start.CONTINUES for each in definitions}
+        return Declaration(plans, starts, broken=self.broken)
 
     def drop(self, name: str) -> None:
         self.calls.append(f"drop {name}")
@@ -513,7 +513,7 @@ def test_a_view_that_closes_windows_is_built_anew_to_let_late_rows_in() -> None:
     looped.turns()
     assert looped.done(looped.loop.retry_view("v")) is None
     assert looped.materializer.known["v"] == replace(closing, frozen_epoch=0), "it is declared as one that stands"
-    assert looped.analysed[-1][2] == [version_name(closing)], "its files are needed again"
+    assert looped.analysed[-1][2] == [closing.version_name], "its files are needed again"
     looped.epochs = [epoch(4, ROWS)]
     looped.materializer.created, looped.materializer.stopped = (), {"v": Stopped(3)}
     looped.turns()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from concurrent.futures import Executor, Future
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from spark_bridge.ingest.epoch_rows import EpochRows, EpochViews, Stopped
-from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.maintenance.backfills import Backfills
 from spark_bridge.maintenance.declaration import Declaration
 from spark_bridge.maintenance.derived_views import DerivedViews
@@ -19,64 +16,10 @@ from spark_bridge.maintenance.full_views import FullViews
 from spark_bridge.maintenance.recorded_views import RecordedViews, Work
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ViewDefinition
-from spark_bridge.plans.view_plan import ViewPlan
 from state.clock import ManualClock
 from state.errors import ViewFailedError
 from state.tables.records import CatalogView, ViewClass, ViewVersion
-
-_SCHEMA = pa.schema([("x", pa.int64())])
-
-
-class Dataset:
-    """The dataset of a view: each write makes the next version."""
-
-    num_rows = 0
-
-    def __init__(self, planned: PlannedView | ViewPlan) -> None:
-        self.plan = planned.plan if isinstance(planned, PlannedView) else planned
-        self.definition = ViewDefinition(self.plan.name, "SELECT * FROM s")
-        if isinstance(planned, PlannedView):
-            self.definition = planned.definition
-        self.version: ViewVersion | None = None
-
-    def create(self, epoch: int, *_: object) -> ViewVersion:
-        self.version = ViewVersion(self.plan.name, f"views/{self.plan.name}-{epoch}.lance", 1)
-        return self.version
-
-    def apply(self, *_: object) -> ViewVersion:
-        assert self.version is not None
-        self.version = replace(self.version, version=self.version.version + 1)
-        return self.version
-
-    def refresh(self, epoch: int, *_: object) -> ViewVersion:
-        self.version = replace(self.apply(), reflects_epoch=epoch)
-        return self.version
-
-
-class NoHistory:
-    """A history without rows."""
-
-    is_stored = False
-    missing: tuple[str, ...] = ("s3://b/lost",)
-    fraction = 1.0
-
-    def take(self, nbytes: int) -> HistoryPiece | None:
-        return None
-
-    def close(self) -> None:
-        pass
-
-
-class AtOnce(Executor):
-    """A thread that does its work in `submit`."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except ViewFailedError as error:
-            future.set_exception(error)
-        return future
+from tests.spark_bridge.maintenance.scripted_views import SCHEMA, AtOnce, Dataset, NoHistory, empty, plan_of
 
 
 class Views:
@@ -92,19 +35,27 @@ class Views:
         rows_of: Any = lambda *_: None  # noqa: E731 - there are no views over views
         derived = DerivedViews(make, rows_of, lambda _, work: work(), AtOnce())
         self.recorded = RecordedViews(
-            self.backfills, self.full, derived, lambda plan, _: self.adopted.append(plan.name), _empty, clock
+            self.backfills, self.full, derived, lambda plan, _: self.adopted.append(plan.name), empty, clock
         )
         self.known: dict[str, CatalogView] = {}
         self.maintained: dict[str, Dataset] = {}
         self.failing: set[str] = set()
         self.epoch = 0
 
-    def declare(self, classes: Mapping[str, ViewClass], refresh_interval_s: float = 0.0, *, identity: str = "") -> None:
+    def declare(
+        self,
+        classes: Mapping[str, ViewClass],
+        refresh_interval_s: float = 0.0,
+        *,
+        identity: str = "",
+        waiting: Collection[str] = (),
+    ) -> None:
         options: Any = {"on_missing": "allow", "refresh_interval_s": refresh_interval_s, "replace": True}
         definitions = {name: ViewDefinition(name, "SELECT * FROM s", **options) for name in classes}
         planned = {
-            name: PlannedView(definitions[name], _plan(name, each, identity), {"s": _SCHEMA})
+            name: PlannedView(definitions[name], plan_of(name, each, identity), {"s": SCHEMA})
             for name, each in classes.items()
+            if name not in waiting
         }
         plans = {name: each.plan for name, each in planned.items()}
         declaration = Declaration.of(definitions, plans, self.known, self.recorded.ingested)
@@ -136,18 +87,6 @@ class Views:
             else:
                 done[name] = each()
         return done
-
-
-def _empty(plan: ViewPlan, epoch: int) -> ViewVersion:
-    return ViewVersion(plan.name, f"views/{plan.name}-{epoch}-empty.lance", 1)
-
-
-def _plan(name: str, view_class: ViewClass, identity: str = "") -> ViewPlan:
-    nothing: Any = None
-    columns = {"s": frozenset[str]()}
-    return ViewPlan(
-        name, view_class, ("s",), (), (), columns, _SCHEMA, (), False, identity or name, name, "", nothing, nothing, {}
-    )
 
 
 @pytest.fixture
@@ -323,6 +262,46 @@ def test_a_replaced_view_that_comes_back_lacks_the_rows_since_then(views: Views)
     assert not views.maintained
     done = views.run("s")
     assert [*done.views] == ["a", "a.next"] and done.views["a.next"].path == "views/a-3.lance"
+
+
+def test_a_view_that_was_replaced_by_one_that_waits_lacks_the_rows_since_then(views: Views) -> None:
+    """A source of the other definition has no schema yet, and epochs with rows went by."""
+    views.declare({"a": "append"})
+    before = views.run("s")
+    views.declare({"a": "append"}, waiting="a")
+    done = views.run("s")
+    assert done.views["a"] == before.views["a"]
+    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None)
+    views.declare({"a": "append"})
+    assert not views.maintained
+    done = views.run("s")
+    assert [*done.views] == ["a", "a.next"] and done.views["a.next"].path == "views/a-3.lance"
+
+
+def test_a_view_that_was_replaced_by_one_that_waits_continues_if_no_epoch_went_by(views: Views) -> None:
+    views.declare({"a": "append"})
+    views.run("s")
+    views.declare({"a": "append"}, waiting="a")
+    views.declare({"a": "append"})
+    assert [*views.maintained] == ["a"] and not views.backfills.plans
+    views.maintained.clear()
+    assert views.run().stopped == {}
+
+
+def test_common_rows_end_when_the_last_view_with_them_has_failed(views: Views) -> None:
+    definitions = {name: ViewDefinition(name, "SELECT * FROM s") for name in ("a", "b")}
+    plans = {name: plan_of(name, "append") for name in ("a.1", "a", "b.1", "b")}
+    plans |= {name: replace(plans[name], content="the same rows") for name in ("a.1", "b.1")}
+    planned = {name: PlannedView(definitions[name[0]], plan, {"s": SCHEMA}) for name, plan in plans.items()}
+    declaration = Declaration.of(definitions, plans, {}, ())
+    views.maintained = {
+        name: Dataset(plan) for name, plan in views.recorded.declare(definitions, planned, declaration).items()
+    }
+    assert {*views.run("s").views} == {"a", "a.1", "b", "b.1"}
+    for failed, left in (("a", {"a", "b", "b.1"}), ("b", {"a", "b"})):
+        views.failing = {failed}
+        assert {*views.run("s").views} == left
+    assert {*views.run("s").views} == {"a", "b"}
 
 
 def test_a_full_view_that_fails_stands_at_its_last_recomputation(views: Views) -> None:

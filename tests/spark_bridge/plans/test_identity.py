@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType
 
 from actors.schemas.ddl import parse_schema
+from spark_bridge.maintenance.declaration import Start, undeclared
 from spark_bridge.materializer import Materializer
 from spark_bridge.plans.plan_text import renumbered
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -143,13 +144,14 @@ def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession
         materializer.declare([ViewDefinition("v", "SELECT g FROM t")], {"t": SCHEMA}, {"v": known})
     same = [ViewDefinition("v", "select k  from t"), ViewDefinition("w", "SELECT k FROM t")]
     declaration = materializer.declare(same, {"t": SCHEMA, "u": None}, {"v": known, "gone": gone})
-    assert (declaration.new, declaration.backfills, declaration.frozen) == (("w",), (), ("gone",))
+    assert declaration.starts == {"v": Start.CONTINUES, "w": Start.NEW}
+    assert undeclared({"v", "w"}, ["v", "v.1", "gone"]) == ["gone"]
     declaration = materializer.declare(
         [*same, ViewDefinition("x", "SELECT * FROM u")], {"t": SCHEMA, "u": None}, {"v": back}
     )
-    assert (declaration.new, declaration.backfills, declaration.waiting) == (("w",), ("v",), ("x",))
+    assert declaration.starts == {"v": Start.BACKFILLS, "w": Start.NEW, "x": Start.WAITS}
     other = [ViewDefinition("v", "SELECT g FROM t", replace=True)]
-    assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).backfills == ("v",)
+    assert materializer.declare(other, {"t": SCHEMA}, {"v": known}).starts == {"v": Start.BACKFILLS}
     materializer.close()
 
 
