@@ -45,7 +45,6 @@ class AttemptViews:
         lacks_plans: whether a declared view has no plan.
 
     Args:
-        definitions: the declared views.
         catalog: the views of the catalog when the attempt begins.
         materializer: starts the materializer, once, and returns it.
         schemas: returns the present schema of every source; None before it is decided.

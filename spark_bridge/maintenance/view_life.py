@@ -81,7 +81,6 @@ class ViewLife:
     """The record of the life of one view.
 
     Args:
-        state: the state.
         stops: whether the next epoch records that the shown rows stop: they belong to another definition, or the view
             is rebuilt.
         takes_over: whether the view is made of the groups of the stored view of its name.
@@ -102,9 +101,6 @@ class Transition:
 
     Args:
         view: the name of the view.
-        before: its state.
-        cause: the cause.
-        after: the next state.
     """
 
     view: str
