@@ -854,7 +854,7 @@ VIEW_MUTANTS = (
         "a join with one row is a join first",
         "spark_bridge/operators/registry.py",
         (("    # An operator may be", "    JoinOperator,\n    # An operator may be"),),
-        shown_by=f"{_BESIDE_EVERY_EPOCH}[above]",
+        shown_by=f"{_BESIDE_EVERY_EPOCH}[in a function]",
     ),
     Mutant(
         "no operator has rows that the time reaches",
