@@ -13,8 +13,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # order of their names: those with Spark, which take longest, before the last ones.  Each process collects all tests, which
 # takes ten seconds: there are as many as cores, and the tests on Ray are looked for only where they are.
 PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder -n 2
-# A test that hangs is ended with the stacks of its threads, so that a check of a change says which one it was.
-QUICKLY := --timeout 480
+# A test that hangs shows the stacks of its threads, and ends the run: a new process would run it once more.
+QUICKLY := --timeout 480 -o faulthandler_timeout=420 --max-worker-restart 0
 ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/observability \
   tests/slackwater/reading tests/spark_bridge/engine/application
 
