@@ -90,6 +90,7 @@ with open(sys.argv[1], "r+b") as file:
 """
 
 
+@pytest.mark.more  # leases depend on the kernel and on the file system
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has leases")
 def test_a_file_that_a_file_server_has_leased_is_read_after_the_lease(tmp_path: Path) -> None:
     place = Location(str(tmp_path))
