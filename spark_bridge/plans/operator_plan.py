@@ -110,15 +110,23 @@ class OverRows(PlanDefaults):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
+        rows: the internal view.
+        identity: a text, equal for operators that compute the same.
     """
 
     name: str
     rows: str
+    identity: str
 
     @property
     def sides(self) -> tuple[str, ...]:
         """The view with the rows below it."""
         return (self.rows,)
+
+    @property
+    def definition(self) -> str:
+        """What it computes of which view, for an identity."""
+        return f"{self.name} of {self.rows} is {self.identity}"
 
 
 def all_rows_text(plan: OperatorPlan, stored: StoredRows) -> str:

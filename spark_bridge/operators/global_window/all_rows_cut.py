@@ -44,7 +44,7 @@ def cut_all_rows(cut: Cut, plan: Plan, rows: Plan, over: _Over, what: str, text:
         names=names,
         text=text,
         identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
-        plan=query,
+        query=query,
         schema=catalyst.arrow_schema(query),
         leaves=leaves,
     )

@@ -80,7 +80,7 @@ def _rows(parents: Parents, plan: GlobalWindowPlan, version: ViewVersion) -> tup
 
 def _over(parents: Parents, plan: GlobalWindowPlan, rows: LeafRows, nbytes: int) -> DataFrame:
     catalyst = parents.catalyst_for(nbytes)
-    return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: rows}))
+    return catalyst.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: rows}))
 
 
 def _net_rows(both: DataFrame, columns: list[str]) -> DataFrame:

@@ -24,14 +24,13 @@ class GlobalWindowPlan(OverRows):
         names: of the columns of the result.
         text: for people.
         identity: a text, equal for queries that compute the same.
-        plan: the query over a leaf.
+        query: the query over a leaf.
         leaves: id of the first attribute of the leaf → `ROWS`.
     """
 
     names: list[str]
     text: str
-    identity: str
-    plan: Plan = field(repr=False)
+    query: Plan = field(repr=False)
     schema: pa.Schema = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
 
@@ -52,13 +51,3 @@ class GlobalWindowPlan(OverRows):
         """See `OperatorPlan.cost`."""
         before = f"if a row of {self.rows} changes, one Spark job over all of them, before and after; "
         return EpochCost(before, "the rows that differ")
-
-    @property
-    def definition(self) -> str:
-        """What it computes of which view, for an identity."""
-        return f"{self.name} of {self.rows} is {self.identity}"
-
-    @property
-    def query(self) -> Plan:
-        """What Spark computes of rows in an epoch."""
-        return self.plan

@@ -46,7 +46,7 @@ def cut_limit(cut: Cut, plan: Plan) -> Plan | None:
         skipped=form.skipped,
         end=form.end,
         identity=identity_text(catalyst, positions, dict.fromkeys(leaves, inner.name), "", []),
-        plan=positions,
+        query=positions,
         whole=form.whole(apart, cut.renamed(below, apart), names),
         leaves=leaves,
     )

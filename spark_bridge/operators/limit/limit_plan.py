@@ -27,7 +27,7 @@ class LimitPlan(OverRows):
         skipped: the number of first rows that are left out.
         end: the number of first rows, with those that are left out.
         identity: a text, equal for limits that compute the same.
-        plan: the numbers of rows, in the order of the rows; of rows that tie, the least number comes first.  Its leaf
+        query: the numbers of rows, in the order of the rows; of rows that tie, the least number comes first.  Its leaf
             has the rows, with the numbers in `__sw_position`, the last column.
         whole: the rows of a leaf in their order.
         leaves: id of the first attribute of either leaf → `ROWS`.
@@ -36,8 +36,7 @@ class LimitPlan(OverRows):
     names: list[str]
     skipped: int
     end: int
-    identity: str
-    plan: Plan = field(repr=False)
+    query: Plan = field(repr=False)
     whole: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
 
@@ -64,8 +63,3 @@ class LimitPlan(OverRows):
     def definition(self) -> str:
         """What it computes of which view, for an identity."""
         return f"{self.name} of {self.rows} is rows {self.skipped} to {self.end} of {self.identity}"
-
-    @property
-    def query(self) -> Plan:
-        """What Spark computes of rows in an epoch."""
-        return self.plan

@@ -69,7 +69,7 @@ def cut_scalar_subquery(cut: Cut, plan: Plan) -> Plan | None:
             if is_attribute(each) and attribute_id(each) in stored
         },
         identity=identity_text(catalyst, query, dict.fromkeys(leaves, inner.name), "", []),
-        plan=query,
+        query=query,
         schema=catalyst.arrow_schema(query),
         pairs=form.pairs(of_both, before, after, names),
         leaves=leaves,

@@ -80,7 +80,7 @@ class ScalarSubqueryOperator(Operator[ScalarSubqueryPlan]):
 
 def _over(parents: Parents, plan: ScalarSubqueryPlan, leaf: LeafRows, nbytes: int) -> DataFrame:
     catalyst = parents.catalyst_for(nbytes)
-    return catalyst.frame(graft(catalyst, plan.plan, plan.leaves, {ROWS: leaf}))
+    return catalyst.frame(graft(catalyst, plan.query, plan.leaves, {ROWS: leaf}))
 
 
 def _names(parents: Parents, plan: ScalarSubqueryPlan) -> list[str]:

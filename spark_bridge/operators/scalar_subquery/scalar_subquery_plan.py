@@ -42,9 +42,9 @@ class ScalarSubqueryPlan(PlanDefaults):
         names: of the columns of the result.
         unchanged: column of the result → the column of the rows that it is.
         identity: a text, equal for those that compute the same.
-        plan: the query over a leaf with the rows, the values of `values` beside each, and `__sw_weight`, which is the
+        query: the query over a leaf with the rows, the values of `values` beside each, and `__sw_weight`, which is the
             last column of the result, too.
-        schema: of the result of that plan.
+        schema: of the result of that query.
         pairs: a query over a leaf with the rows, all values as they were, and all as they are, which have the prefix
             `AFTER`; its columns are the structs `before` and `after` of each row whose result differs, null for none.
         leaves: id of the first attribute of either leaf → `ROWS`.
@@ -56,7 +56,7 @@ class ScalarSubqueryPlan(PlanDefaults):
     names: list[str]
     unchanged: Mapping[str, str]
     identity: str
-    plan: Plan = field(repr=False)
+    query: Plan = field(repr=False)
     schema: pa.Schema = field(repr=False)
     pairs: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
@@ -95,8 +95,3 @@ class ScalarSubqueryPlan(PlanDefaults):
         """What it computes of which views, for an identity."""
         values = " and ".join(each.view for each in self.values)
         return f"{self.name} of {self.rows} beside {values} is {self.identity}"
-
-    @property
-    def query(self) -> Plan:
-        """What Spark computes of rows in an epoch."""
-        return self.plan

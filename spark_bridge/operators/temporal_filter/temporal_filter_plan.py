@@ -147,7 +147,6 @@ class TemporalFilterPlan(OverRows):
     names: list[str]
     conditions: tuple[TimeBound | RowFlag | CombinedBounds, ...]
     text: str
-    identity: str
     clock: str | None = None
 
     @cached_property
@@ -190,8 +189,3 @@ class TemporalFilterPlan(OverRows):
         """See `OperatorPlan.cost`."""
         before = f"a scan of {self.rows} for the rows that the time has reached since the last epoch; "
         return EpochCost(before, "the rows that come and leave")
-
-    @property
-    def definition(self) -> str:
-        """What it computes of which view, for an identity."""
-        return f"{self.name} of {self.rows} is {self.identity}"

@@ -53,7 +53,7 @@ def cut_window(cut: Cut, plan: Plan) -> Plan | None:
         key=frozenset(stored[attribute_id(each)] for each in form.keys if is_attribute(each)),
         identity=identity_text(catalyst, touched, dict.fromkeys(leaves, inner.name), "", []),
         text=f"{form.text} by {', '.join(str(each.name()) for each in form.keys if is_attribute(each))}",
-        plan=touched,
+        query=touched,
         schema=catalyst.arrow_schema(touched),
         whole=whole,
         leaves=leaves,

@@ -25,18 +25,17 @@ class WindowPlan(OverRows):
         key: the columns of the hidden view that are its key, as far as the key is columns.
         identity: a text, equal for windows that compute the same.
         text: for people.
-        plan: the windows over a leaf with the rows and `__sw_weight`, which is the last column of the result, too.
+        query: the windows over a leaf with the rows and `__sw_weight`, which is the last column of the result, too.
             Rows of different weights do not see each other.
-        schema: of the result of that plan.
+        schema: of the result of that query.
         whole: the windows over a leaf with the rows alone.
         leaves: id of the first attribute of either leaf → `ROWS`.
     """
 
     columns: tuple[tuple[str, str | None], ...]
     key: frozenset[str]
-    identity: str
     text: str
-    plan: Plan = field(repr=False)
+    query: Plan = field(repr=False)
     schema: pa.Schema = field(repr=False)
     whole: Plan = field(repr=False)
     leaves: Mapping[int, str] = field(repr=False)
@@ -55,13 +54,3 @@ class WindowPlan(OverRows):
         """See `OperatorPlan.cost`."""
         before = f"a look-up of all rows with the keys of {rows}; one Spark job over them, before and after; "
         return EpochCost(before, "the rows whose values change")
-
-    @property
-    def definition(self) -> str:
-        """What it computes of which view, for an identity."""
-        return f"{self.name} of {self.rows} is {self.identity}"
-
-    @property
-    def query(self) -> Plan:
-        """What Spark computes of rows in an epoch."""
-        return self.plan
