@@ -156,7 +156,7 @@ class AttemptViews:
         return [self.known[name].version_name for name in self._rebuilt if name in self.known]
 
     def readers(self, *names: str) -> tuple[str, ...]:
-        """The declared views that read some views, also by way of others; a view comes after those that it reads."""
+        """The declared views that read some views, directly or through others, the parents first."""
         reached = set(names)
         for each, plan in self.plans.items():
             if not reached.isdisjoint(plan.views):

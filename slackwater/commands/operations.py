@@ -486,10 +486,10 @@ class RunMethods(ABC):
         return self._carry_out(RetryCommand(source=source, file=file))
 
     def retry_view(self, name: str) -> None:
-        """Builds a failed view anew: from all rows of its sources, beside the other views.
+        """Rebuilds a failed view from all rows of its sources, while the other views are maintained.
 
-        Also a view with `emit="on_close"` that has not failed: the late rows come into its windows, whichever are
-        closed, and the views that read it are built anew as well.  So is one with `expire="by_watermark"`.
+        A view with `emit="on_close"` or `expire="by_watermark"` can be rebuilt without a failure: then the late rows
+        count, in closed windows too, and the views that read this view are rebuilt as well.
 
         The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
         new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`

@@ -187,7 +187,7 @@ class Snapshot:
         return quarantine_table(self._store, self._definitions(), self._record.state_version, source)
 
     def handled_files(self, source: str | None = None) -> pa.Table:
-        """What was done to files after their commit, until that of this epoch; columns as `Ledger.handled_files`.
+        """The actions on files until the commit of this epoch; columns as `Ledger.handled_files`.
 
         Raises:
             NotFoundError: the epoch has no such source.

@@ -61,7 +61,7 @@ class Declaration:
 
         Args:
             definitions: name → definition of each declared view.
-            plans: name → plan of each analysed one; a view comes after those that it reads.
+            plans: name → plan of each analysed view, the parents first.
             known: the views of the catalog.
             ingested: the sources that have ingested rows.
             ending: the recorded names that the next epoch ends: an internal view of such a name does not continue.

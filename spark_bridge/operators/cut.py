@@ -23,7 +23,7 @@ _NO_NAME = re.compile(r"(?:#\d+L?|\W)+")
 
 @dataclass(frozen=True)
 class InnerRows:
-    """What the rows of an internal view are, for people.
+    """The description of the rows of an internal view, for people.
 
     Args:
         text: as in a reason: "v.1 has {text}".
@@ -57,7 +57,7 @@ class Cut(ABC):
         check: refuses expressions that cannot be maintained.
         single_leaves: ids of the first attributes of leaves that have one row at most.
         event_times: source → the column with its event time, if the bounds of joins are asked for.
-        views: those that were cut out, each after those that it reads.
+        views: the internal views that were cut out, the parents first.
         computed: name of a leaf → the operator that it stands for.
         leaves: id of a leaf's first attribute → the source, the parent, the internal view or the operator.
 

@@ -22,7 +22,7 @@ P = TypeVar("P", bound=OperatorPlan)
 
 @dataclass(frozen=True)
 class OperatorInput:
-    """What an operator computes with, for one view in one epoch.
+    """The input of an operator, for one view in one epoch.
 
     Args:
         parents: the views that are read, among them those with the rows below the operator.

@@ -44,6 +44,6 @@ class Operators:
 
     @property
     def inner_rows(self) -> Iterator[InnerRows]:
-        """What the rows of internal views are, of all operators."""
+        """The descriptions of the rows of internal views, of all operators."""
         for each in reversed(OPERATORS):
             yield from each.inner_rows

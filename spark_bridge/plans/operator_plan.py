@@ -21,7 +21,7 @@ StoredRows = Callable[[str], int | None]
 
 @dataclass(frozen=True)
 class EpochCost:
-    """What an epoch does for an operator, for people.
+    """The work of an epoch for an operator, for people.
 
     Args:
         before: what it looks up or computes before the job of the view; ends with `; `.
@@ -49,15 +49,15 @@ class OperatorPlan(Protocol):
 
     @property
     def text(self) -> str:
-        """What it is, for people."""
+        """Its description, for people."""
 
     @property
     def definition(self) -> str:
-        """What it computes of which views: a part of the identity of its view."""
+        """The computation, and the views that it reads: a part of the identity of its view."""
 
     @property
     def touched(self) -> str | None:
-        """What an epoch computes again for a changed row, for people; None if `also_read` says all."""
+        """The rows that a changed row makes an epoch compute again, for people; None if `also_read` names them."""
 
     @property
     def reads_all(self) -> bool:
@@ -71,7 +71,7 @@ class OperatorPlan(Protocol):
         """The rows that some epochs read besides the changed ones, for people: a text behind `; `, or nothing."""
 
     def cost(self, rows: str) -> EpochCost:
-        """What an epoch does for it.
+        """The work of an epoch for the operator.
 
         Args:
             rows: the changed rows of the views below, for people.
@@ -125,7 +125,7 @@ class OverRows(PlanDefaults):
 
     @property
     def definition(self) -> str:
-        """What it computes of which view, for an identity."""
+        """The computation, and the view that it reads, for an identity."""
         return f"{self.name} of {self.rows} is {self.identity}"
 
 

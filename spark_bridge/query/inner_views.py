@@ -97,7 +97,7 @@ class InnerCut(Cut):
                 return plan
 
     def _union(self, plan: Plan) -> Plan:
-        """A union in which rows of sources are those of an internal view, if other rows come and leave beside them."""
+        """A union of sources and other rows, which can leave: the rows of sources become an internal view."""
         parts = self.catalyst.items(plan.children())
         of_sources = [all(map(self._is_source, self.catalyst.leaves(part))) for part in parts]
         if all(of_sources) or not any(of_sources):

@@ -38,7 +38,7 @@ _NO_ROW = "it has neither `before` nor `after`; a change of a row has one of the
 
 
 class DebeziumReader(Reader):
-    """See `FileReader`; the columns of the envelope are those that the schema names."""
+    """See `FileReader`; the schema names the columns of the envelope."""
 
     def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
         super().__init__(limits, timestamps)

@@ -29,7 +29,8 @@ def print_views(store: Store, output: Output) -> None:
 def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any]]:
     """The rows of `Views.table`, each with its `state`.
 
-    A view is `maintained`; `failed`; `built anew` beside the shown rows; or `frozen`: it is not declared any more.
+    A view is `maintained`, `failed`, `built anew` (a backfill replaces the shown rows at its end), or `frozen`
+    (no longer declared).
 
     Args:
         backfills: the names in `Views.backfills`.

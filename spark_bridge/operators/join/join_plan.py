@@ -39,7 +39,7 @@ class JoinPlan(PlanDefaults):
     Args:
         name: of the leaf that stands for it in the plan of its view.
         left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
-        right: that of the right side; it may be the same one.
+        right: the internal view of the right side; it may be the view of the left side.
         columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a
             value that the join itself computes.
         key: the columns of the left side that are its key, as far as the key is columns.
@@ -97,7 +97,7 @@ class JoinPlan(PlanDefaults):
 
     @property
     def touched(self) -> str:
-        """What an epoch computes again, for people."""
+        """The part of the rows that an epoch computes again, for people."""
         return "pairs"
 
     def cost(self, rows: str) -> EpochCost:
@@ -106,7 +106,7 @@ class JoinPlan(PlanDefaults):
 
     @property
     def definition(self) -> str:
-        """What it computes of which views, for an identity."""
+        """The computation, and the views that it reads, for an identity."""
         return f"{self.name} of {self.left} and {self.right} is {self.identity}"
 
     @property

@@ -48,7 +48,7 @@ class LimitPlan(OverRows):
 
     @property
     def touched(self) -> str:
-        """What an epoch computes again, for people."""
+        """The part of the rows that an epoch computes again, for people."""
         return "order"
 
     def cost(self, rows: str) -> EpochCost:
@@ -61,5 +61,5 @@ class LimitPlan(OverRows):
 
     @property
     def definition(self) -> str:
-        """What it computes of which view, for an identity."""
+        """The computation, and the view that it reads, for an identity."""
         return f"{self.name} of {self.rows} is rows {self.skipped} to {self.end} of {self.identity}"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spark_bridge.engine.catalyst.catalyst import Plan
 
 AFTER = "__sw_after"
-"""The prefix of a value as it is, where it stands beside the value as it was."""
+"""The prefix of the column with the new value, in rows with the old value and the new one."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class SingleValue:
     Args:
         view: the hidden view that has it, or no row.
         columns: its columns, and their names beside the rows.
-        flag: the column beside the rows that tells whether there is a row.
+        flag: the column that is true if there is a row.
     """
 
     view: str
@@ -34,7 +34,7 @@ class SingleValue:
 
 @dataclass(frozen=True, eq=False)
 class ScalarSubqueryPlan(PlanDefaults):
-    """Projections and filters over rows with single values beside each, as those of subqueries without correlation.
+    """Projections and filters over rows with single values, such as the values of uncorrelated subqueries.
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
@@ -92,6 +92,6 @@ class ScalarSubqueryPlan(PlanDefaults):
 
     @property
     def definition(self) -> str:
-        """What it computes of which views, for an identity."""
+        """The computation, and the views that it reads, for an identity."""
         values = " and ".join(each.view for each in self.values)
         return f"{self.name} of {self.rows} beside {values} is {self.identity}"

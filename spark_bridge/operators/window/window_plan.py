@@ -47,7 +47,7 @@ class WindowPlan(OverRows):
 
     @property
     def touched(self) -> str:
-        """What an epoch computes again, for people."""
+        """The part of the rows that an epoch computes again, for people."""
         return "keys"
 
     def cost(self, rows: str) -> EpochCost:
