@@ -146,6 +146,11 @@ _TABLE: Mapping[StoreFault, _Signs] = {
     ),
     StoreFault.BROKEN_OFF: _Signs(words=("response body error",)),
 }
+_NAMES = re.compile(
+    r"(?<=://)([^/\s\"?]*)[^\s\"]*"  # a URL, except its host
+    r"|(?<=path: )\"(?:[^\"\\]|\\.)*\"|<(?:Key|Resource|BucketName)>[^<]*"
+)
+"""Names of objects in the text of an error; a name may hold any word."""
 _SHORT_FILE = re.compile(r"range \S+ returned \d+ bytes, expected \d+ bytes")
 _NO_ANSWER = (
     ("dns error", "its host name is not known"),
@@ -167,6 +172,7 @@ class FailedRequest:
         self.status, self.code = self._part(_STATUS), self._part(_CODE)
         """The HTTP status and the error code of S3, or empty texts."""
         self._error = error
+        self._words = _NAMES.sub(lambda match: match[1] or "", self.text)
 
     def has(self, fault: StoreFault) -> bool:
         """True if an error of obstore shows this fault, for objects whose names are not ours."""
@@ -175,7 +181,7 @@ class FailedRequest:
             isinstance(self._error, signs.classes)
             or self.status in signs.statuses
             or self.code in signs.codes
-            or self._contains(signs.words)
+            or any(word in self._words for word in signs.words)
         )
 
     def mentions(self, fault: StoreFault) -> bool:

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import obstore
 import pytest
 from obstore.exceptions import GenericError, NotSupportedError, PreconditionError
+from obstore.store import S3Store
 
 from actors.file_errors import ObjectChanged, UnreadableFile
 from actors.files import FileVersion
 from actors.objects.object_store import ObjectStore
-from actors.objects.store_errors import translated
+from actors.objects.store_errors import ask_store, translated
 from slackwater.testing.servers.s3_server import S3Server
 from state.clock import SystemClock
 from state.errors import (
@@ -143,3 +145,22 @@ def test_read_errors_travel_between_processes() -> None:
     error = pickle.loads(pickle.dumps(UnreadableFile("bad", 7)))
     assert (error.reason, error.row, str(error)) == ("bad", 7, "row 7: bad")
     assert str(pickle.loads(pickle.dumps(ObjectChanged("x has changed")))) == "x has changed"
+
+
+@pytest.mark.parametrize("name", ["NotPartial.csv", "UnableToCanonicalize/a.csv", "169.254.169.254.log"])
+def test_the_name_of_an_object_does_not_look_like_a_fault(name: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    client = S3Store(
+        "b", endpoint=f"http://127.0.0.1:{port}", region="x", access_key_id="x", secret_access_key="x",
+        client_options={"allow_http": True}, retry_config={"max_retries": 0},
+    )  # fmt: skip
+    with pytest.raises(StorageUnavailableError, match="the connection was refused"):
+        ask_store(lambda: obstore.get_range(client, name, start=0, length=4), Location("s3://b"), name)
+
+
+@pytest.mark.parametrize("name", ["invalid path.csv", "os error 13.csv"])
+def test_the_name_in_an_answer_does_not_look_like_a_fault(name: str) -> None:
+    text = f"status code: 503 Service Unavailable: <Error><Code>SlowDown</Code><Key>{name}</Key></Error>"
+    with pytest.raises(StorageUnavailableError, match="503 SlowDown"):
+        raise translated(GenericError(text), Location("s3://b"), name)
