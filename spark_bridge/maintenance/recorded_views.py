@@ -168,7 +168,9 @@ class RecordedViews:
                 self._lives.move(name, Cause.DECLARE, ViewLife(ViewState.ABSENT))
         self._leave([name for name in self._lives if name in unwanted])
         for name, start in declaration.starts.items():
-            if declared_name(name) not in failing:
+            # The next epoch ends the hidden view of a definition that has failed; a stale view has none.
+            ends = start is Start.STALE and not is_view(name) and self._lives.state(name) is ViewState.DROPPING
+            if declared_name(name) not in failing and not ends:
                 self._lives.move(name, Cause.DECLARE, self._life_of(name, start, plans.get(name)))
 
     def _life_of(self, name: str, start: Start, plan: ViewPlan | None) -> ViewLife:

@@ -329,3 +329,29 @@ def test_a_full_view_that_fails_at_once_is_empty(views: Views) -> None:
 
 def _fails(view: str, refresh: object) -> ViewVersion:
     raise ViewFailedError(view, "over all rows", "too wet")
+
+
+def test_a_stale_view_is_declared_again_after_its_replacement_failed_at_once(views: Views) -> None:
+    own: dict[str, ViewClass] = {"a": "append"}
+
+    def declare(identity: str) -> None:
+        definition = ViewDefinition("a", "SELECT * FROM s", replace=True)
+        planned = {
+            name: PlannedView(definition, plan_of(name, "append", identity), {"s": SCHEMA}) for name in ("a.1", *own)
+        }
+        plans = {name: each.plan for name, each in planned.items()}
+        recorded = views.recorded
+        declaration = Declaration.of({"a": definition}, plans, views.known, recorded.ingested, recorded.ending)
+        maintained = recorded.declare({"a": definition}, planned, declaration)
+        views.maintained = {name: views.maintained.get(name, Dataset(plan)) for name, plan in maintained.items()}
+
+    too_wet = ViewFailedError("a", "over rows", "too wet")
+    declare("first")
+    views.run("s")
+    views.recorded.fail(too_wet)
+    views.run()
+    declare("second")
+    views.recorded.fail(too_wet)
+    declare("first")
+    assert "a.1" in views.run().dropped
+    assert views.known["a"].identity == "first" and views.known["a"].error
