@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PYTEST := $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder -n 2
 # A test that hangs shows the stacks of its threads, and ends the run: a new process would run it once more.
 QUICKLY := --timeout 480 -o faulthandler_timeout=420 --max-worker-restart 0
-ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/observability \
+ON_RAY := tests/real tests/security tests/actors/hosting tests/slackwater/cli tests/slackwater/status/observability \
   tests/slackwater/reading tests/spark_bridge/engine/application
 
 .PHONY: help
@@ -37,7 +37,7 @@ demo: setup  ## run the demo: flights into an embedded S3 server, a crash, compa
 
 .PHONY: job
 job: setup  ## run flights as a job of a local Ray cluster: submit, watch, stop (about 90 seconds)
-	$(BIN)/python -m slackwater.plugins.demo.cluster_job
+	$(BIN)/python -m tests.cluster.cluster_job
 
 .PHONY: test
 test: setup  ## run the tests that prove the product (six minutes on two quiet cores)

@@ -36,8 +36,8 @@ from benchmarks.command import run_benchmark
 from benchmarks.ledger_history import SOURCE, ledger_columns, path_of, version_of, write_history
 from benchmarks.result import Number, Result, Row, Table, Target
 from slackwater.cli.display.status import print_status
+from slackwater.cli.terminal.output import Output
 from slackwater.reading.store import Store
-from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.epoch import next_epoch
 from state.lance.lance_root import LanceRoot

@@ -28,8 +28,8 @@ from benchmarks.command import run_benchmark
 from benchmarks.events import QUERY, event_files
 from benchmarks.long_life import FILES_PER_EPOCH, TRACE, epoch_delta
 from benchmarks.result import Number, Result, Row, Table
-from slackwater.observability.epoch_spans import EpochSpans
-from slackwater.observability.run_metrics import RunMetrics
+from slackwater.status.observability.epoch_spans import EpochSpans
+from slackwater.status.observability.run_metrics import RunMetrics
 from slackwater.status.trace import phases
 from state.clock import SystemClock
 from state.epoch import next_epoch

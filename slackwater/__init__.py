@@ -33,13 +33,11 @@ Invariants:
     branching/     branch, merge, drop_branch: roots that share the files of an epoch
     places/        the places of a pipeline, and which of them may overlap
     planning/      DryRun, ViewExplanation and DefinitionChange: the work of a run, before it starts
-    reading/       Store, Snapshot, View: reading a root
+    reading/       Store, Snapshot, View: reading a root; watching/, the state of a run, observed through its root
     confinement/   worker processes for SQL that others wrote
     verification/  verify: every view computed again and compared
-    watching/      the state of a run, observed through its root
     commands/      requests from other processes to the owner of a root
-    observability/ metrics for Prometheus and Grafana, spans for OpenTelemetry
-    status/        RunStatus, RunReport and Trace, as values
+    status/        RunStatus, RunReport and Trace, as values; observability/, their metrics and spans
     cli/           the command `slackwater`; terminal/, its output
     testing/       S3 and SQS servers, and proxies with faults
 """

@@ -429,9 +429,9 @@ class Pipeline:
         ownership.acquire(takeover=takeover)
         try:
             # These load Ray and Spark: a run that is refused needs neither.
-            from slackwater.observability.run_observer import RunObserver
             from slackwater.running.run import Run
             from slackwater.running.run_control import RunControl
+            from slackwater.status.observability.run_observer import RunObserver
 
             replaces = current_head(root)
             ownership.confirm()

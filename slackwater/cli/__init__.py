@@ -9,6 +9,7 @@ turns an error into one line and an exit code.
     target.py   `app.py:pipeline` → the pipeline
     commands/   the other commands
     display/    runs and roots as pictures, log lines and events
+    terminal/   the output of all of them
 
 Invariants:
 

@@ -33,8 +33,8 @@ from slackwater.cli.options import (
     Wide,
     opened_store,
 )
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 from state.errors import UsageError
 
 app = typer.Typer(
@@ -229,5 +229,5 @@ def demo(
     """Demonstrate a run with a crash, and compare it with DuckDB.  Flights arrive in S3 meanwhile."""
     from slackwater.plugins.demo.scenario import run_demo
 
-    if not run_demo(local=local, directory=directory):
+    if not run_demo(Output(), local, directory):
         sys.exit(1)

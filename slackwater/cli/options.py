@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from actors.telemetry.logging import redact
-from slackwater.terminal.quick_arrow import load_arrow
+from slackwater.cli.terminal.quick_arrow import load_arrow
 from state.errors import UsageError
 from state.location import is_secret
 

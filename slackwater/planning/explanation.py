@@ -16,9 +16,9 @@ from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.source import SourceDefinition, event_columns, row_keys
 from slackwater.planning.shown_schema import shown_schema
 from slackwater.reading.view import View
+from slackwater.status.quantities import human_bytes
 from slackwater.status.text import counted
 from slackwater.status.view_costs import ViewCost, view_costs
-from slackwater.terminal.quantities import human_bytes
 from spark_bridge.engine.session.local_session import session_at_hand
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.spark_jobs import SparkJobs

@@ -3,7 +3,8 @@
     Store ──snapshot(epoch | tag | time)──► Snapshot ──view(name)──► View ──ViewReader──► Lance
       ├──► Ledger: files, sources, bad records, the history of one object ──┐
       ├──► Views: state, cost and expectations of each view ────────────────┴──► tables/, page by page
-      └──► changes/: a view that is followed from epoch to epoch
+      ├──► changes/: a view that is followed from epoch to epoch
+      └──► watching/: the state of the run on the root, from look to look
 
 Invariants:
 

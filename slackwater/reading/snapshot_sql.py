@@ -12,7 +12,7 @@ import pyarrow as pa
 from slackwater.confinement.program import Program
 from slackwater.confinement.received_rows import received_table
 from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, confined_answer
-from slackwater.terminal.quantities import human_bytes
+from slackwater.status.quantities import human_bytes
 from state.errors import UsageError
 from state.location import Location
 from state.tables.records import EpochRecord

@@ -20,7 +20,6 @@ from slackwater.extensions.by_class import by_class
 from slackwater.extensions.companion import Companion
 from slackwater.extensions.run_views import RunViews
 from slackwater.extensions.table_target import LAST_EPOCH_S, Follower, TablePublication, published_views
-from slackwater.observability.run_observer import RunObserver
 from slackwater.places.declared_place import DeclaredPlace
 from slackwater.running.attempt import Attempt
 from slackwater.running.command_loop import POLL_S, CommandLoop
@@ -36,6 +35,7 @@ from slackwater.running.shipped_code import runtime_environment
 from slackwater.running.source_objects import SourceObjects
 from slackwater.running.spark_application import SparkApplication
 from slackwater.settings import Settings
+from slackwater.status.observability.run_observer import RunObserver
 from slackwater.status.run_status import AfterCommitStatus, MaintainedStatus, PublicationStatus, RunStatus
 from slackwater.status.startup_steps import StartupSteps
 from spark_bridge.engine.application.java import prepare_java

@@ -7,6 +7,9 @@ Data flow: `slackwater.running` makes a `RunStatus` from the states of an attemp
     startup_steps.py  the duration of each step of a start
     trace.py          the trace of one committed epoch
     text.py           numbers in words, values of JSON
+    quantities.py     counts, rates, bytes and durations as short text
+    observability/    metrics and spans of a run
 
-Invariants: values only, without I/O; public names and fields stay; a document of another version may be refused.
+Invariants: values only, without I/O, outside of `observability`; public names and fields stay; a document of another
+version may be refused.
 """

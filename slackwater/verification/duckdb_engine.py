@@ -22,7 +22,7 @@ from slackwater.confinement.errors import WorkerEndedError
 from slackwater.confinement.program import Program
 from slackwater.confinement.received_rows import received_table
 from slackwater.confinement.worker_client import MemoryExceededError, TimeExceededError, WorkerClient
-from slackwater.terminal.quantities import human_bytes
+from slackwater.status.quantities import human_bytes
 from slackwater.verification.duckdb_tables import Answer, Begin, CountedRows, End, Insert, Open, Request
 from slackwater.verification.engine import CannotComputeError, TimeLimitError, query_of, require_parents
 from slackwater.verification.ingested_files import IngestedFiles

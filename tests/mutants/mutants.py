@@ -673,9 +673,9 @@ MUTANTS = (
     ),
     Mutant(
         "a metric counts what earlier runs have counted",
-        "slackwater/observability/run_metrics.py",
+        "slackwater/status/observability/run_metrics.py",
         (("if counter.in_ledger else None", "if counter.restarts else None"),),
-        shown_by="tests/slackwater/observability/test_run_metrics.py",
+        shown_by="tests/slackwater/status/observability/test_run_metrics.py",
     ),
     Mutant(
         "a view that an epoch created is new in the next declaration",

@@ -26,9 +26,9 @@ PLACE_MUTANTS = (
     ),
     Mutant(
         "a newline of a text from data begins a line of its own",
-        "slackwater/terminal/output.py",
+        "slackwater/cli/terminal/output.py",
         (("Text(visible(line))", 'Text(visible(line, keep="\\n"))'),),
-        shown_by="tests/slackwater/terminal/test_output.py::test_what_a_file_contains_does_not_control_the_terminal",
+        shown_by="tests/slackwater/cli/terminal/test_output.py::test_what_a_file_contains_does_not_control_the_terminal",
     ),
     Mutant(
         "a marker of others controls the terminal",

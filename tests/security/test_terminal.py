@@ -1,4 +1,4 @@
-"""Text from data cannot control a terminal: all of it goes through one door, `slackwater/terminal`."""
+"""Text from data cannot control a terminal: all of it goes through one door, `slackwater/cli/terminal`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _STYLE = "\x1b\\[[0-9;]*m"
 _DOORS = {
     "actors/telemetry/logging.py",  # log lines
     "slackwater/running/foreground.py",  # a constant
-    "slackwater/terminal",
+    "slackwater/cli/terminal",
     "slackwater/plugins/doctor/ray_probe.py",  # read by the process that starts it
     "slackwater/plugins/doctor/spark_probe.py",
     "slackwater/testing",
@@ -95,7 +95,7 @@ def test_column_of_a_partners_header_is_only_text_on_a_terminal(
 
 
 def test_column_of_a_partners_header_is_only_text_in_a_pipe(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from slackwater.terminal.output import Output
+    from slackwater.cli.terminal.output import Output
 
     Output().rows([{_TITLE_AND_CLEAR: 1, "a\tb": 2}], [_TITLE_AND_CLEAR, "a\tb"], title="\x1b[2J")
     title, head, _ = capsys.readouterr().out.splitlines()
@@ -138,4 +138,4 @@ def test_nothing_else_writes_to_a_terminal() -> None:
         if not any(str(path) == door or str(path).startswith(f"{door}/") for door in _DOORS)
         for call in _writes(tree)
     ]
-    assert found == [], "print through slackwater.terminal"
+    assert found == [], "print through slackwater.cli.terminal"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from slackwater.cli.options import Debug, Json, Root, StorageOptions, opened_store, storage_options
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 
 _COLUMNS = ("alert", "subject", "since", "value", "notice")
 

@@ -14,10 +14,10 @@ import typer
 
 from actors.protocol import barrier
 from slackwater.cli.options import Debug, Json, Root, StorageOptions, Timeout, storage_options
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 from slackwater.commands import operations
 from slackwater.commands.ask import TIMEOUT_S, ask
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.location import Location
 from state.ownership.command import Answer, ArgumentLine, Command, CommandLine, argument_lines

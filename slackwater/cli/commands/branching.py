@@ -20,8 +20,8 @@ from slackwater.cli.options import (
     opened_store,
     storage_options,
 )
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 
 branching = typer.Typer()
 

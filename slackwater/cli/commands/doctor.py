@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from slackwater.cli.options import Debug, Json, StorageOptions, storage_options
-from slackwater.terminal.edge import error_line, reports_errors
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
+from slackwater.cli.terminal.edge import error_line, reports_errors
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole
 from state.clock import SystemClock
 from state.location import Location
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import print_note
 from slackwater.status.text import counted
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import print_note
 from state.errors import UsageError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from slackwater.cli.display.view_graph import graph_lines
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from slackwater.pipeline import Pipeline

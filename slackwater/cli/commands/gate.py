@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from slackwater.cli.options import Debug, Json, Root, StorageOptions, Wide, opened_store
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 
 gate = typer.Typer()
 

@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from slackwater.cli.options import Debug
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 from slackwater.status.text import shell_root
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
 from state.removal.local_files import new_file

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Wide, opened_store, storage_options
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 from state.errors import UsageError
 
 _INTERVAL_S = 2.0

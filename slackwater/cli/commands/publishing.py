@@ -11,9 +11,9 @@ import typer
 
 from actors.telemetry.logging import redact
 from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, opened_store
-from slackwater.terminal.edge import error_line, reports_errors
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import print_note
+from slackwater.cli.terminal.edge import error_line, reports_errors
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import print_note
 from state.errors import SlackwaterError, UsageError
 from state.location import is_secret
 

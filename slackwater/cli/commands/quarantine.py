@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from slackwater.cli.commands.asking import carry_out
 from slackwater.cli.display.expectation_list import quarantine_lines
 from slackwater.cli.options import open_store
+from slackwater.cli.terminal.output import Output
 from slackwater.commands.operations import ClearQuarantineCommand
 from slackwater.status.text import counted, shell_root
-from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
 from state.removal.local_files import new_file

@@ -22,8 +22,8 @@ from slackwater.cli.options import (
     opened_store,
     storage_options,
 )
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import NULL, Output
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import NULL, Output
 from state.errors import UsageError
 
 if TYPE_CHECKING:

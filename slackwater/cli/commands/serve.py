@@ -8,13 +8,13 @@ from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.cli.commands.until_signal import serve_until_signal
+from slackwater.cli.terminal.output import Output
 from slackwater.plugins.serve.front.serving_limits import ServingLimits
 from slackwater.plugins.serve.front.worker_pool import WorkerPool, WorkerSettings
 from slackwater.plugins.serve.log_in.authentication import VARIABLE, Password
 from slackwater.plugins.serve.log_in.tls import tls_context
 from slackwater.plugins.serve.sql_server import SqlServer
 from slackwater.plugins.ui.gate import is_loopback
-from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.location import Location
 

@@ -10,6 +10,7 @@ import typer
 from actors.protocol.barrier import Throttle
 from slackwater.cli.commands.asking import ask_owner, carry_out, named, print_answer
 from slackwater.cli.options import Debug, Json, Root, Source, StorageOptions, Timeout, storage_options
+from slackwater.cli.terminal.edge import reports_errors
 from slackwater.commands.operations import (
     ReadTableCommand,
     RescaleCommand,
@@ -17,7 +18,6 @@ from slackwater.commands.operations import (
     RetryViewCommand,
 )
 from slackwater.status.text import counted
-from slackwater.terminal.edge import reports_errors
 from state.errors import UsageError
 from state.location import Location
 from state.ownership.command import Answer

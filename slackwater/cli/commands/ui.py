@@ -10,10 +10,10 @@ from pathlib import Path
 
 from actors.telemetry.logging import configure_default
 from slackwater.cli.commands.until_signal import serve_until_signal
+from slackwater.cli.terminal.output import Output
 from slackwater.plugins.ui.gate import AccessToken
 from slackwater.plugins.ui.page_server import PageServer
 from slackwater.reading.store import Store
-from slackwater.terminal.output import Output
 from state.clock import SystemClock
 
 _EVERY_ADDRESS = ("0.0.0.0", "::")

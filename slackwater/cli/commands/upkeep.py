@@ -9,9 +9,9 @@ import typer
 
 from slackwater.cli.commands.asking import carry_out
 from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Takeover, open_store, storage_options
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.output import Output
 from slackwater.commands.operations import TagCommand, VacuumCommand
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.output import Output
 from state.errors import UsageError
 from state.upkeep.tags import check_tag_name
 

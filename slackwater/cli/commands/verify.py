@@ -7,8 +7,8 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole, print_note, progress_bar
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole, print_note, progress_bar
 
 if TYPE_CHECKING:
     from rich.progress import TaskID

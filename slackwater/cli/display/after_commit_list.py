@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from slackwater.cli.display.root_facts import RootFacts
+from slackwater.cli.terminal.output import Output
 from slackwater.status.text import counted
-from slackwater.terminal.output import Output
 from state.visible import visible
 
 if TYPE_CHECKING:

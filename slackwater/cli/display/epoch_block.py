@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from slackwater.terminal.fixed_table import Column, fixed_table
-from slackwater.terminal.quantities import human_count, human_seconds
+from slackwater.cli.terminal.fixed_table import Column, fixed_table
+from slackwater.status.quantities import human_count, human_seconds
 
 if TYPE_CHECKING:
     from slackwater.status.run_status import RunStatus

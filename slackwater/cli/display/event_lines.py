@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from actors.telemetry.logging import redact
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.output import Output
 from state.clock import Clock
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.cli.display.root_facts import RootFacts
 from slackwater.cli.display.view_block import utc
+from slackwater.cli.terminal.output import Output
 from slackwater.status.text import counted, shell_root
-from slackwater.terminal.output import Output
 from state.epoch import epoch_time
 from state.location import Location
 

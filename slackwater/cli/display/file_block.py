@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from slackwater.cli.display.root_facts import RootFacts
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.output import Output
 
 _COLUMNS = ("source", "column", "path")
 _SHOWN_QUARANTINED = 10
@@ -59,7 +59,7 @@ def _columns(facts: RootFacts, kind: str) -> list[Mapping[str, Any]]:
 
 def _bad_records(source: str, facts: RootFacts) -> Mapping[str, Any] | None:
     """The first bad record of a source, and the numbers of records and files; None without a bad record."""
-    from slackwater.watching.stored_status import source_counts
+    from slackwater.reading.watching.stored_status import source_counts
 
     records = source_counts(facts.files, source).rows_bad
     if not records:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from slackwater.cli.display.root_facts import RootFacts
 from slackwater.cli.display.view_block import utc
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_duration
+from slackwater.cli.terminal.output import Output
+from slackwater.status.quantities import human_duration
 
 if TYPE_CHECKING:
     from state.ownership.owner import Owner
@@ -47,7 +47,7 @@ class RootOwner:
 
 def _silence(owner: Owner, now: datetime) -> str:
     """The doubt in the phase that a process wrote last, in words; empty without one."""
-    from slackwater.watching.owner_watch import SILENT_S
+    from slackwater.reading.watching.owner_watch import SILENT_S
 
     if owner.released:
         return ""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from slackwater.cli.display.root_facts import RootFacts
+from slackwater.cli.terminal.output import Output
+from slackwater.status.quantities import human_duration
 from slackwater.status.text import counted
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_duration
 from state.visible import visible
 
 if TYPE_CHECKING:

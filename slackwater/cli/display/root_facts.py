@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
+from slackwater.cli.terminal.output import Output
 from slackwater.status.text import shell_root
-from slackwater.terminal.output import Output
 from state.clock import SystemClock
 from state.location import Location
 

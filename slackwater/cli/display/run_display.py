@@ -15,8 +15,8 @@ from slackwater.cli.display.epoch_block import epoch_block
 from slackwater.cli.display.publication_list import publication_notes
 from slackwater.cli.display.source_block import source_block, source_notes
 from slackwater.cli.display.view_block import view_block, view_notes
-from slackwater.terminal.fixed_table import name_width
-from slackwater.terminal.quantities import human_duration, human_seconds
+from slackwater.cli.terminal.fixed_table import name_width
+from slackwater.status.quantities import human_duration, human_seconds
 from state.visible import visible
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from slackwater.cli.display.event_lines import EventLines
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
 from slackwater.cli.display.run_log import RunLog
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole, print_note
 from slackwater.running.foreground import run_in_foreground
 from slackwater.status.text import counted, shell_root
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole, print_note
 from state.clock import SystemClock
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from actors.telemetry.counted import counters_of
 from slackwater.cli.display.root_facts import RootFacts
+from slackwater.cli.terminal.fixed_table import Column, fixed_table
+from slackwater.cli.terminal.output import Output
+from slackwater.status.quantities import human_bytes, human_count, human_rate, human_seconds
 from slackwater.status.text import counted
-from slackwater.terminal.fixed_table import Column, fixed_table
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_bytes, human_count, human_rate, human_seconds
 from state.epoch import epoch_time
 from state.visible import visible
 
@@ -94,7 +94,7 @@ def _source(source: Mapping[str, Any], facts: RootFacts, unfinished: pa.Table) -
     """
     import pyarrow.compute as pc
 
-    from slackwater.watching.stored_status import source_counts
+    from slackwater.reading.watching.stored_status import source_counts
 
     counts = source_counts(facts.files, source["name"])
     mine = unfinished.filter(pc.equal(unfinished["source"], source["name"]))

@@ -13,7 +13,7 @@ from slackwater.cli.display.publication_list import RootPublications
 from slackwater.cli.display.root_facts import RootBlock, RootFacts
 from slackwater.cli.display.source_block import RootSources
 from slackwater.cli.display.view_block import RootBackfills, RootHiddenViews, RootViews
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.output import Output
 
 if TYPE_CHECKING:
     from slackwater.reading.store import Store

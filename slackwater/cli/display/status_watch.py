@@ -12,17 +12,17 @@ from rich.console import Console
 from actors.telemetry.counted import counters_of
 from slackwater.cli.display.live_display import LiveDisplay
 from slackwater.cli.display.run_display import RunDisplay
+from slackwater.cli.terminal.edge import error_line
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import print_note
 from slackwater.status.run_status import SourceStatus
 from slackwater.status.text import shell_root
-from slackwater.terminal.edge import error_line
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import print_note
 from state.clock import Clock, SystemClock
 from state.errors import StorageError
 from state.location import Location
 
 if TYPE_CHECKING:
-    from slackwater.watching.root_watcher import RootLook
+    from slackwater.reading.watching.root_watcher import RootLook
 
 _COUNTS = {name: each for name, each in counters_of(SourceStatus).items() if each.is_line}
 _HEAD = ("at", "phase", "epoch", "source", *_COUNTS, "freshness_s")
@@ -47,7 +47,7 @@ def watch_status(root: str, options: Mapping[str, str], interval_s: float, outpu
         StoreNotFoundError: no pipeline has written there, or the root is deleted.
         StorageError: the first read fails.
     """
-    from slackwater.watching.root_watcher import RootWatcher
+    from slackwater.reading.watching.root_watcher import RootWatcher
 
     clock = SystemClock()
     location = Location(root, options)

@@ -9,9 +9,9 @@ from rich.bar import Bar
 from rich.table import Table
 from rich.text import Text
 
+from slackwater.cli.terminal.output import Output
+from slackwater.status.quantities import human_bytes
 from slackwater.status.text import counted
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_bytes
 from state.tables.epoch_trace import HotKey, WorkCost
 from state.visible import visible
 

@@ -13,10 +13,10 @@ from rich.text import Text
 from actors.telemetry.counted import counters_of
 from slackwater.cli.display.root_facts import RootFacts
 from slackwater.cli.display.view_list import view_rows
+from slackwater.cli.terminal.fixed_table import Column, fixed_table
+from slackwater.cli.terminal.output import Output
+from slackwater.status.quantities import human_count, human_seconds
 from slackwater.status.text import counted
-from slackwater.terminal.fixed_table import Column, fixed_table
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_count, human_seconds
 from state.epoch import epoch_time
 from state.visible import visible
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from slackwater.cli.terminal.output import Output
 from slackwater.status.text import shell_root
-from slackwater.terminal.output import Output
 from state.location import Location
 
 if TYPE_CHECKING:

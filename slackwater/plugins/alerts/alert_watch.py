@@ -13,8 +13,8 @@ from slackwater.plugins.alerts.alert_states import NAME, AlertStates, Notice, st
 from slackwater.plugins.alerts.condition import Facts
 from slackwater.plugins.alerts.delivery import DeliveryError, deliver, document
 from slackwater.reading.store import Store
+from slackwater.reading.watching.stored_status import stored_status
 from slackwater.status.run_status import RunStatus, SourceStatus
-from slackwater.watching.stored_status import stored_status
 from state.clock import Clock
 from state.errors import StorageError
 from state.location import Location

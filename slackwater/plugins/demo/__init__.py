@@ -5,10 +5,9 @@
     flights_pipeline.py   the pipeline, as a user would write it; it runs in a child process
     other_readers.py      what Delta, Iceberg and a client of PostgreSQL read of one view
     scenario.py           the story: files, start, more files, SIGKILL, restart, comparison
-    cluster_job.py        `make job`: examples/flights_job.py as a job of a Ray cluster on this machine
 
 Invariants: the scenario reads the root as any reader does (`sw.open`); DuckDB verifies every view, with its own readers
 and queries, at the epoch of the crash and at the last one.  A published table equals the view at the epoch it names.
 
-Face: `scenario.run_demo`, `cluster_job.run_job`.
+Face: `scenario.run_demo`.
 """

@@ -11,10 +11,12 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from rich.console import Console
+from rich.progress import Progress
 from rich.text import Text
 
 from slackwater.plugins.demo.flights import FORMATS, DayFile, day_files, planes, with_one_airbus, without_cancelled
@@ -23,9 +25,7 @@ from slackwater.plugins.demo.place import Place, open_place
 from slackwater.reading.snapshot import Snapshot
 from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_store
-from slackwater.terminal.output import Output
-from slackwater.terminal.quantities import human_bytes
-from slackwater.terminal.safe_console import progress_bar
+from slackwater.status.quantities import human_bytes
 from state.clock import Clock, SystemClock
 from state.errors import EpochNotFoundError, RunFailedError, StoreNotFoundError, UsageError
 from state.tables.tables import REMOVED_STATUSES
@@ -39,10 +39,21 @@ _READERS = 3
 _TARGET = "slackwater.plugins.demo.flights_pipeline:flights"
 
 
-def run_demo(local: bool = False, directory: Path | None = None) -> bool:
+class Screen(Protocol):
+    """The output of the command that runs the demo."""
+
+    @property
+    def console(self) -> Console: ...
+    def table(self, table: pa.Table, title: str | None = None) -> None: ...
+    def rows(self, rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str | None = None) -> None: ...
+    def progress(self) -> Progress: ...
+
+
+def run_demo(screen: Screen, local: bool = False, directory: Path | None = None) -> bool:
     """Runs the whole demo.
 
     Args:
+        screen: shows the story.
         local: True keeps the files in a directory instead of an embedded S3 server.
         directory: an empty or new directory for all data; None for a temporary one.
 
@@ -59,16 +70,15 @@ def run_demo(local: bool = False, directory: Path | None = None) -> bool:
         if any(work.iterdir()):
             raise UsageError(f"{work} is not empty: give --directory an empty or a new one")
         place = stack.enter_context(open_place(work / "store" if local else None))
-        return _Demo(place, work, SystemClock()).play()
+        return _Demo(place, work, SystemClock(), screen).play()
 
 
 class _Demo:
-    def __init__(self, place: Place, work: Path, clock: Clock) -> None:
+    def __init__(self, place: Place, work: Path, clock: Clock, screen: Screen) -> None:
         self._place, self._clock, self._log = place, clock, work / "run.log"
         self._events = work / "events.jsonl"
         self._published = PublishedPlace(place.published, str(work / "catalog.db"))
-        self._output = Output()
-        self._console = self._output.console
+        self._screen = screen
         self._started = clock.monotonic()
 
     def play(self) -> bool:
@@ -142,7 +152,7 @@ class _Demo:
     def _watch(self, child: subprocess.Popen[bytes], total: int, until_epochs: int | None = None) -> None:
         """Shows the progress until `until_epochs` epochs with rows are committed; None: until the child ends."""
         deadline = self._clock.monotonic() + _LIMIT_S
-        with progress_bar(self._console) as progress:
+        with self._screen.progress() as progress:
             task = progress.add_task("files done", total=total)
             while child.poll() is None:
                 snapshot = self._snapshot()
@@ -179,8 +189,8 @@ class _Demo:
         for view in ("by_carrier", "busy_routes", "by_manufacturer"):
             rows = end.view(view).to_arrow()
             title = f"{view}: {min(_SHOWN_ROWS, rows.num_rows)} of {rows.num_rows:,} rows"
-            self._output.table(rows.slice(0, _SHOWN_ROWS), title=title)
-        self._output.rows(
+            self._screen.table(rows.slice(0, _SHOWN_ROWS), title=title)
+        self._screen.rows(
             [_totals(name, end.files(f"flights_{name}")) for name in FORMATS], _TOTALS, title="the ledger"
         )
         if report:
@@ -196,7 +206,7 @@ class _Demo:
         store = self._store()
         found = verify(store, snapshot.epoch, engine="duckdb", duckdb_queries=DUCKDB_QUERIES, follow_sources=True)
         rows = sum(_totals(name, snapshot.files(f"flights_{name}"))["rows"] for name in FORMATS)
-        self._output.rows(
+        self._screen.rows(
             [
                 {"view": v.view, "rows": v.rows, "DuckDB": v.expected_rows, "": " ".join((v.outcome.value, v.reason))}
                 for v in found.views
@@ -211,7 +221,7 @@ class _Demo:
 
     def _compare_others(self, moment: str, answers: Sequence[Answer]) -> bool:
         """Compares what other programs read with the view at the epoch that each of them names."""
-        self._output.rows(
+        self._screen.rows(
             [
                 {
                     "reader": each.reader,
@@ -244,7 +254,7 @@ class _Demo:
     def _say(self, text: str, head: tuple[str, str] = ("", "")) -> None:
         """Prints a line with its time; a head is a text and its style."""
         seconds = (f"{self._clock.monotonic() - self._started:5.1f} s", "dim")
-        self._console.print(Text.assemble(seconds, "  ", head, text), soft_wrap=True)
+        self._screen.console.print(Text.assemble(seconds, "  ", head, text), soft_wrap=True)
 
     def _last_words(self) -> str:
         return " | ".join(self._log.read_text(errors="replace").splitlines()[-3:])

@@ -17,9 +17,9 @@ from actors.telemetry.counted import counters_of
 from actors.telemetry.logging import redact
 from slackwater.reading.store import Store
 from slackwater.reading.tables.file_table import require_status
+from slackwater.reading.watching.owner_watch import OwnerWatch
 from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
 from slackwater.status.text import jsonable, shell_root
-from slackwater.watching.owner_watch import OwnerWatch
 from state.clock import Clock
 from state.epoch import epoch_time
 from state.location import Location

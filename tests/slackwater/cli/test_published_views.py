@@ -9,9 +9,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.cli.display.status import print_status
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole
 from slackwater.status.run_status import PublicationStatus, RunStatus
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater
 from tests.slackwater.plugins.ui.living_root import running

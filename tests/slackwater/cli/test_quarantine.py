@@ -13,8 +13,8 @@ import pytest
 
 import slackwater as sw
 from slackwater.cli.commands.quarantine import as_values, export, print_quarantine
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole
 from state.errors import UsageError
 from state.location import Location
 from tests.slackwater.cli.called_command import slackwater

@@ -13,7 +13,7 @@ from slackwater.commands.release import release
 from slackwater.plugins.publish.declaration import DeclaredPublication
 from slackwater.plugins.publish.publication_loop import PublicationLoop, PublicationReport
 from slackwater.reading.store import Store
-from slackwater.watching.stored_status import stored_status
+from slackwater.reading.watching.stored_status import stored_status
 from state.clock import ManualClock, SystemClock
 from state.errors import CommandRefusedError, EpochNotFoundError, UsageError
 from state.location import Location

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.cli.commands.explain import print_explanations
-from slackwater.terminal.output import Output
+from slackwater.cli.terminal.output import Output
 
 
 def test_a_view_that_cannot_be_built_is_refused_beside_the_others(

@@ -9,6 +9,7 @@ import pytest
 
 from actors.protocol.counters import SourceProgress
 from slackwater.cli.display.event_lines import EventLines
+from slackwater.cli.terminal.output import Output
 from slackwater.running.run_events import (
     CaughtUp,
     EpochCommitted,
@@ -22,7 +23,6 @@ from slackwater.running.run_events import (
     ViewShown,
 )
 from slackwater.status.run_status import EpochStatus, RunReport, RunStatus, ViewStatus
-from slackwater.terminal.output import Output
 from state.clock import ManualClock
 from state.errors import RunFailedError
 from tests.slackwater.cli.run_statuses import AT, EPOCH, committed, late, running, source

@@ -10,9 +10,9 @@ import pytest
 
 import slackwater as sw
 from slackwater.cli.display.trace import print_trace
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole
 from slackwater.status.trace import Trace
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
 from state.location import Location
 from state.tables.epoch_trace import EpochTrace, HotKey, Span, WorkCost
 from state.tables.records import EpochCounts

@@ -12,8 +12,8 @@ import pytest
 import yaml
 
 from actors.protocol.run_state import CommittedEpoch
-from slackwater.observability.run_metrics import METRICS
 from slackwater.plugins.alerts.condition import FORMS, Condition, Facts
+from slackwater.status.observability.run_metrics import METRICS
 from slackwater.status.run_status import PublicationStatus, RunStatus, SourceStatus, ViewStatus
 from state.errors import SettingsError
 from state.tables.records import EpochCounts, EpochSeconds
@@ -108,7 +108,7 @@ def test_another_text_is_refused_with_the_forms_that_there_are(text: str, said: 
 
 
 def test_prometheus_has_a_rule_for_each_condition_over_published_metrics() -> None:
-    text = (files("slackwater.observability") / "alerts.yaml").read_text()
+    text = (files("slackwater.status.observability") / "alerts.yaml").read_text()
     rules = {each["alert"]: each["expr"] for each in yaml.safe_load(text)["groups"][0]["rules"]}
     assert [Condition.of(each).what for each in rules] == [re.sub(r" (>|for) .*", "", each) for each in FORMS]
     metrics = {each.name: each.labels for each in METRICS}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from actors.objects.object_store import ObjectStore
+from slackwater.cli.terminal.output import Output
 from slackwater.plugins.demo.place import open_place
 from slackwater.plugins.demo.scenario import run_demo
 from state.errors import UsageError
@@ -48,6 +49,6 @@ def test_a_directory_that_is_not_empty_is_refused_and_stays_as_it_is(tmp_path: P
     (tmp_path / name).write_bytes(b"the only copy")
     for local in (True, False):
         with pytest.raises(UsageError, match="is not empty"):
-            run_demo(local, tmp_path)
+            run_demo(Output(), local, tmp_path)
     assert [file for file in tmp_path.rglob("*") if file.is_file()] == [tmp_path / name]
     assert (tmp_path / name).read_bytes() == b"the only copy"

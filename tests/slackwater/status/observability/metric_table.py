@@ -1,9 +1,9 @@
-"""The table of the metrics as the guide has it; `python -m tests.slackwater.observability.metric_table` writes it."""
+"""`python -m tests.slackwater.status.observability.metric_table`: writes the table of metrics into the guide."""
 
 from __future__ import annotations
 
 from actors.telemetry.metrics import Metric
-from slackwater.observability.run_metrics import METRICS
+from slackwater.status.observability.run_metrics import METRICS
 from tests.repository import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "guide" / "metrics.md"

@@ -10,14 +10,14 @@ import pytest
 
 from actors.protocol.counters import SourceProgress
 from actors.telemetry.metrics import Metric
-from slackwater.observability.epoch_spans import EpochSpans
-from slackwater.observability.run_metrics import METRICS, RUN_PHASES, RunMetrics
-from slackwater.observability.run_observer import RunObserver
+from slackwater.status.observability.epoch_spans import EpochSpans
+from slackwater.status.observability.run_metrics import METRICS, RUN_PHASES, RunMetrics
+from slackwater.status.observability.run_observer import RunObserver
 from slackwater.status.run_status import AfterCommitStatus, RowsInMemory, RunStatus, SourceStatus, ViewStatus
 from state.clock import ManualClock
-from tests.slackwater.observability.exported import Exported
-from tests.slackwater.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
 from tests.slackwater.reading.written_root import START
+from tests.slackwater.status.observability.exported import Exported
+from tests.slackwater.status.observability.observed_run import SOURCE, STATUS, TRACE, committed, state
 
 LABELS = {"phase", "source", "view", "status", "edge", "table", "expectation"}
 UNITS = {"counter": "_total", "histogram": "_seconds"}

@@ -8,8 +8,8 @@ import structlog
 
 from actors.hosting.metric_exporter import MetricExporter
 from actors.protocol.run_state import RunState
-from slackwater.observability.epoch_spans import EpochSpans
-from slackwater.observability.run_metrics import RunMetrics
+from slackwater.status.observability.epoch_spans import EpochSpans
+from slackwater.status.observability.run_metrics import RunMetrics
 from slackwater.status.run_status import RunStatus
 from slackwater.status.trace import phases
 from state.clock import Clock

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from actors.telemetry.metrics import Metric
-from slackwater.observability.run_metrics import METRICS
+from slackwater.status.observability.run_metrics import METRICS
 
-DASHBOARD: dict[str, Any] = json.loads((files("slackwater.observability") / "dashboard.json").read_text())
+DASHBOARD: dict[str, Any] = json.loads((files("slackwater.status.observability") / "dashboard.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 EXPRESSIONS = [target["expr"] for panel in PANELS for target in panel["targets"]]
 

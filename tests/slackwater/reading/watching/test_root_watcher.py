@@ -10,9 +10,9 @@ import pytest
 
 from slackwater.plugins.ui.root_documents import RootDocuments
 from slackwater.reading.store import Store
+from slackwater.reading.watching.root_watcher import RootWatcher
+from slackwater.reading.watching.stored_status import stored_status
 from slackwater.status.run_status import RunStatus, SourceStatus, ViewStatus
-from slackwater.watching.root_watcher import RootWatcher
-from slackwater.watching.stored_status import stored_status
 from state.capabilities.probe import Capability
 from state.capabilities.store_record import NAME, StoreRecord
 from state.clock import ManualClock
@@ -193,7 +193,7 @@ def test_the_ledger_is_read_again_only_for_another_epoch(written: WrittenRoot, m
         reads.append(store)
         return stored_status(store)
 
-    monkeypatch.setattr("slackwater.watching.root_watcher.stored_status", counted)
+    monkeypatch.setattr("slackwater.reading.watching.root_watcher.stored_status", counted)
     watcher = RootWatcher(written.root, ManualClock())
     for _ in range(3):
         watcher.look()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.terminal.quantities import human_bytes, human_count, human_duration, human_rate, human_seconds
+from slackwater.status.quantities import human_bytes, human_count, human_duration, human_rate, human_seconds
 
 
 @pytest.mark.parametrize(

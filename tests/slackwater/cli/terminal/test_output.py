@@ -10,8 +10,8 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from slackwater.terminal.output import Output
-from slackwater.terminal.safe_console import SafeConsole
+from slackwater.cli.terminal.output import Output
+from slackwater.cli.terminal.safe_console import SafeConsole
 
 _EPOCH = 116_000_000_000_000_001  # above 2**53: a double would change it
 _TABLE = pa.table(

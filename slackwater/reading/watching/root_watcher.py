@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from slackwater.reading.store import Store
+from slackwater.reading.watching.owner_watch import OwnerLife, OwnerState, OwnerWatch
+from slackwater.reading.watching.stored_status import stored_status
 from slackwater.status.run_status import RunStatus
-from slackwater.watching.owner_watch import OwnerLife, OwnerState, OwnerWatch
-from slackwater.watching.stored_status import stored_status
 from state.capabilities.store_record import read_record
 from state.clock import Clock
 from state.errors import StoreNotFoundError

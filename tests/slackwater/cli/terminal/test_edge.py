@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from slackwater.terminal.edge import error_line, exit_code, reports_errors
+from slackwater.cli.terminal.edge import error_line, exit_code, reports_errors
 from state.errors import (
     BadInputError,
     NotIncrementalError,

@@ -14,7 +14,7 @@ from tests.repository import REPOSITORY
 
 def made_job(directory: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "slackwater.plugins.demo.cluster_job"],
+        [sys.executable, "-W", "ignore", "-m", "tests.cluster.cluster_job"],
         cwd=directory,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY), "NO_COLOR": "1"},
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`python -m slackwater.plugins.demo.cluster_job`: the flights as a job of a real Ray cluster, from start to stop.
+"""`python -m tests.cluster.cluster_job`: the flights as a job of a real Ray cluster, from start to stop.
 
 All parts are on this machine and on free ports: an S3 server with a year of flights, a cluster of two nodes with a job
 server, and the job, `examples/flights_job.py`, which is submitted as to any other cluster.
@@ -14,11 +14,11 @@ import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from slackwater.cli.terminal.edge import reports_errors
+from slackwater.cli.terminal.safe_console import SafeConsole
 from slackwater.plugins.demo.flights import day_files
 from slackwater.plugins.demo.place import Place, open_place
 from slackwater.reading.store import open as open_store
-from slackwater.terminal.edge import reports_errors
-from slackwater.terminal.safe_console import SafeConsole
 from slackwater.testing.servers.ray_cluster import RayCluster
 from state.clock import Clock, SystemClock
 from state.errors import RunFailedError, StoreNotFoundError, UsageError

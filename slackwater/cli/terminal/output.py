@@ -10,11 +10,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from rich.measure import Measurement
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from slackwater.cli.terminal.safe_console import SafeConsole, progress_bar
 from slackwater.status.text import jsonable
-from slackwater.terminal.safe_console import SafeConsole
 from state.visible import visible, visible_json
 
 if TYPE_CHECKING:
@@ -97,6 +98,10 @@ class Output:
         """Prints tab-separated lines, and flushes."""
         sys.stdout.writelines("\t".join(map(_plain, line)) + "\n" for line in lines)
         sys.stdout.flush()
+
+    def progress(self) -> Progress:
+        """A bar with its description, count and seconds, removed at its end."""
+        return progress_bar(self.console)
 
     def text(self, line: str) -> None:
         """Prints one line for people; nothing with `--json`.  A newline in a text from data is printed as an escape."""

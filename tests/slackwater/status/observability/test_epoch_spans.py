@@ -13,10 +13,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import NoOpTracer, Span
 
-from slackwater.observability.epoch_spans import EpochSpans
+from slackwater.status.observability.epoch_spans import EpochSpans
 from state.tables.epoch_trace import EpochTrace
-from tests.slackwater.observability.observed_run import TRACE, committed
 from tests.slackwater.reading.written_root import START
+from tests.slackwater.status.observability.observed_run import TRACE, committed
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from prometheus_client.parser import text_string_to_metric_families
 
 import slackwater as sw
-from slackwater.observability.run_metrics import METRICS
+from slackwater.status.observability.run_metrics import METRICS
 from tests.real.event_pipeline import FAST, TOTALS
 from tests.real.events import events, parquet, write
 from tests.waiting import eventually

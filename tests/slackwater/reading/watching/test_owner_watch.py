@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from slackwater.watching.owner_watch import OwnerLife, OwnerWatch
+from slackwater.reading.watching.owner_watch import OwnerLife, OwnerWatch
 from state.clock import ManualClock
 from state.ownership.owner import Owner
 from state.ownership.process_identity import ProcessIdentity
