@@ -21,9 +21,9 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as kinds
 
+from actors.schemas.column_names import RESERVED_PREFIX
 from state.errors import SchemaError
 
-RESERVED_PREFIX = "__sw_"
 _MAX_PRECISION = 38
 
 
@@ -37,12 +37,13 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
     Raises:
         SchemaError: a column's type has no form in Spark, or two columns have one name; the message names the column.
     """
-    names = list(schema.names)
-    if not names:
+    if not len(schema):
         raise SchemaError("the schema has no columns; declare at least one")
-    for name in names:
-        if names.count(name) > 1:
+    seen: set[str] = set()
+    for name in schema.names:
+        if name in seen:
             raise SchemaError(f"column {name} appears twice; give each column a name of its own")
+        seen.add(name)
         if name.startswith(RESERVED_PREFIX):
             raise SchemaError(f"column {name}: names that start with {RESERVED_PREFIX} are reserved; rename it")
     for field in schema:
