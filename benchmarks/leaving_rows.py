@@ -30,7 +30,7 @@ from spark_bridge.plans.view_definition import ViewDefinition
 from state.lance.lance_access import open_dataset
 from state.location import Location
 from state.tables.records import ViewVersion
-from state.tables.stored_rows import is_hidden_view
+from state.tables.stored_rows import is_internal_view
 
 SCHEMA = pa.schema(
     [
@@ -107,8 +107,8 @@ class PassingView:
     @property
     def kept_rows(self) -> int:
         """The number of rows that are kept beside the view."""
-        hidden = [each for name, each in self._views.items() if is_hidden_view(name)]
-        return sum(open_dataset(self._root.child(each.path), each.version).count_rows() for each in hidden)
+        internal = [each for name, each in self._views.items() if is_internal_view(name)]
+        return sum(open_dataset(self._root.child(each.path), each.version).count_rows() for each in internal)
 
     def close(self) -> None:
         self._materializer.close()

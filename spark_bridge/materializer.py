@@ -307,12 +307,12 @@ class Materializer:
 
     @property
     def in_memory(self) -> dict[str, KeptSize]:
-        """Path below the root → the size of the rows of a hidden view that are kept in memory, see `MemoryTier`."""
+        """Path below the root → the size of the rows of an internal view that are kept in memory, see `MemoryTier`."""
         return self._tier.sizes
 
     @property
     def backfilling(self) -> dict[str, float]:
-        """Name → the share of its history that each backfill has, from 0 to 1; the least one of its hidden views."""
+        """Name → the share of its history that each backfill has, from 0 to 1; the least one of its internal views."""
         fractions = dict.fromkeys(map(declared_name, self._derived.unshown), 0.0)
         of_views = sorted(self._backfills.fractions.items(), key=lambda each: each[1], reverse=True)
         return fractions | {view: fraction for name, fraction in of_views for view in self._users(name)}

@@ -260,5 +260,5 @@ class MergeSteps:
 
 
 def _is_of(view: CatalogView, names: Set[str]) -> bool:
-    """True for one of these views, and for a hidden view of one."""
+    """True for one of these views, and for an internal view of one."""
     return declared_name(view.name) in names

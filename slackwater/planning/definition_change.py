@@ -36,9 +36,9 @@ from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
 Becomes = Literal["kept", "taken over", "extended", "shared", "computed", "recomputed", "begun", "stands"]
-"""A run keeps a view or a hidden view, makes it of the groups of the stored one, adds further measures to these groups,
-gives it the rows of another one, computes it from all rows, once or at each change, begins it without rows, or lets it
-stand, as it has failed."""
+"""A run keeps a view or an internal view, makes it of the groups of the stored one, adds further measures to these
+groups, gives it the rows of another one, computes it from all rows, once or at each change, begins it without rows, or
+lets it stand, as it has failed."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Input:
 
 @dataclass(frozen=True)
 class ViewStep:
-    """What becomes of one view, or of one hidden view.
+    """What becomes of one view, or of one internal view.
 
     Args:
         name: its recorded name.
@@ -122,7 +122,7 @@ class DroppedData:
     """Stored data that no later epoch has; it is deleted with the last epoch that is retained and has it.
 
     Args:
-        name: recorded name of the view or hidden view.
+        name: recorded name of the view or internal view.
         rows: number of rows, of its partials too.
         bytes: size of its files.
     """
@@ -141,7 +141,7 @@ class DefinitionChange:
         view_class: the class of the declared one.
         is_same: whether the stored view is the declared one; then nothing changes.
         refusal: why a run would refuse the declaration as it is; empty if it would not.
-        steps: the view with its hidden views, and the views over it; each after those that it reads.
+        steps: the view with its internal views, and the views over it; each after those that it reads.
         dropped: the data that is dropped afterwards.
     """
 
@@ -270,7 +270,7 @@ class Comparison:
 
     Args:
         definitions: name → definition of each declared view.
-        planned: name → view of each that can be planned, hidden ones too.
+        planned: name → view of each that can be planned, internal views too.
         stored: the last epoch of the root.
         materialized: the sources whose rows are stored.
     """
@@ -317,7 +317,7 @@ class Comparison:
         return affected
 
     def _shared(self, declaration: Declaration) -> SharedViews:
-        """The hidden views that have the rows of others, as `RecordedViews` chooses them at a start."""
+        """The internal views that have the rows of others, as `RecordedViews` chooses them at a start."""
         apart = {name for name in self._plans if self._definitions[declared_name(name)].on_missing == "allow"}
         begun = {base_name(name) for name, each in self._stored.versions.items() if each.pinned_epoch is not None}
         shared = SharedViews()

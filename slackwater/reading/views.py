@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from slackwater.reading.store_handle import StoreHandle
 from slackwater.reading.tables.expectation_table import expectation_table, held_views
-from slackwater.reading.tables.hidden_view_table import hidden_view_table
+from slackwater.reading.tables.internal_view_table import internal_view_table
 from slackwater.reading.tables.view_table import backfill_table, view_table
 from slackwater.status.view_costs import ViewCost, view_costs
 
@@ -38,20 +38,20 @@ class Views:
         state, catalog = self._handle.cataloged()
         return view_table(state, catalog, self._handle.root)
 
-    def hidden(self) -> pa.Table:
+    def internal(self) -> pa.Table:
         """One row per dataset that views keep for their joins, windows and inner groups.
 
-        `names` are the hidden views with these rows, and `used_by` the views that read them: views with the same rows
+        `names` are the internal views with these rows, and `used_by` the views that read them: views with the same rows
         share a dataset.  `bytes` is the size of its files, without its indexes.
 
         `rows_in_memory` and `bytes_in_memory` are the rows in the memory of the run: all rows of the dataset, or 0.
         They are null if no pipeline runs on this root.  A run reports them every few seconds.
         """
         state, catalog = self._handle.cataloged()
-        return hidden_view_table(state, catalog, self._handle.root, self._handle.owner())
+        return internal_view_table(state, catalog, self._handle.root, self._handle.owner())
 
     def costs(self, epochs: int = 100) -> dict[str, ViewCost]:
-        """Name of a view, or of a hidden view, → its cost in the last epochs.
+        """Name of a view, or of an internal view, → its cost in the last epochs.
 
         Args:
             epochs: the largest number of epochs.

@@ -234,7 +234,7 @@ class AfterCommitStatus:
 
 @dataclass(frozen=True)
 class RowsInMemory:
-    """The rows of a hidden view that are in the memory of a run, or that it reads into it.
+    """The rows of an internal view that are in the memory of a run, or that it reads into it.
 
     Args:
         rows: their number.
@@ -302,7 +302,7 @@ class MaintainedStatus(MaterializerCounts):
     Args:
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
-        in_memory: the rows of hidden views in memory, by the path of the dataset below the root.
+        in_memory: the rows of internal views in memory, by the path of the dataset below the root.
         rebuilt_indexes: see `MaterializerCounts`.
     """
 
@@ -322,7 +322,7 @@ class RunStatus(MaintainedStatus):
         sources: the sources by name.
         views: the maintained views by name.
         backfills: the views by name that are not complete, and not shown yet.
-        in_memory: the rows of hidden views in memory, by the path of the dataset below the root.
+        in_memory: the rows of internal views in memory, by the path of the dataset below the root.
         rebuilt_indexes: view, or rows of a source, → the number of its indexes that differed from the rows in this
             attempt, and were rebuilt or dropped.
         spark: the state of the Spark application; empty if no run reports it.

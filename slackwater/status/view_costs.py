@@ -15,7 +15,7 @@ CORRECTED = ", corrected files"
 
 @dataclass(frozen=True)
 class ViewCost:
-    """The cost of one view, or of a hidden view of it.
+    """The cost of one view, or of an internal view of it.
 
     Args:
         epochs: the number of epochs that changed it.
@@ -32,7 +32,7 @@ class ViewCost:
 
 
 def view_costs(records: Iterable[EpochRecord]) -> dict[str, ViewCost]:
-    """Name of a view or a hidden view → its costs; a view that none of the epochs changed is left out."""
+    """Name of a view or an internal view → its costs; a view that none of the epochs changed is left out."""
     found: dict[str, list[Span]] = {}
     for record in records:
         for name, spans in _of_epoch(record).items():

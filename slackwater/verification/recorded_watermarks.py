@@ -36,7 +36,7 @@ class RecordedWatermarks:
     Args:
         store: a handle on the store.
         record: the record of the epoch.
-        views: the views of the catalog, by name, hidden ones too.
+        views: the views of the catalog, by name, internal views too.
         sources: name → source.
     """
 
@@ -118,7 +118,7 @@ class RecordedWatermarks:
     def _require_no_other_rows(self, view: CatalogView, source: str) -> None:
         """Refuses a view in which late rows of a source count in another place of its query."""
         for each in self._views.values():
-            reads = declared_name(each.name) == view.name and source in each.sources and not each.hidden_views
+            reads = declared_name(each.name) == view.name and source in each.sources and not each.internal_views
             if reads and not _is_side(view, each):
                 raise CannotComputeError(
                     f"its query reads {source} beside the join too, where the late rows of {source} count"
@@ -143,7 +143,7 @@ def _follows(view: CatalogView) -> bool:
 
 
 def _is_side(view: CatalogView, side: CatalogView) -> bool:
-    """Whether a view is a hidden one of another view, whose rows expire."""
+    """Whether a view is an internal view of another view, whose rows expire."""
     return declared_name(side.name) == view.name and side.name != view.name and EXPIRING in side.identity
 
 

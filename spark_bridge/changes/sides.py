@@ -1,4 +1,4 @@
-"""The rows of a hidden view in an epoch, by the hash of their key: a side of a join, or the rows below a window."""
+"""The rows of an internal view in an epoch, by the hash of their key: a side of a join, or the rows below a window."""
 
 from __future__ import annotations
 

@@ -99,8 +99,8 @@ class GroupedView(View, Protocol):
     """The datasets of one view that is made of the groups of the one that it replaces.
 
     Attributes:
-        lacks: the numbers of the measures, hidden ones among them, that have no rows from before that; set it after
-            `open`, if there are some.
+        lacks: the numbers of the measures, helper aggregates among them, that have no rows from before that; set it
+            after `open`, if there are some.
     """
 
     lacks: Sequence[int]

@@ -9,7 +9,7 @@
     derived_views      derived_rows, parent_rows      the changes of other views, through the operators
                        weighted_rows                  a row-by-row view over operators: rows by their values
     full_views         full_view                      recomputed from all stored rows, in a thread
-    shared_views                                      hidden views with the same rows, maintained once
+    shared_views                                      internal views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources
     row_view, row_query                               the dataset and the query of row-by-row views
 

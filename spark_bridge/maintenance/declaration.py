@@ -12,7 +12,7 @@ from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.plans.view_plan import ViewPlan
 from state.errors import DefinitionChangedError
 from state.tables.records import CatalogView
-from state.tables.stored_rows import base_name, declared_name, is_hidden_view, is_view, next_name
+from state.tables.stored_rows import base_name, declared_name, is_internal_view, is_view, next_name
 
 
 class Start(Enum):
@@ -78,7 +78,7 @@ class Declaration:
         backfills = {name for name, start in starts.items() if start in (Start.BACKFILLS, Start.EXTENDS)}
         unplanned = {name: _unplanned(known.get(name), name in broken) for name in definitions if name not in plans}
         waiting = {name for name, start in unplanned.items() if start is Start.WAITS}
-        unplanned |= {name: Start.WAITS for name in filter(is_hidden_view, known) if declared_name(name) in waiting}
+        unplanned |= {name: Start.WAITS for name in filter(is_internal_view, known) if declared_name(name) in waiting}
         return cls(
             plans=plans,
             starts=starts | unplanned,

@@ -429,7 +429,7 @@ def aged_to(view: str, versions: Mapping[str, ViewVersion]) -> int | None:
     """The watermark that a view with a time to live follows, in microseconds since 1970; None before the first.
 
     Args:
-        view: the declared view; one of its hidden views may note the watermark.
+        view: the declared view; one of its internal views may note the watermark.
         versions: those of the views of one epoch, by name.
     """
     own = (version.noted for name, version in versions.items() if declared_name(name) == view)

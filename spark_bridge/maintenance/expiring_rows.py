@@ -1,4 +1,4 @@
-"""Hidden views whose rows leave by watermarks: the sides of joins, and the rows below a time to live.
+"""Internal views whose rows leave by watermarks: the sides of joins, and the rows below a time to live.
 
 The rows of a side of a join leave when the watermarks tell that no partner can come.
 
@@ -38,7 +38,7 @@ _PATH, _ROW = PLACE
 
 
 class ExpiringRows(RowView):
-    """Maintains one such hidden view.
+    """Maintains one such internal view.
 
     Args:
         root: the directory of the pipeline.

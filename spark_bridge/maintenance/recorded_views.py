@@ -28,7 +28,7 @@ from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import (
     base_name,
     declared_name,
-    is_hidden_view,
+    is_internal_view,
     is_stored_rows,
     is_view,
     next_name,
@@ -61,7 +61,7 @@ class RecordedViews:
     Attributes:
         versions: name → last version of each view that readers see, and of the stored rows.
         ingested: the sources that have ingested rows.
-        shared: the hidden views that have the rows of others.
+        shared: the internal views that have the rows of others.
 
     Args:
         backfills: the views that lack ingested rows.
@@ -168,7 +168,7 @@ class RecordedViews:
                 self._lives.move(name, Cause.DECLARE, ViewLife(ViewState.ABSENT))
         self._leave([name for name in self._lives if name in unwanted])
         for name, start in declaration.starts.items():
-            # The next epoch ends the hidden view of a definition that has failed; a stale view has none.
+            # The next epoch ends the internal view of a definition that has failed; a stale view has none.
             ends = start is Start.STALE and not is_view(name) and self._lives.state(name) is ViewState.DROPPING
             if declared_name(name) not in failing and not ends:
                 self._lives.move(name, Cause.DECLARE, self._life_of(name, start, plans.get(name)))
@@ -239,9 +239,9 @@ class RecordedViews:
         """The next epoch ends a view: a maintained view, a frozen view or a backfill.
 
         Returns:
-            The views that are maintained no longer, hidden ones among them.
+            The views that are maintained no longer, internal views among them.
         """
-        names = [name, *self._hidden_in(name)]
+        names = [name, *self._internal_views_of(name)]
         self._ending.update(names)
         ended = self._let_go(names)
         self._leave(names)
@@ -251,10 +251,10 @@ class RecordedViews:
         """The next epoch records that a view has failed, and with it those that follow it; a backfill of it ends.
 
         Args:
-            error: names the view, its backfill, or a hidden view.
+            error: names the view, its backfill, or an internal view.
 
         Returns:
-            The views that are maintained no longer, hidden ones among them.
+            The views that are maintained no longer, internal views among them.
         """
         names = list[str]()
         for user in dict.fromkeys(map(declared_name, self.shared.names(base_name(error.view)))):
@@ -271,18 +271,18 @@ class RecordedViews:
 
     def _fail(self, name: str, reason: str) -> list[str]:
         """Ends the maintenance of a view, and its internal views.  Returns the views that are maintained no longer."""
-        hidden = self._hidden_in(name)
-        self._ending.update(hidden)
-        ended = self._let_go([name, *hidden])
+        internal = self._internal_views_of(name)
+        self._ending.update(internal)
+        ended = self._let_go([name, *internal])
         life = ViewLife(ViewState.FAILING, error=reason, failed=self._planned.get(name))
         self._lives.move(name, Cause.FAIL, life)
-        self._leave(hidden)
+        self._leave(internal)
         return ended
 
-    def _hidden_in(self, name: str) -> list[str]:
-        """The hidden views of a view, declared or recorded."""
+    def _internal_views_of(self, name: str) -> list[str]:
+        """The internal views of a view, declared or recorded."""
         names = {base_name(each) for each in (*self._planned, *self.versions) if declared_name(each) == name}
-        return sorted(filter(is_hidden_view, names))
+        return sorted(filter(is_internal_view, names))
 
     def _let_go(self, names: Sequence[str]) -> list[str]:
         """Ends the maintenance of views, and their backfills with the next epoch, unless others have their rows.
@@ -497,7 +497,7 @@ class RecordedViews:
         """Takes the changes of the views over sources through those over views."""
         created = self._derived.follow(epoch, self._parents(changes), self.versions, run)
         for name in created:
-            if self._lives.state(name) is ViewState.BACKFILLING:  # neither hidden nor failed meanwhile
+            if self._lives.state(name) is ViewState.BACKFILLING:  # neither internal nor failed meanwhile
                 self._go_live(name)
         self._ending.update(self._derived.take_ended())
         return [self._planned[base_name(name)].catalog_view(name, epoch) for name in created]

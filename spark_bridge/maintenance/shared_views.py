@@ -1,6 +1,6 @@
-"""Hidden views of several views with the same rows: one of them is maintained, and the others have its datasets.
+"""Internal views of several views with the same rows: one of them is maintained, and the others have its datasets.
 
-    a view        its hidden view        the rows, maintained under the name of one
+    a view        its internal view        the rows, maintained under the name of one
     orders_by_x   orders_by_x.1  ───┐
     orders_by_y   orders_by_y.1  ───┴──→ orders_by_x.1
 

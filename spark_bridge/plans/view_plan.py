@@ -46,7 +46,7 @@ class ViewPlan:
     Args:
         sources: the sources that it reads, also by way of views, in the order of their first use.
         views: the views that its definition reads, in the order of their first use.
-        parents: the views whose stored rows it reads, in the order of their first use, hidden ones among them; the
+        parents: the views whose stored rows it reads, in the order of their first use, internal views among them; the
             definitions of other views are expanded in its plan.
         columns: source, parent or operator → its used columns, with `__sw_file` if the rows of the view can name
             their file.
@@ -55,18 +55,18 @@ class ViewPlan:
         is_changing: whether its rows can leave: it has parents, whose rows change, or all its sources are
             materialized, so that files can be replaced or forgotten.
         identity: a text, equal for views that compute the same, and stable from run to run.
-        content: a text, equal for hidden views with the same rows, whatever view they are in; None for one that is not
-            shared.
+        content: a text, equal for internal views with the same rows, whatever view they are in; None for one that is
+            not shared.
         definition: the query, or the source text of the function, for people.
         reason: the reason for its class, for people.
         plan: the analysed plan, without aliases of relations and with empty leaves.
         timestamps: the value of `current_timestamp()` in the plan; set it before the plan runs.
         leaves: id of a leaf's first attribute → the source, the parent or the operator.
         computed: name → operator, of those whose rows its plan reads; the views below them are among its parents.
-        inner: the plans of its hidden views, which hold the groupings below its own, the sides of its joins, the rows
+        inner: the plans of its internal views, which hold the groupings below its own, the sides of its joins, the rows
             below its windows and limits, and single values and the rows beside them; each after those that it reads.
         closing: its windows, if it shows a group when its window closes.
-        expiry: of a hidden view whose rows leave when no partner can come, or by a time to live.
+        expiry: of an internal view whose rows leave when no partner can come, or by a time to live.
         clock: the source whose watermark is the time of its filters, by a time to live; None for the time of the epoch.
         origins: the names of its parents in the origins of its rows, in the order of `parents`; empty if they are the
             same.

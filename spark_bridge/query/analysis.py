@@ -266,7 +266,7 @@ class _Analysis:
         return Closing(source, windows[0], column if sessions else None)
 
     def _expiries(self, parents: Collection[str]) -> dict[str, Expiry]:
-        """Hidden view → when its rows leave, of each side of a join with bounds; there is one such join at least.
+        """Internal view → when its rows leave, of each side of a join with bounds; there is one such join at least.
 
         Raises:
             ViewError: no row can leave, or it would be missed; with what to write instead.
@@ -324,7 +324,7 @@ class _Analysis:
         return EventTime(source, self._event_times[source])
 
     def _ages(self, aging: EventTime) -> dict[str, Expiry]:
-        """Hidden view → when its rows leave by a time to live; notes that the filters over them follow a watermark."""
+        """Internal view → expiry of its rows by a time to live; notes that the filters over them follow a watermark."""
         ttl_us, expiries = self._definition.ttl_us, dict[str, Expiry]()
         assert ttl_us is not None
         for name, leaf in self._computed.items():
@@ -473,7 +473,7 @@ class _Analysis:
                 raise refuse(self._name, each.text, "refresh_interval_s recomputes it at intervals, beside the epochs")
 
     def _inner_plan(self, inner: InnerView, parents: Mapping[str, ViewPlan]) -> ViewPlan:
-        """The plan of a hidden view.
+        """The plan of an internal view.
 
         Raises:
             NotIncrementalError: it cannot be maintained epoch by epoch, or its rows cannot be stored.
@@ -489,10 +489,11 @@ class _Analysis:
         return replace(plan, content=self._content(inner.plan, plan, parents))
 
     def _content(self, analysed_plan: Plan, plan: ViewPlan, parents: Mapping[str, ViewPlan]) -> str | None:
-        """What a hidden view has, whatever view it is in; None if that depends on the time of an epoch, or is unknown.
+        """What an internal view has, whatever view it is in; None if that depends on the time of an epoch, or is
+        unknown.
 
         Args:
-            analysed_plan: of the hidden view, with the time of the epoch.
+            analysed_plan: of the internal view, with the time of the epoch.
             parents: name → plan of each view whose stored rows it may read.
         """
         if plan.computed or plan.timestamps.are_in(analysed_plan) or self._has_python(analysed_plan):
@@ -525,7 +526,7 @@ class _Analysis:
         parents: Mapping[str, ViewPlan],
         identities: Sequence[str],
     ) -> ViewPlan:
-        """The plan of the view, or of a hidden one.
+        """The plan of the view, or of an internal view.
 
         Args:
             name: its recorded name.

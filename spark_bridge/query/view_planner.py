@@ -66,7 +66,8 @@ class ViewPlanner:
     def planned(
         self, definitions: Mapping[str, ViewDefinition], schemas: _Schemas, known: Mapping[str, CatalogView]
     ) -> dict[str, PlannedView]:
-        """Name → view, for all views whose sources have schemas, hidden ones too; each comes after those that it reads.
+        """Name → view, for all views whose sources have schemas, internal views too; each comes after those that it
+        reads.
 
         A view of `broken` is left out.  Errors of the other views as `analyse`.
 
@@ -102,17 +103,17 @@ class ViewPlanner:
         return PlannedGraph(definitions, self._reads, partial(self._planned, schemas, known))
 
     def explain(self, plan: ViewPlan, views: Collection[ViewPlan] = (), more: Iterable[str] = ()) -> str:
-        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its hidden views.
+        """A plan of this planner for people: as `ViewPlan.explain`, how rows leave the view, and its internal views.
 
         Args:
-            views: the other views, hidden ones too, which may share its rows.
+            views: the other views, internal views too, which may share its rows.
             more: further lines about it.
         """
         lines = [plan.explain(), f"  rows leave {removal_text(self._catalyst, plan)}"]
         if same := [each.name for each in views if each.content == plan.content is not None and each is not plan]:
             lines.append(f"  shared     with {' and '.join(same)}: the same rows, which are kept once")
-        hidden = (indent(f"hidden view {self.explain(each, views)}", "  ") for each in plan.inner)
-        return "\n".join([*lines, *more, *hidden])
+        internal = (indent(f"internal view {self.explain(each, views)}", "  ") for each in plan.inner)
+        return "\n".join([*lines, *more, *internal])
 
     def _reads(self, definition: ViewDefinition, names: Collection[str]) -> frozenset[str]:
         """The views among `names` that a view reads."""
@@ -226,7 +227,7 @@ class PlannedGraph:
     """The views of one declaration, each planned after those that it reads.
 
     Attributes:
-        views: name → view, of those that are planned, hidden ones too; each comes after those that it reads.
+        views: name → view, of those that are planned, internal views too; each comes after those that it reads.
 
     Args:
         definitions: name → definition of each declared view.

@@ -80,7 +80,7 @@ class Catalog:
         return gate_of(self.expectations.values())
 
     def readers(self, names: Collection[str]) -> set[str]:
-        """The declared views that read one of these, by themselves or by their hidden views."""
+        """The declared views that read one of these, by themselves or by their internal views."""
         return {declared_name(view.name) for view in self.views.values() if not {*names}.isdisjoint(view.views)}
 
     def with_readers(self, names: Collection[str]) -> set[str]:

@@ -48,7 +48,7 @@ class ViewVersion:
         filter by the time         the time to which the rows are right
         time to live               the watermark to which the rows are right
         closed windows, expiry     the watermarks that it follows, and the number of late rows
-        rows over hidden views     the names of these in the origins of the rows
+        rows over internal views   the names of these in the origins of the rows
         """
         noted: Mapping[str, Any] = json.loads(self.progress) if self.progress and self.reflects_epoch is None else {}
         return noted
@@ -225,8 +225,8 @@ class CatalogView:
         frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
             failed, or is built anew; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
-        visible: source or view that it reads → its columns when the view was created; it sees no later ones.  A hidden
-            view that it reads stands there without columns.
+        visible: source or view that it reads → its columns when the view was created; it sees no later ones.  An
+            internal view that it reads stands there without columns.
         missing: URLs of files that were ingested before the view was declared and could not be read again.
     """
 
@@ -250,9 +250,9 @@ class CatalogView:
     @property
     def views(self) -> tuple[str, ...]:
         """The names of the declared views that it reads."""
-        return tuple(name for name in self.visible if name not in self.sources and name not in self.hidden_views)
+        return tuple(name for name in self.visible if name not in self.sources and name not in self.internal_views)
 
     @property
-    def hidden_views(self) -> tuple[str, ...]:
-        """The hidden views that it reads; then it reads no source itself, and follows their changes."""
+    def internal_views(self) -> tuple[str, ...]:
+        """The internal views that it reads; then it reads no source itself, and follows their changes."""
         return tuple(name for name in self.visible if "." in name)

@@ -23,7 +23,7 @@ def base_name(name: str) -> str:
 
 
 def inner_name(view: str, number: int) -> str:
-    """The name of the hidden view that holds a grouping within a query.
+    """The name of the internal view that holds a grouping within a query.
 
     Args:
         view: the name of the view with the query.
@@ -33,7 +33,7 @@ def inner_name(view: str, number: int) -> str:
 
 
 def declared_name(name: str) -> str:
-    """The name of the declared view that this view, backfill or hidden view belongs to."""
+    """The name of the declared view that this view, backfill or internal view belongs to."""
     return name.partition(".")[0]
 
 
@@ -92,8 +92,8 @@ def is_stored_rows(name: str) -> bool:
     return name.endswith(_SUFFIX)
 
 
-def is_hidden_view(name: str) -> bool:
-    """True for the name of a hidden view in an epoch record; false for its backfill."""
+def is_internal_view(name: str) -> bool:
+    """True for the name of an internal view in an epoch record; false for its backfill."""
     return name == base_name(name) and not is_view(name) and not is_stored_rows(name)
 
 

@@ -168,7 +168,7 @@ BRANCH_MUTANTS = (
         among=_MERGED,
     ),
     Mutant(
-        "a merge leaves the definitions of hidden views behind",
+        "a merge leaves the definitions of internal views behind",
         _MERGE,
         (
             (
@@ -262,7 +262,7 @@ BRANCH_MUTANTS = (
         shown_by=f"{_OF_MERGES}::test_late_rows_come_with_their_view",
     ),
     Mutant(
-        "a merge leaves hidden views behind",
+        "a merge leaves internal views behind",
         _MERGE,
         (
             (
@@ -270,6 +270,6 @@ BRANCH_MUTANTS = (
                 "taken = {each: view for each, view in self._record.views.items() if each in names}",
             ),
         ),
-        shown_by=f"{_OF_MERGES}::test_new_views_are_taken_with_their_hidden_ones_and_outlive_the_branch",
+        shown_by=f"{_OF_MERGES}::test_new_views_are_taken_with_their_internal_views_and_outlive_the_branch",
     ),
 )

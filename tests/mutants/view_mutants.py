@@ -9,7 +9,7 @@ _SUBTRACTED = "tests/spark_bridge/operators/group/test_subtraction.py"
 _EXACT = f"{_SUBTRACTED}::test_a_view_of_counts_and_sums_is_sparks_answer_after_corrections[all]"
 _FOLLOWED = "tests/spark_bridge/maintenance/test_derived_views.py"
 _DEEP = f"{_FOLLOWED}::test_graph_is_sparks_answer_at_every_epoch[deep]"
-_HIDDEN = "tests/spark_bridge/maintenance/test_hidden_views.py"
+_INTERNAL = "tests/spark_bridge/maintenance/test_internal_views.py"
 _CUT = "tests/spark_bridge/query/test_inner_views.py"
 _PAIRS = "spark_bridge/operators/join/joined_changes.py"
 _SIDES = "spark_bridge/changes/sides.py"
@@ -384,37 +384,37 @@ VIEW_MUTANTS = (
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
     Mutant(
-        "the hidden views of a declared view are frozen at a start",
+        "the internal views of a declared view are frozen at a start",
         "actors/recovery/catalog_changes.py",
         (("declared_name(name) not in definition.views", 'name.removesuffix(".next") not in definition.views'),),
         among="scenario.nested_view",
     ),
     Mutant(
-        "a view that has failed leaves its hidden views",
+        "a view that has failed leaves its internal views",
         "spark_bridge/maintenance/recorded_views.py",
-        (("        hidden = self._hidden_in(name)\n", "        hidden = list[str]()\n"),),
-        shown_by=f"{_HIDDEN}::test_a_view_fails_with_its_hidden_views_and_is_built_anew[within]",
+        (("        internal = self._internal_views_of(name)\n", "        internal = list[str]()\n"),),
+        shown_by=f"{_INTERNAL}::test_a_view_fails_with_its_internal_views_and_is_built_anew[within]",
     ),
     Mutant(
-        "a dropped view leaves its hidden views",
+        "a dropped view leaves its internal views",
         "spark_bridge/maintenance/recorded_views.py",
-        (("names = [name, *self._hidden_in(name)]", "names = [name]"),),
-        shown_by=f"{_HIDDEN}::test_a_dropped_view_takes_its_hidden_views_along",
+        (("names = [name, *self._internal_views_of(name)]", "names = [name]"),),
+        shown_by=f"{_INTERNAL}::test_a_dropped_view_takes_its_internal_views_along",
     ),
     Mutant(
-        "a hidden view continues in the epoch that ends it",
+        "an internal view continues in the epoch that ends it",
         "spark_bridge/maintenance/declaration.py",
         (("if is_view(name) or name not in ending}", "if True}"),),
-        shown_by=f"{_HIDDEN}::test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows",
+        shown_by=f"{_INTERNAL}::test_a_internal_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows",
     ),
     Mutant(
-        "equal groupings of two sources are one hidden view",
+        "equal groupings of two sources are one internal view",
         "spark_bridge/operators/cut.py",
         (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
         shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
-        "the columns of a hidden view have other names in each session",
+        "the columns of an internal view have other names in each session",
         "spark_bridge/operators/cut.py",
         (('re.compile(r"(?:#\\d+L?|\\W)+")', 're.compile(r"\\W+")'),),
         shown_by=f"{_CUT}::test_columns_without_a_name_have_the_same_name_in_every_session",
@@ -708,7 +708,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_ADDED_LATER}[grouped]",
     ),
     Mutant(
-        "a hidden view over views is no parent",
+        "an internal view over views is no parent",
         "spark_bridge/maintenance/recorded_views.py",
         (
             (
@@ -1385,7 +1385,7 @@ VIEW_MUTANTS = (
         "a PIVOT takes null for no value",
         "spark_bridge/operators/group/aggregate_functions.py",
         (("catalyst.expressions.EqualNullSafe(key, wanted)", "catalyst.expressions.EqualTo(key, wanted)"),),
-        shown_by=f"{_HIDDEN}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
+        shown_by=f"{_INTERNAL}::test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch[pivoted]",
     ),
     Mutant(
         "a limit of no row is left out",
@@ -1420,7 +1420,7 @@ VIEW_MUTANTS = (
         "test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names",
     ),
     Mutant(
-        "rows over hidden views have the present names of these in their origins",
+        "rows over internal views have the present names of these in their origins",
         "spark_bridge/maintenance/derived_rows.py",
         (("origins=tuple(version.noted.get(_ORIGINS, ()))", "origins=()"),),
         shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"

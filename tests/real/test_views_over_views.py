@@ -89,7 +89,7 @@ def test_joined_views_share_the_rows_of_their_sides(tmp_path: Path) -> None:
         run.forget("2.parquet", "events")
         run.wait(until="caught_up")
         assert run.status().backfills == {}
-        eventually(lambda: any(sw.open(tmp_path / "root").views.hidden()["rows_in_memory"].to_pylist()))
+        eventually(lambda: any(sw.open(tmp_path / "root").views.internal()["rows_in_memory"].to_pylist()))
         run.drop_view("pairs")
         write(tmp_path / "events", "5.parquet", parquet(events(50)))
         run.wait(until="caught_up")
@@ -104,11 +104,11 @@ def test_joined_views_share_the_rows_of_their_sides(tmp_path: Path) -> None:
     store = sw.open(tmp_path / "root")
     assert oracle.check_every_epoch(store, views | late) > 3
     assert sw.verify(store, pipeline=again).all_equal
-    hidden = store.views.hidden().to_pylist()
+    hidden = store.views.internal().to_pylist()
     assert [(each["names"], each["used_by"], each["reads"]) for each in hidden] == [
         (["most.1", "rows.1"], ["most", "rows"], ["orders"]),
         (["most.2", "rows.2"], ["most", "rows"], ["events"]),
     ]
     assert all(each["rows"] > 20 and each["bytes"] > 1000 and each["rows_in_memory"] is None for each in hidden)
     shown = slackwater("status", str(tmp_path / "root")).out
-    assert "# hidden views" in shown and f"most.1 rows.1\torders\t{hidden[0]['rows']}\t" in shown
+    assert "# internal views" in shown and f"most.1 rows.1\torders\t{hidden[0]['rows']}\t" in shown

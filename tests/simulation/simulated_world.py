@@ -34,7 +34,7 @@ from tests.simulation.model_views.model_view import (
     ModelView,
     TemporalFilterRows,
     definitions_of,
-    hidden_in,
+    internal_views_of,
     is_grouped,
 )
 from tests.simulation.promises.backlog import Backlog
@@ -173,13 +173,13 @@ class World:
             self.bucket,
             [
                 *self.all_views.values(),
-                *(hidden for view in self.all_views.values() for hidden in hidden_in(view)),
+                *(hidden for view in self.all_views.values() for hidden in internal_views_of(view)),
                 *self.stored_rows.values(),
                 *(
                     each
                     for view in self.all_views.values()
                     for other in definitions_of(view)[1:]
-                    for each in (other, *hidden_in(other))
+                    for each in (other, *internal_views_of(other))
                 ),
             ],
             scenario.keep_epochs,
@@ -373,7 +373,7 @@ def _twin_disk(clock: Clock) -> TwinDisk:
 
 
 def _nested(name: str, source: str) -> ModelView:
-    """`SELECT * FROM (SELECT g, ... FROM source GROUP BY g)`, as a view over a hidden one."""
+    """`SELECT * FROM (SELECT g, ... FROM source GROUP BY g)`, as a view over an internal view."""
     return CopiedGroups(name, frozenset({source}), (inner_name(name, 1),))
 
 

@@ -12,7 +12,7 @@ from slackwater.cli.display.owner_block import RootOwner
 from slackwater.cli.display.publication_list import RootPublications
 from slackwater.cli.display.root_facts import RootBlock, RootFacts
 from slackwater.cli.display.source_block import RootSources
-from slackwater.cli.display.view_block import RootBackfills, RootHiddenViews, RootViews
+from slackwater.cli.display.view_block import RootBackfills, RootInternalViews, RootViews
 from slackwater.cli.terminal.output import Output
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _BLOCKS: Final[tuple[Callable[[RootFacts], RootBlock], ...]] = (
     RootBackfills,
     RootPublications,
     RootFilesAfterCommit,
-    RootHiddenViews,
+    RootInternalViews,
     RootColumns,
     RootQuarantine,
 )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 _TABLE = ("name", "class", "state", "rows", "version", "path")
-_HIDDEN = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
+_INTERNAL = ("names", "reads", "rows", "bytes", "rows_in_memory", "bytes_in_memory")
 
 
 @dataclass(frozen=True)
@@ -69,19 +69,19 @@ class RootBackfills:
             output.rows(self._rows, ("name", "class", "fraction"), title=title)
 
 
-class RootHiddenViews:
-    """The hidden views of a root, with their rows on disk and in memory."""
+class RootInternalViews:
+    """The internal views of a root, with their rows on disk and in memory."""
 
     def __init__(self, facts: RootFacts) -> None:
-        self._rows = facts.store.views.hidden().to_pylist()
+        self._rows = facts.store.views.internal().to_pylist()
 
     def document(self) -> Mapping[str, Any]:
-        return {"hidden_views": self._rows}
+        return {"internal_views": self._rows}
 
     def show(self, output: Output) -> None:
         if self._rows:
             shown = [{**row, "names": " ".join(row["names"]), "reads": " ".join(row["reads"])} for row in self._rows]
-            output.rows(shown, _HIDDEN, title="hidden views: rows kept for joins, windows and groups within")
+            output.rows(shown, _INTERNAL, title="internal views: rows kept for joins, windows and groups within")
 
 
 def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Table:

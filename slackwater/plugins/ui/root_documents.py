@@ -169,7 +169,7 @@ class RootDocuments:
                 "epoch": latest or None,
                 "views": views,
                 "backfills": self._store.views.backfills().to_pylist(),
-                "hidden_views": self._store.views.hidden().to_pylist(),
+                "internal_views": self._store.views.internal().to_pylist(),
             }
         )
 

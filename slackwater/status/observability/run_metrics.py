@@ -41,7 +41,7 @@ VIEW_VIOLATIONS = gauge(
     "view_violations", "rows", "Rows of the view that violate the expectation.", "view", "expectation"
 )
 VIEW_HELD = gauge("view_held", "0 or 1", "1 for a view that is held back by its expectations.", "view")
-JOIN_MEMORY = gauge("join_memory_bytes", "bytes", "Size of the rows of hidden views in the memory of the run.")
+JOIN_MEMORY = gauge("join_memory_bytes", "bytes", "Size of the rows of internal views in the memory of the run.")
 VIEW_FAILED = gauge("view_failed", "0 or 1", "1 for a view that has failed, 0 for the others.", "view")
 VIEW_CAUGHT_UP = gauge(
     "view_caught_up_ratio", "ratio", "Share of the rows ingested before a backfill that the view has.", "view"

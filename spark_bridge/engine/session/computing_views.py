@@ -30,7 +30,7 @@ class ComputingViews:
         """Counts the block as work on a view; it waits for other views as long as each is computed alone.
 
         Args:
-            name: of the view, its backfill, a hidden view of it, or stored rows.
+            name: of the view, its backfill, an internal view of it, or stored rows.
         """
         view = declared_name(name)
         if is_stored_rows(name):

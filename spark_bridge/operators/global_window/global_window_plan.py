@@ -20,7 +20,7 @@ class GlobalWindowPlan(OverRows):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it; it has the same columns as the leaf of the plan.
+        rows: the internal view with the rows below it; it has the same columns as the leaf of the plan.
         names: of the columns of the result.
         text: for people.
         identity: a text, equal for queries that compute the same.

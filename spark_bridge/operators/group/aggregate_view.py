@@ -39,8 +39,8 @@ class AggregateView:
 
     Attributes:
         changes: of the view's rows, if other views read them.
-        lacks: the numbers of the measures, hidden ones among them, that have no rows from before the groups were taken
-            over.  An owner that records them sets them again after `open`.
+        lacks: the numbers of the measures, helper aggregates among them, that have no rows from before the groups were
+            taken over.  An owner that records them sets them again after `open`.
 
     Args:
         root: the directory of the pipeline.

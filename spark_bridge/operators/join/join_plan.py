@@ -38,7 +38,7 @@ class JoinPlan(PlanDefaults):
 
     Args:
         name: of the leaf that stands for it in the plan of its view.
-        left: the hidden view with the rows of the left side; they have the hash of their key in `__sw_join`.
+        left: the internal view with the rows of the left side; they have the hash of their key in `__sw_join`.
         right: the internal view of the right side; it may be the view of the left side.
         columns: the columns of the result: its name, its side, and the column of that side; no column of a side for a
             value that the join itself computes.
@@ -68,7 +68,7 @@ class JoinPlan(PlanDefaults):
 
     @property
     def expiries(self) -> Iterator[tuple[str, Expiry]]:
-        """Yields each side, by its hidden view, with the moment at which its rows leave; of joins with bounds.
+        """Yields each side, by its internal view, with the moment at which its rows leave; of joins with bounds.
 
         A row is needed as long as a partner may come.  Where a row without a partner counts, the partners of a row that
         may still get one are needed too: they tell that it has one.

@@ -45,7 +45,7 @@ class LargeSide:
 
     Args:
         parents: the side is among them.
-        name: of the hidden view with its rows.
+        name: of the internal view with its rows.
     """
 
     def __init__(self, parents: Parents, name: str) -> None:

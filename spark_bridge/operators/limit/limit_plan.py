@@ -23,7 +23,7 @@ class LimitPlan(OverRows):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it; it has the same columns.
+        rows: the internal view with the rows below it; it has the same columns.
         skipped: the number of first rows that are left out.
         end: the number of first rows, with those that are left out.
         identity: a text, equal for limits that compute the same.

@@ -22,7 +22,7 @@ class SingleValue:
     """The one row of a view, beside other rows.
 
     Args:
-        view: the hidden view that has it, or no row.
+        view: the internal view that has it, or no row.
         columns: its columns, and their names beside the rows.
         flag: the column that is true if there is a row.
     """
@@ -38,7 +38,7 @@ class ScalarSubqueryPlan(PlanDefaults):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows.
+        rows: the internal view with the rows.
         names: of the columns of the result.
         unchanged: column of the result → the column of the rows that it is.
         identity: a text, equal for those that compute the same.

@@ -137,7 +137,7 @@ class TemporalFilterPlan(OverRows):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it, whose first columns are its own; `conditions` need the others.
+        rows: the internal view with the rows below it, whose first columns are its own; `conditions` need the others.
         conditions: a row fulfils all of them.
         text: its conditions, for people.
         identity: a text, equal for filters that keep the same.

@@ -20,9 +20,9 @@ class WindowPlan(OverRows):
 
     Args:
         name: of the leaf that stands for its rows in the plan of its view.
-        rows: the hidden view with the rows below it; they have the hash of their key in `__sw_join`.
-        columns: of the result: the name, and the column of the hidden view that it has unchanged, if any.
-        key: the columns of the hidden view that are its key, as far as the key is columns.
+        rows: the internal view with the rows below it; they have the hash of their key in `__sw_join`.
+        columns: of the result: the name, and the column of the internal view that it has unchanged, if any.
+        key: the columns of the internal view that are its key, as far as the key is columns.
         identity: a text, equal for windows that compute the same.
         text: for people.
         query: the windows over a leaf with the rows and `__sw_weight`, which is the last column of the result, too.

@@ -126,7 +126,7 @@ class ModelLeaves:
         self._timed = TimedLeaves()
 
     def side(self, model: ModelView, plan: ViewPlan) -> ModelSide:
-        """The maintenance of a hidden view, neither created nor open."""
+        """The maintenance of an internal view, neither created nor open."""
         if plan.expiry is not None:
             return ModelExpiringSide(model, plan, self._root, self._fails)
         return ModelSide(model, plan, self._root, self._fails)
@@ -169,7 +169,7 @@ class _Scan:
 
 
 class _Snapshot:
-    """The rows of a hidden view at a version, as a `lance.LanceDataset` gives them."""
+    """The rows of an internal view at a version, as a `lance.LanceDataset` gives them."""
 
     def __init__(self, root: SimulatedRoot, model: ModelView, path: str, version: int, *, has_files: bool) -> None:
         self._root, self._model, self._path, self._version, self._has_files = root, model, path, version, has_files
@@ -206,8 +206,8 @@ class ModelSide(ModelRows):
     """The rows of a side of a join, or below a filter; see `spark_bridge.maintenance.append_view.AppendView`.
 
     Args:
-        model: the hidden view.
-        plan: of the hidden view.
+        model: the internal view.
+        plan: of the internal view.
         root: by the materializer's way.
         fails: whether a view's own expression fails over some rows.
     """
@@ -436,7 +436,7 @@ def _rows_of(spans: Iterable[Span]) -> list[SideRow]:
 
 
 def _table(model: ModelView, spans: Iterable[Span], *, has_files: bool) -> pa.Table:
-    """Rows of a hidden view; the file, by which rows leave, comes first."""
+    """Rows of an internal view; the file, by which rows leave, comes first."""
     spans = [*spans]
     table = _rows_below(model, spans) if isinstance(model, RowsBelow) else _side(model, spans)
     if not has_files:

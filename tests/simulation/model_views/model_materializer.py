@@ -44,8 +44,8 @@ from tests.simulation.model_views.model_view import (
     RowsBelow,
     SideOfJoin,
     TemporalFilterRows,
-    hidden_in,
     identity_of,
+    internal_views_of,
     with_other_filter,
 )
 from tests.simulation.world.file_rows import Span
@@ -90,7 +90,7 @@ class ModelMaterializer:
         open_history: OpenHistory,
         thread: Executor,
     ) -> None:
-        self._models = {**views, **{each.name: each for view in views.values() for each in hidden_in(view)}}
+        self._models = {**views, **{each.name: each for view in views.values() for each in internal_views_of(view)}}
         self._stored_rows, self._root, self._random, self._read = stored_rows, root, random, read
         self._fails = fails
         self._plans = {name: plan_of(view, stored_rows.keys()) for name, view in self._models.items()}

@@ -27,8 +27,8 @@ from tests.simulation.model_views.model_view import (
     TimeFilter,
     boundary_us,
     follows_watermarks,
-    hidden_in,
     identity_of,
+    internal_views_of,
     is_grouped,
 )
 from tests.simulation.world.file_rows import SCHEMA
@@ -54,7 +54,7 @@ def definition_of(view: ModelView, *, expects: bool = False) -> ViewDefinition:
         view: the view.
         expects: whether it has the expectations that such views have.
     """
-    # Hidden views are made of the query of their view, which names sources.
+    # Internal views are made of the query of their view, which names sources.
     query = f"SELECT * FROM {', '.join(sorted([*filter(is_view, view.parents)] or view.sources))}"
     return ViewDefinition(
         view.name,
@@ -104,7 +104,7 @@ def plan_of(view: ModelView, materialized: Collection[str]) -> ViewPlan:
         content=None if is_view(view.name) or expiry else content,
         closing=closing,
         expiry=expiry,
-        inner=tuple(plan_of(each, materialized) for each in hidden_in(view)),
+        inner=tuple(plan_of(each, materialized) for each in internal_views_of(view)),
     )
 
 

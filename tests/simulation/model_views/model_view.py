@@ -129,7 +129,7 @@ class GroupedRows:
 
 @dataclass(frozen=True)
 class CopiedGroups:
-    """`SELECT * FROM parent`, of a `GroupedRows`, which may be a hidden view."""
+    """`SELECT * FROM parent`, of a `GroupedRows`, which may be an internal view."""
 
     name: str
     sources: frozenset[str]
@@ -211,7 +211,7 @@ class Pairs:
 
 @dataclass(frozen=True)
 class SideOfJoin(EveryRow):
-    """`SELECT *, key FROM source`, as the hidden view with the rows of a side of a join.
+    """`SELECT *, key FROM source`, as the internal view with the rows of a side of a join.
 
     Args:
         join: the join, if its rows expire.
@@ -251,7 +251,7 @@ class JoinOfSources:
 
     @property
     def sides(self) -> dict[str, str]:
-        """Hidden view with the rows of a side → its source; a join of a source with itself has one."""
+        """Internal view with the rows of a side → its source; a join of a source with itself has one."""
         sources = dict.fromkeys((self.left, self.right))
         return {inner_name(self.name, number): source for number, source in enumerate(sources, 1)}
 
@@ -273,7 +273,7 @@ class JoinOfSources:
 
 @dataclass(frozen=True)
 class RowsBelow(EveryRow):
-    """`SELECT *, first, last FROM source`, as the hidden view with the rows below a filter by the time."""
+    """`SELECT *, first, last FROM source`, as the internal view with the rows below a filter by the time."""
 
     filter: TimeFilter = "while"
 
@@ -406,8 +406,8 @@ def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[SideRow]]:
     return found
 
 
-def hidden_in(view: ModelView) -> list[ModelView]:
-    """The models of the hidden views of a view: groupings, the sides of its join, or the rows below its filter."""
+def internal_views_of(view: ModelView) -> list[ModelView]:
+    """The models of the internal views of a view: groupings, the sides of its join, or the rows below its filter."""
     if isinstance(view, TemporalFilterRows):
         return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):

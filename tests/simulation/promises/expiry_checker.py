@@ -80,11 +80,11 @@ class ExpiryChecker:
             if name in frozen:
                 continue
             rows: dict[str, list[SideRow]] = {}
-            for hidden, source in join.sides.items():
-                if hidden in views and hidden not in frozen:
+            for internal, source in join.sides.items():
+                if internal in views and internal not in frozen:
                     own = {file: each for file, each in ingested.items() if file[0] == source}
                     new = [each for each in late.get(name, ()) if each[0][0] == source]
-                    rows[source] = self._check_side(join, source, views[hidden], own, new, tables)
+                    rows[source] = self._check_side(join, source, views[internal], own, new, tables)
             if name in views:
                 view = views[name]
                 expected = Pairs(joined(join.kind, rows[join.left], rows[join.right], join.within))

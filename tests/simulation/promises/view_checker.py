@@ -16,8 +16,8 @@ from tests.simulation.model_views.model_view import (
     ModelView,
     TemporalFilterRows,
     follows_watermarks,
-    hidden_in,
     identity_of,
+    internal_views_of,
 )
 from tests.simulation.promise_broken import PromiseBroken
 from tests.simulation.promises.backfill_history import history_of, taken_spans
@@ -193,9 +193,9 @@ class ViewChecker:
         if row is None or row["error"] is None:
             return
         model = self._models[row["name"]]
-        # It fails with its parent, and with each view that has the rows of a hidden one with it.
-        hidden = _hidden_rows(model)
-        sharing = {name for name, each in self._models.items() if not hidden.isdisjoint(_hidden_rows(each))}
+        # It fails with its parent, and with each view that has the rows of an internal view with it.
+        internal = _internal_rows(model)
+        sharing = {name for name, each in self._models.items() if not internal.isdisjoint(_internal_rows(each))}
         names = {model.name, *model.parents, *sharing}
         if not any(content.fails in names for content in self._contents.values()):
             raise PromiseBroken("G1", f"{row['name']} has failed ({row['error']}), and no row is the cause")
@@ -243,6 +243,6 @@ class ViewChecker:
             raise PromiseBroken("G2", f"an epoch names version {version} of {path}, which does not exist") from error
 
 
-def _hidden_rows(model: ModelView) -> set[tuple[type, frozenset[str]]]:
-    """What the hidden views of a view have: those of several views with the same rows are one."""
-    return {(type(each), each.sources) for each in hidden_in(model)}
+def _internal_rows(model: ModelView) -> set[tuple[type, frozenset[str]]]:
+    """What the internal views of a view have: those of several views with the same rows are one."""
+    return {(type(each), each.sources) for each in internal_views_of(model)}

@@ -45,7 +45,7 @@ class Scenario:
         materialize: whether the rows of the sources are kept, too; they are if changed files are replaced.
         backfill: whether every process but the first declares a further view, of all rows of all sources.
         derived_view: whether there is a further view over the view of groups.
-        nested_view: whether there is a further view that groups within, so that it has a hidden view.
+        nested_view: whether there is a further view that groups within, so that it has an internal view.
         join: the kind of the join of a further view, of the first source with the last one; None without that view.
         full_view: whether there is a further view of all rows that is recomputed as a whole; only with stored rows.
         expiring: the kind of a further join of these two, whose rows expire by the watermarks; None without that view.

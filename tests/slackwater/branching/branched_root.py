@@ -81,7 +81,7 @@ class Writer:
         self.views[name] = view.at({view.path: int(dataset.version)})
 
     def add(self, name: str, rows: pa.Table, **definition: Any) -> None:
-        """A view with these rows; its hidden views have names with dots."""
+        """A view with these rows; its internal views have names with dots."""
         path = f"views/{name}-{self.epoch}.lance"
         self.views[name] = ViewVersion(name, path, int(create(self.root.child(path), rows).version))
         known: dict[str, Any] = {"view_class": "append", "definition": "SELECT ...", "identity": f"plan of {name}"}

@@ -49,7 +49,7 @@ def merged(written: WrittenRoot, *views: str) -> Merged:
 
 
 def with_new_view(root: Location, **definition: Any) -> Writer:
-    """The owner of a branch with another view, which has a hidden one."""
+    """The owner of a branch with another view, which has an internal view."""
     writer = Writer(branched(root))
     writer.add("more", by_carrier({"AA": 3, None: 4}), view_class="aggregate", key=("carrier",), **definition)
     writer.add("more.1", late(1, 2, 3))
@@ -70,7 +70,7 @@ def catalog(root: Location) -> Catalog:
     return Catalog.of(LanceStateStore.open(root, SystemClock(), read_only=True).scan("catalog"))
 
 
-def test_new_views_are_taken_with_their_hidden_ones_and_outlive_the_branch(written: WrittenRoot) -> None:
+def test_new_views_are_taken_with_their_internal_views_and_outlive_the_branch(written: WrittenRoot) -> None:
     branch = with_new_view(written.root).root
     before = contents(written.root)
     expected = contents(branch)
@@ -347,7 +347,7 @@ def test_a_view_under_one_that_the_root_is_building_is_not_replaced(local: Writt
 
 
 @pytest.mark.more
-def test_a_view_is_read_by_hidden_views_too(local: WrittenRoot) -> None:
+def test_a_view_is_read_by_internal_views_too(local: WrittenRoot) -> None:
     reads = {"visible": {"late": ("day",)}}
     above = Writer(local.root)
     above.add("mine", late(6), visible={"mine.1": ()})

@@ -13,7 +13,7 @@ from slackwater.planning.definition_change import Comparison, DefinitionChange, 
 from spark_bridge.engine.session.spark_jobs import SparkJobs
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.query.view_planner import ViewPlanner
-from state.tables.stored_rows import is_hidden_view
+from state.tables.stored_rows import is_internal_view
 from tests.cases import few
 from tests.slackwater.cli.command import slackwater
 from tests.spark_bridge.random_rows import random_rows
@@ -95,7 +95,7 @@ def test_a_change_does_what_its_explanation_says(local_spark: SparkSession, tmp_
     # What is kept has its dataset; what is dropped was there, and no name has it any longer.
     kept = {each for each, view in graph.views.items() if each in old and view.path == old[each].path}
     assert kept - {"t.rows"} == {each for each, becomes in steps.items() if becomes == "kept"}
-    assert {each.name for each in change.dropped} == {*filter(is_hidden_view, old), "v"} - kept
+    assert {each.name for each in change.dropped} == {*filter(is_internal_view, old), "v"} - kept
     if "extended" in becomes:
         assert "is made of" in change.text and f"and only {change.steps[-1].measures[0]} is computed" in change.text
     for each in change.steps:

@@ -17,7 +17,7 @@ from state.tables.records import EpochCounts, EpochSeconds
 from tests.spark_bridge.followed_view import FollowedView
 
 
-def test_an_explanation_has_the_costs_of_the_last_epochs_and_of_hidden_views(
+def test_an_explanation_has_the_costs_of_the_last_epochs_and_of_internal_views(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     (tmp_path / "raw").mkdir()
@@ -43,6 +43,6 @@ def test_an_explanation_has_the_costs_of_the_last_epochs_and_of_hidden_views(
     of_v = lines.index("did cost   0.250 s, at most 0.250 s; 2 rows into Spark, 0 looked up, 1 written (0 B); "
                        "the medians of 1 epoch")  # fmt: skip
     assert lines[of_v + 1].startswith("did cost   v.1: 0.250 s") and "(500 B)" in lines[of_v + 1]
-    assert lines[of_v + 2].startswith("hidden view v.1: aggregate")
+    assert lines[of_v + 2].startswith("internal view v.1: aggregate")
     assert {*v.costs} == {"v", "v.1"} and v.costs["v.1"].cost == costs["v.1"]
     assert over.costs == {} and "did cost" not in over.text

@@ -47,7 +47,7 @@ def test_the_store_has_its_progress(root: Path) -> None:
     store = sw.open(root)
     assert store.views.backfills().to_pylist() == [{"name": "late", "class": "append", "fraction": 0.25}]
     assert store.snapshot().views == ("by_carrier", "late")
-    assert store.views.hidden().num_rows == 0
+    assert store.views.internal().num_rows == 0
     with pytest.raises(sw.errors.ViewNotFoundError):
         store.snapshot().view("late.next")
     assert {view["name"] for view in store.epochs().to_pylist()[-1]["views"]} == {"by_carrier", "late"}

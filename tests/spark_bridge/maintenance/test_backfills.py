@@ -294,7 +294,7 @@ def test_pieces_that_no_epoch_recorded_are_merged_once(pipeline: Pipeline) -> No
 
 
 @pytest.mark.more
-def test_a_query_that_groups_within_is_hidden_until_its_hidden_view_is_complete(pipeline: Pipeline) -> None:
+def test_a_query_that_groups_within_is_hidden_until_its_internal_view_is_complete(pipeline: Pipeline) -> None:
     chance = random.Random(3)
     added = ViewDefinition(
         "twice", "SELECT n, count(*) AS keys FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n"

@@ -1,4 +1,4 @@
-"""Hidden views of several views with the same rows are maintained once; a view comes, leaves and fails by itself."""
+"""Internal views of several views with the same rows are maintained once; a view comes, leaves and fails by itself."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _graph(spark: SparkSession, root: Path, *definitions: ViewDefinition) -> Vie
 
 
 def _paths(graph: ViewGraph, *views: str) -> set[str]:
-    """The datasets of the hidden views of some views."""
+    """The datasets of the internal views of some views."""
     return {each.path for name, each in graph.views.items() if declared_name(name) in views and name not in views}
 
 

@@ -30,7 +30,7 @@ from state.errors import ViewError
 from state.lance.view_dataset import restore
 from state.location import Location
 from state.store.restored_views import restored_views
-from state.tables.stored_rows import is_hidden_view
+from state.tables.stored_rows import is_internal_view
 from tests.spark_bridge.corrected_view import CorrectedView, Files
 from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
@@ -198,7 +198,7 @@ class Aged(CorrectedView):
     @property
     def num_kept(self) -> int:
         """The number of rows that are kept below the view."""
-        hidden = [each for name, each in self.views.items() if is_hidden_view(name)]
+        hidden = [each for name, each in self.views.items() if is_internal_view(name)]
         [rows] = [each for each in hidden if followed_watermarks(each)]
         return int(FollowedView.open(self.root, rows).count_rows())
 

@@ -1,4 +1,4 @@
-"""Groupings within a query, and sides of joins, become hidden views, with the same names in every session."""
+"""Groupings within a query, and sides of joins, become internal views, with the same names in every session."""
 
 from __future__ import annotations
 

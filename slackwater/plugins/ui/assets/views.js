@@ -38,10 +38,10 @@ function expectations(view) {
 const isHeld = (view) => view.expectations.some((each) => each.is_held);
 
 /** The rows that views keep for their joins, windows and groups within. */
-function kept(hidden) {
-  if (!hidden.length) return "";
+function kept(internal) {
+  if (!internal.length) return "";
   const columns = [
-    { title: "hidden view", cell: (each) => each.names.join(", ") },
+    { title: "internal view", cell: (each) => each.names.join(", ") },
     { title: "used by", cell: (each) => each.used_by.join(", ") },
     { title: "reads", cell: (each) => each.reads.join(", ") },
     { title: "rows", numeric: true, cell: (each) => count(each.rows) },
@@ -51,7 +51,7 @@ function kept(hidden) {
   ];
   return el("div", { class: "kept" },
     el("p", { class: "hint" }, "Kept for joins, windows and groups within:"),
-    table("Hidden views", columns, hidden));
+    table("Internal views", columns, internal));
 }
 
 /** The tables that follow views beside the run; a failed one has its reason in a line of its own. */
@@ -91,7 +91,7 @@ export class Views {
 
   /** Shows the views; `root` is the root as an argument of a command. */
   show(told, root) {
-    const key = JSON.stringify([told.views, told.backfills, told.hidden_views]);
+    const key = JSON.stringify([told.views, told.backfills, told.internal_views]);
     const lags = JSON.stringify([told.views.map((view) => this.behind(view)), this.publications, this.runs]);
     if (key + lags === this.drawn) return;
     this.drawn = key + lags;
@@ -111,7 +111,7 @@ export class Views {
       ...(cards.length ? cards : [el("p", { class: "hint" }, "No view has been declared yet.")]),
       late.length ? el("ul", {}, late) : "",
       published(this.publications, this.runs),
-      kept(told.hidden_views));
+      kept(told.internal_views));
     if (focused !== undefined) cards.find((card) => card.dataset.view === focused)?.querySelector("summary").focus();
   }
 

@@ -22,7 +22,7 @@ from tests.slackwater.plugins.ui.living_root import busy_status, commit_epochs, 
 from tests.slackwater.plugins.ui.served_page import ServedPage, served
 from tests.slackwater.reading.bad_records import BIG, quarantine
 from tests.slackwater.reading.failed_views import fail_view, read_view
-from tests.slackwater.reading.hidden_rows import hide_rows
+from tests.slackwater.reading.internal_rows import store_internal_rows
 from tests.slackwater.reading.written_root import RootWriter, WrittenRoot, write_root
 
 if TYPE_CHECKING:
@@ -145,9 +145,9 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
 
 
 @pytest.mark.more
-def test_hidden_views_show_their_rows_in_the_memory_of_the_run(written: WrittenRoot, browser: Browser) -> None:
+def test_internal_views_show_their_rows_in_the_memory_of_the_run(written: WrittenRoot, browser: Browser) -> None:
     status = busy_status(written.epochs[-1])
-    path = hide_rows(written.root)
+    path = store_internal_rows(written.root)
     with served(written.root.url) as server, opened(browser, server.url) as page:
         drawn(page)
         titles = page.locator("#view-list .kept thead th").all_text_contents()

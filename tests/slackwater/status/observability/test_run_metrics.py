@@ -119,7 +119,7 @@ def test_rows_that_violate_expectations_are_shown() -> None:
     assert values["slackwater_view_held"] == {("by_carrier",): True}, "a view without expectations has no gate"
 
 
-def test_the_rows_of_all_hidden_views_in_memory_count() -> None:
+def test_the_rows_of_all_internal_views_in_memory_count() -> None:
     kept = {f"views/pairs.{at}-1.lance": RowsInMemory(10, 400 * at) for at in (1, 2)}
     assert published(replace(STATUS, in_memory=kept)).values["slackwater_join_memory_bytes"] == {(): 1_200}
 

@@ -29,7 +29,7 @@ from state.lance.view_dataset import restore
 from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import declared_name, is_hidden_view
+from state.tables.stored_rows import declared_name, is_internal_view
 from tests.spark_bridge.earlier_rows import EarlierRows
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.ways_of_rows import as_if_many
@@ -240,11 +240,11 @@ class Joined:
 
     @property
     def sides(self) -> dict[str, pa.Table]:
-        """Hidden view → its stored rows, of those that follow watermarks."""
+        """Internal view → its stored rows, of those that follow watermarks."""
         return {
             name: FollowedView.open(self._root, version).to_table()
             for name, version in self.views.items()
-            if is_hidden_view(name) and declared_name(name) == "v" and followed_watermarks(version)
+            if is_internal_view(name) and declared_name(name) == "v" and followed_watermarks(version)
         }
 
 
@@ -384,7 +384,7 @@ def test_rows_that_expire_are_not_shared_with_a_view_that_keeps_them(local_spark
     definitions.append(ViewDefinition("w", query.replace("t.x,", "t.x + 1 AS x,"), expire="by_watermark"))
     plans = materializer.declare(definitions, dict.fromkeys("tu", _SCHEMA), {}).plans
     materializer.close()
-    sides = [plan for name, plan in plans.items() if is_hidden_view(name)]
+    sides = [plan for name, plan in plans.items() if is_internal_view(name)]
     assert [plan.content is None for plan in sides] == [plan.expiry is not None for plan in sides]
     assert len({plan.identity for plan in sides}) == len(sides) == 6, "another query would miss rows that have left"
     assert plans["kept"].identity != plans["v"].identity

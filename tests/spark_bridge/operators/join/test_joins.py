@@ -17,7 +17,7 @@ from spark_bridge.changes.memory_tier import MemoryTier
 from spark_bridge.datasets.view_table import ViewTable, look_up
 from spark_bridge.maintenance import derived_views
 from spark_bridge.plans.view_definition import ViewDefinition
-from state.tables.stored_rows import is_hidden_view
+from state.tables.stored_rows import is_internal_view
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView
 from tests.spark_bridge.numbered_rows import cost
@@ -148,7 +148,7 @@ def test_sides_in_memory_are_not_looked_up_in_the_root(
             asked.clear()
     assert not asked
     in_memory = graph.materializer.in_memory
-    assert in_memory.keys() == {each.path for name, each in graph.views.items() if is_hidden_view(name)}
+    assert in_memory.keys() == {each.path for name, each in graph.views.items() if is_internal_view(name)}
     assert sum(size.rows for size in in_memory.values()) > 0
     graph.materializer.close()
 

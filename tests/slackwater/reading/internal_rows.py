@@ -1,4 +1,4 @@
-"""A hidden view in a root that is written by hand."""
+"""An internal view in a root that is written by hand."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from state.tables.delta import DeltaBuilder
 from state.tables.records import CatalogView, EpochCounts, EpochSeconds
 
 
-def hide_rows(root: Location) -> str:
-    """An epoch with the hidden view `by_carrier.1`: its rows are those of `late`.  Returns the path of its dataset."""
+def store_internal_rows(root: Location) -> str:
+    """An epoch with the internal view `by_carrier.1`: with the rows of `late`.  Returns its dataset path."""
     store = LanceStateStore.open(root, ManualClock())
     store.take_over()
     clock = ManualClock(epoch_time(store.head.epoch) + timedelta(seconds=1))
     epoch = next_epoch(clock, store.head.epoch)
     delta = DeltaBuilder()
     put_view(delta, CatalogView("by_carrier.1", "append", "SELECT 1", "plan", ("flights",), (), epoch))
-    hidden = replace(store.head.views["late"], name="by_carrier.1")
-    views = {**store.head.views, hidden.name: hidden}
+    internal = replace(store.head.views["late"], name="by_carrier.1")
+    views = {**store.head.views, internal.name: internal}
     store.commit(epoch=epoch, delta=delta.build(), views=views, counts=EpochCounts(), seconds=EpochSeconds())
-    return hidden.path
+    return internal.path

@@ -1,4 +1,4 @@
-"""The hidden views of a query come, change, fail and end with the view, and readers never see them."""
+"""The internal views of a query come, change, fail and end with the view, and readers never see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_bridge.plans.view_definition import ViewDefinition
-from state.tables.stored_rows import declared_name, is_hidden_view, is_view
+from state.tables.stored_rows import declared_name, is_internal_view, is_view
 from tests.cases import few
 from tests.spark_bridge.random_rows import random_rows
 from tests.spark_bridge.view_graph import ViewGraph
@@ -56,7 +56,7 @@ def _epoch(graph: ViewGraph, rows: int = 12) -> None:
 
 
 def _hidden(graph: ViewGraph) -> set[str]:
-    recorded = {*filter(is_hidden_view, graph.views)}
+    recorded = {*filter(is_internal_view, graph.views)}
     assert recorded == {name for name in graph.catalog if not is_view(name)}
     return recorded
 
@@ -87,7 +87,7 @@ def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
 
 @pytest.mark.more
 @pytest.mark.parametrize("where", FAILING)
-def test_a_view_fails_with_its_hidden_views_and_is_built_anew(
+def test_a_view_fails_with_its_internal_views_and_is_built_anew(
     local_spark: SparkSession, tmp_path: Path, where: str
 ) -> None:
     schema = pa.schema([("k", pa.string()), ("i", pa.int64())])
@@ -107,7 +107,7 @@ def test_a_view_fails_with_its_hidden_views_and_is_built_anew(
 
 
 @pytest.mark.more
-def test_a_dropped_view_takes_its_hidden_views_along(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_dropped_view_takes_its_internal_views_along(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = _graph(local_spark, tmp_path, NESTED)
     _epoch(graph)
     assert _hidden(graph) == {"v.1"}
@@ -122,7 +122,7 @@ def test_a_dropped_view_takes_its_hidden_views_along(local_spark: SparkSession, 
 
 
 @pytest.mark.more
-def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_hidden_views(
+def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_internal_views(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     over = ViewDefinition("v", QUERIES["over a view"])
@@ -143,7 +143,7 @@ def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_hidden_views
 
 
 @pytest.mark.more
-def test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows(
+def test_a_internal_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     over = ViewDefinition("v", QUERIES["over a view"], replace=True)
@@ -159,7 +159,7 @@ def test_a_hidden_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_r
 
 
 @pytest.mark.more
-def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_view_is_replaced_by_one_with_other_internal_views(local_spark: SparkSession, tmp_path: Path) -> None:
     sizes = "SELECT n, count(*) AS m FROM total GROUP BY n"
     deep = f"SELECT max(c) AS c FROM (SELECT m, count(*) AS c FROM ({sizes}) GROUP BY m)"
     graph = _graph(local_spark, tmp_path, ViewDefinition("v", deep))
@@ -180,7 +180,7 @@ def test_a_view_is_replaced_by_one_with_other_hidden_views(local_spark: SparkSes
 @pytest.mark.parametrize(
     "query", [QUERIES["over a view"], "SELECT t.k, total.n FROM t JOIN total ON t.k = total.k"], ids=["groups", "join"]
 )
-def test_a_hidden_view_over_a_view_that_is_replaced_is_built_anew(
+def test_a_internal_view_over_a_view_that_is_replaced_is_built_anew(
     local_spark: SparkSession, tmp_path: Path, query: str, is_restarted: bool
 ) -> None:
     over = ViewDefinition("v", query)

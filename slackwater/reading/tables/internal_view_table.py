@@ -1,4 +1,4 @@
-"""The table of hidden views: the rows that views keep for their joins, windows and groups within."""
+"""The table of internal views: the rows that views keep for their joins, windows and groups within."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from state.location import Location
 from state.ownership.owner import Owner
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import declared_name, is_hidden_view
+from state.tables.stored_rows import declared_name, is_internal_view
 
-_HIDDEN_VIEWS = pa.schema(
+_INTERNAL_VIEWS = pa.schema(
     [
         ("names", pa.list_(pa.string())),
         ("used_by", pa.list_(pa.string())),
@@ -33,8 +33,8 @@ _HIDDEN_VIEWS = pa.schema(
 _NOT_IN_MEMORY = RowsInMemory(0, 0)
 
 
-def hidden_view_table(state: LanceStateStore, catalog: Catalog, root: Location, owner: Owner | None) -> pa.Table:
-    """One row per dataset of hidden views, see `Views.hidden`.
+def internal_view_table(state: LanceStateStore, catalog: Catalog, root: Location, owner: Owner | None) -> pa.Table:
+    """One row per dataset of internal views, see `Views.internal`.
 
     Args:
         state: a handle on the store.
@@ -42,14 +42,14 @@ def hidden_view_table(state: LanceStateStore, catalog: Catalog, root: Location, 
     """
     found: dict[str, list[tuple[CatalogView, ViewVersion]]] = {}
     for name, version in state.head.views.items():
-        if name in catalog.views and is_hidden_view(name):
+        if name in catalog.views and is_internal_view(name):
             found.setdefault(version.path, []).append((catalog.views[name], version))
     in_memory = _in_memory(owner)
     rows = [
         _row(each, root, None if in_memory is None else in_memory.get(path, _NOT_IN_MEMORY))
         for path, each in found.items()
     ]
-    return pa.Table.from_pylist(rows, _HIDDEN_VIEWS)
+    return pa.Table.from_pylist(rows, _INTERNAL_VIEWS)
 
 
 def _in_memory(owner: Owner | None) -> Mapping[str, RowsInMemory] | None:
