@@ -32,10 +32,10 @@ from .plugins.publish.targets import Iceberg as Iceberg
 from .plugins.publish.targets import ParquetFiles as ParquetFiles
 from .reading.changes.root_difference import ViewDifference as ViewDifference
 from .reading.changes.view_changes import ViewChange as ViewChange
+from .reading.file_history import FileHistory as FileHistory
 from .reading.snapshot import Snapshot as Snapshot
 from .reading.store import Store as Store
 from .reading.store import open as open
-from .reading.story import Story as Story
 from .reading.tables.page import Page as Page
 from .reading.view import View as View
 from .running.run import Run as Run

@@ -37,7 +37,7 @@ _READING_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_
 _REFUSED_FUNCTIONS = frozenset(
     {"arrow_scan", "arrow_scan_dumb", "pandas_scan", "python_arrow_scan", "python_map_function", "query", "query_table",
      "json_execute_serialized_sql", "json_serialize_plan", "write_log", "sleep_ms", "pg_sleep", "nextval", "currval",
-     "setval", "slackwater_story"}
+     "setval", "slackwater_file_history"}
 )  # fmt: skip
 # Parts of DuckDB's own plans, which do not check their arguments.
 _INTERNAL = "__internal_"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.reading.file_history import FileHistory, file_history
 from slackwater.reading.store_handle import StoreHandle
-from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.file_search import count_files, find_files
 from slackwater.reading.tables.file_table import FileStatus, file_batches, file_table, require_source
 from slackwater.reading.tables.handled_table import handled_table
@@ -186,14 +186,16 @@ class Ledger:
         state, catalog = self._handle.cataloged()
         return find_bad_records(state, catalog, source, after, limit)
 
-    def why(self, path: str | os.PathLike[str]) -> Story:
+    def why(self, path: str | os.PathLike[str]) -> FileHistory:
         """The history of one object, and the reason why its rows are in the views or not.
 
         Args:
             path: the whole URL of the object, or its path below a source.
         """
         state, catalog = self._handle.cataloged()
-        return tell(os.fspath(path), self._handle.root, state, catalog, self._handle.owner(), self._handle.clock.now())
+        return file_history(
+            os.fspath(path), self._handle.root, state, catalog, self._handle.owner(), self._handle.clock.now()
+        )
 
     def sources(self) -> pa.Table:
         """One row per source.

@@ -7,10 +7,10 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from slackwater.reading.file_history import FileHistory, file_history
 from slackwater.reading.file_relation import FileRelation
 from slackwater.reading.notebook import as_html
 from slackwater.reading.snapshot_sql import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_S, SnapshotQuery, run_query
-from slackwater.reading.story import Story, tell
 from slackwater.reading.tables.epoch_table import epoch_table
 from slackwater.reading.tables.file_table import FileStatus, file_table, require_source
 from slackwater.reading.tables.handled_table import handled_table
@@ -206,9 +206,9 @@ class Snapshot:
         """
         return source_table(self._as_stored(), self._definitions(), None, self.committed_at)
 
-    def why(self, path: str) -> Story:
+    def why(self, path: str) -> FileHistory:
         """The history of one object up to this epoch, see `Ledger.why`."""
-        return tell(path, self._root, self._as_stored(), self._definitions(), None, self.committed_at)
+        return file_history(path, self._root, self._as_stored(), self._definitions(), None, self.committed_at)
 
     def _as_stored(self) -> StateStore:
         """The store at the version of this epoch."""

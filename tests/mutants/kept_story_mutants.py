@@ -12,13 +12,13 @@ _CLOCK = "slackwater/plugins/after_commit/clock_watch.py"
 _COMMITS = "slackwater/plugins/after_commit/commit_times.py"
 _COMMITS_SHOWN = "tests/slackwater/plugins/after_commit/test_commit_times.py"
 _LOOP = "slackwater/plugins/publish/publication_loop.py"
-_STORIES = "tests/simulation/test_kept_stories.py"
+_STORIES = "tests/simulation/test_after_commit_stories.py"
 _KEPT = "scenario.after is not None"
 _LATER = f"{_KEPT} and scenario.after.keep_s > 0"
 _FOLLOWED = f"{_KEPT} and scenario.publishes"
 _PUBLISHED = "scenario.publishes"
 
-KEPT_STORY_MUTANTS = (
+AFTER_COMMIT_MUTANTS = (
     Mutant(
         "a file whose deletion was acknowledged and not done is read again",
         "state/tables/fingerprint.py",

@@ -12,7 +12,6 @@ from tests.mutants.format_mutants import FORMAT_MUTANTS
 from tests.mutants.gate_mutants import GATE_MUTANTS
 from tests.mutants.interface_mutants import INTERFACE_MUTANTS
 from tests.mutants.isolation_mutants import ISOLATION_MUTANTS
-from tests.mutants.kept_story_mutants import KEPT_STORY_MUTANTS
 from tests.mutants.mutant import Mutant
 from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
@@ -899,7 +898,7 @@ MUTANTS = (
     *GATE_MUTANTS,
     *INTERFACE_MUTANTS,
     *ISOLATION_MUTANTS,
-    *KEPT_STORY_MUTANTS,
+    *AFTER_COMMIT_MUTANTS,
     *OUTER_MUTANTS,
     *PLACE_MUTANTS,
     *REMOVAL_MUTANTS,

@@ -34,7 +34,7 @@ PUBLICATION_MUTANTS = (
         "the table of a view in backfill is reported as current",
         "slackwater/plugins/publish/publication_states.py",
         (("elif report.is_building:", "elif report.is_building and not self.publications:"),),
-        shown_by="tests/simulation/test_kept_stories.py::"
+        shown_by="tests/simulation/test_after_commit_stories.py::"
         "test_a_run_that_stops_while_a_published_view_is_in_backfill_exits_with_3",
     ),
     Mutant(
@@ -233,13 +233,13 @@ PUBLICATION_MUTANTS = (
         "a run exits with 0 though a table is behind",
         "slackwater/status/run_status.py",
         (('return self.state not in ("current", "held")', 'return self.state == "failed"'),),
-        shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
+        shown_by="tests/simulation/test_after_commit_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
     ),
     Mutant(
         "a complete table is named as incomplete when its process is ended",
         "slackwater/plugins/publish/publication_states.py",
         (("(self._end_reason if may_lack else None)", "self._end_reason"),),
-        shown_by="tests/simulation/test_kept_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
+        shown_by="tests/simulation/test_after_commit_stories.py::test_a_run_exits_with_3_exactly_if_a_table_is_behind_or_fails",
     ),
     Mutant(
         "epochs that the process that publishes has not looked at do not count",

@@ -36,5 +36,5 @@ Invariants:
     twin/                                                 the store on Lance, beside the one in memory
 
 Tests: `test_<module>.py` is in the folder of its module.  Stories and random seeds are at the top: `test_stories.py`,
-`test_kept_stories.py`, `test_replaced_stories.py`, `test_simulation.py`.
+`test_after_commit_stories.py`, `test_replaced_stories.py`, `test_simulation.py`.
 """

@@ -10,13 +10,13 @@ from random import Random  # noqa: TID251 - a seed becomes a story here
 
 from tests.simulation.shrink import failure_of
 from tests.simulation.stories.addition import Addition
+from tests.simulation.stories.after_commit_story import AFTER_COMMIT_STORIES
 from tests.simulation.stories.branched_story import BRANCHED_STORIES
 from tests.simulation.stories.changed_story import CHANGED_STORIES
 from tests.simulation.stories.commanded_story import COMMANDED_STORIES
 from tests.simulation.stories.contended_story import CONTENDED_STORIES
 from tests.simulation.stories.gated_story import GATED_STORIES
 from tests.simulation.stories.idle_story import IDLE_STORIES
-from tests.simulation.stories.kept_story import KEPT_STORIES
 from tests.simulation.stories.merged_story import MERGED_STORIES
 from tests.simulation.stories.overlapping_story import OVERLAPPING_STORIES
 from tests.simulation.stories.published_story import PUBLISHED_STORIES
@@ -35,7 +35,7 @@ _ADDITIONS: dict[str, tuple[Addition, ...]] = {
     "branched": (BRANCHED_STORIES,),
     "merged": (MERGED_STORIES,),
     "gated": (GATED_STORIES,),
-    "kept": (KEPT_STORIES,),
+    "kept": (AFTER_COMMIT_STORIES,),
     "published": (PUBLISHED_STORIES,),
     "overlapping": (OVERLAPPING_STORIES,),
     "violating": (VIOLATING_STORIES,),

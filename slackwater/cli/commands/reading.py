@@ -93,11 +93,11 @@ def why(
 ) -> None:
     """Print why the rows of an object are in the views, or not."""
     output = Output(json)
-    story = opened_store(root, option).ledger.why(path)
+    history = opened_store(root, option).ledger.why(path)
     if json:
-        output.document(asdict(story))
+        output.document(asdict(history))
     else:
-        output.paragraph(story.text)
+        output.paragraph(history.text)
 
 
 @reading.command()

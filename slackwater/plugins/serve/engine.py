@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from slackwater.confinement.confined_duckdb import confine, unconfined_duckdb
 from slackwater.plugins.serve.sql_error import CANCELLED, OUT_OF_MEMORY, SqlError, error_of_duckdb
+from slackwater.reading.file_history import HISTORY_EPOCHS, FileHistory
 from slackwater.reading.relation import Relation
-from slackwater.reading.story import STORY_EPOCHS, Story
 
 SCHEMA = "public"
 WHY = "slackwater_why"
 _ROWS_AT_ONCE = 2_048
-_STORY = {
+_HISTORY = {
     "path": "VARCHAR", "source": "VARCHAR", "status": "VARCHAR", "text": "VARCHAR", "rows_bad": "BIGINT",
     "first_bad": "VARCHAR",
 }  # fmt: skip
@@ -87,28 +87,31 @@ class Engine:
 
     def __init__(self, max_memory_bytes: int) -> None:
         self._connection = unconfined_duckdb(max_memory_bytes)
-        self._tellers: dict[str, Callable[[str], Story]] = {}
+        self._histories: dict[str, Callable[[str], FileHistory]] = {}
         # As text: `struct_type` would make DuckDB's default database of the process, with nine threads and unconfined.
-        fields = ", ".join(f"{name} {_STORY.get(name, 'BIGINT')}" for name in (*_STORY, *STORY_EPOCHS))
-        self._connection.create_function("slackwater_story", self._story, ["VARCHAR", "VARCHAR"], f"STRUCT({fields})")
+        fields = ", ".join(f"{name} {_HISTORY.get(name, 'BIGINT')}" for name in (*_HISTORY, *HISTORY_EPOCHS))
+        self._connection.create_function(
+            "slackwater_file_history", self._file_history, ["VARCHAR", "VARCHAR"], f"STRUCT({fields})"
+        )
         confine(self._connection)
 
-    def attach(self, name: str, why: Callable[[str], Story]) -> None:
+    def attach(self, name: str, why: Callable[[str], FileHistory]) -> None:
         """A new catalog without relations.
 
         Args:
             why: returns the history of an object; the function `slackwater_why` of SQL calls it.
         """
-        self._tellers[name] = why
+        self._histories[name] = why
         self._connection.execute(f"ATTACH ':memory:' AS {name}; CREATE SCHEMA {name}.{SCHEMA}")
         self._connection.execute(
-            f"CREATE MACRO {name}.{SCHEMA}.{WHY}(object) AS TABLE SELECT unnest(slackwater_story('{name}', object))"
+            f"CREATE MACRO {name}.{SCHEMA}.{WHY}(object) AS TABLE SELECT unnest(slackwater_file_history('{name}', "
+            f"object))"
         )
 
     def detach(self, name: str) -> None:
         """Removes a catalog that no cursor uses."""
         self._connection.execute(f"DETACH {name}")
-        del self._tellers[name]
+        del self._histories[name]
 
     def cursor(self, catalog: str) -> Any:
         """A connection whose names are those of a catalog."""
@@ -116,10 +119,10 @@ class Engine:
         cursor.execute(f"USE {catalog}.{SCHEMA}")
         return cursor
 
-    def _story(self, name: str, path: str) -> dict[str, Any]:
-        story = self._tellers[name](path)
-        shown = {field: getattr(story, field) for field in _STORY}
-        return {**shown, **{field: story.epochs.get(field) for field in STORY_EPOCHS}}
+    def _file_history(self, name: str, path: str) -> dict[str, Any]:
+        history = self._histories[name](path)
+        shown = {field: getattr(history, field) for field in _HISTORY}
+        return {**shown, **{field: history.epochs.get(field) for field in HISTORY_EPOCHS}}
 
     def close(self) -> None:
         """Ends DuckDB."""

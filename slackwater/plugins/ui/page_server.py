@@ -130,7 +130,7 @@ class PageServer:
         path = _text(request, "path")
         if path is None:
             raise UsageError("path= is missing: give an object, by its URL or by its path below a source")
-        return _answer(request, await self._in_thread(self._documents.story, path))
+        return _answer(request, await self._in_thread(self._documents.file_history, path))
 
     async def _get_quarantine(self, request: web.Request) -> web.Response:
         source, after = _text(request, "source"), _text(request, "after")

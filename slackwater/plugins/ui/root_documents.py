@@ -200,17 +200,17 @@ class RootDocuments:
         )
         return _plain({"matches": page.matches, "after": page.after, "files": page.rows.to_pylist()})
 
-    def story(self, path: str) -> Document:
-        """The story of one object, and the views that have its rows; not the failed ones that lack some of them."""
-        story = self._store.ledger.why(path)
+    def file_history(self, path: str) -> Document:
+        """The history of one object, and the views that have its rows; not the failed ones that lack some of them."""
+        history = self._store.ledger.why(path)
         views = [
             view["name"]
             for view in self._store.views.table().to_pylist()
-            if story.source in view["sources"]
-            and story.path not in view["missing"]
-            and view["name"] not in story.lacking_views
+            if history.source in view["sources"]
+            and history.path not in view["missing"]
+            and view["name"] not in history.lacking_views
         ]
-        return _plain({**asdict(story), "views": views})
+        return _plain({**asdict(history), "views": views})
 
     def quarantine(self, source: str | None, after: str | None, limit: int) -> Document:
         """A page of the bad records."""

@@ -96,5 +96,5 @@ def test_why_tells_that_a_failed_view_lacks_the_rows_of_a_file(written: WrittenR
         f"View late does not have its rows: it failed, and stands at epoch {written.epochs[2]} ("
     )
     assert rf". The error: {OVERFLOW} \x1b[2J[red]" in told[1]
-    story = json.loads(slackwater("why", written.root.url, "day=2/big.csv", "--json").out)
-    assert story["lacking_views"] == ["late"]
+    history = json.loads(slackwater("why", written.root.url, "day=2/big.csv", "--json").out)
+    assert history["lacking_views"] == ["late"]

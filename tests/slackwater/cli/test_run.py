@@ -210,7 +210,7 @@ def test_bad_records_are_shown_exported_and_cleared(shop: Shop) -> None:
     assert shop.read("status")["sources"][0]["rows_bad"] == 2
 
 
-def test_why_tells_a_files_story(shop: Shop) -> None:
+def test_why_prints_the_history_of_a_file(shop: Shop) -> None:
     raw = shop.directory / "raw"
     assert shop.read("why", str(raw / "monday.json"))["status"] == "done"
     assert shop.read("why", str(raw / "broken.json"))["status"] == "quarantined"

@@ -82,9 +82,9 @@ def test_a_source_without_a_queue_has_none_in_the_status(
 
 @pytest.mark.more
 def test_why_is_told_in_a_sentence(told: WrittenRoot) -> None:
-    story = asked("why", told.root.url, "day=9/none.csv")
-    assert story["status"] == "absent" and "no event has told of it" in story["text"]
-    assert slackwater("why", told.root.url, "day=9/none.csv").out == f"{story['text']}\n"
+    history = asked("why", told.root.url, "day=9/none.csv")
+    assert history["status"] == "absent" and "no event has told of it" in history["text"]
+    assert slackwater("why", told.root.url, "day=9/none.csv").out == f"{history['text']}\n"
 
 
 def test_poison_messages_are_shown_to_programs_and_to_people(

@@ -54,11 +54,11 @@ def test_a_failed_view_is_read_as_it_stands(store: Store, written: WrittenRoot) 
 
 
 @pytest.mark.more
-def test_the_story_of_a_file_tells_the_failed_views_that_lack_its_rows(store: Store, written: WrittenRoot) -> None:
+def test_the_history_of_a_file_has_the_failed_views_that_lack_its_rows(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=f"{OVERFLOW}\nat line 1")
-    story = store.ledger.why(HALF)
-    assert story.lacking_views == ("late",)
-    assert story.text.splitlines()[-1] == (
+    history = store.ledger.why(HALF)
+    assert history.lacking_views == ("late",)
+    assert history.text.splitlines()[-1] == (
         f"View late does not have its rows: it failed, and stands at epoch {written.epochs[2]} "
         f"(2026-01-31 12:00:02 UTC). The error: {OVERFLOW} at line 1"
     )
@@ -68,21 +68,21 @@ def test_the_story_of_a_file_tells_the_failed_views_that_lack_its_rows(store: St
         assert store.ledger.why(path).lacking_views == (), "it has no rows in any view"
 
 
-def test_the_story_of_a_file_tells_the_views_that_have_a_part_of_it(store: Store, written: WrittenRoot) -> None:
+def test_the_history_of_a_file_has_the_views_that_have_a_part_of_it(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[3])
-    story = store.ledger.why(HALF)
-    assert story.lacking_views == ("late",)
-    assert f"View late has its rows only up to epoch {written.epochs[3]} (" in story.text
+    history = store.ledger.why(HALF)
+    assert history.lacking_views == ("late",)
+    assert f"View late has its rows only up to epoch {written.epochs[3]} (" in history.text
     assert store.ledger.why("day=1/a.csv").lacking_views == ()
 
 
-def test_the_story_of_a_file_tells_a_view_without_rows(store: Store, written: WrittenRoot) -> None:
+def test_the_history_of_a_file_has_a_view_without_rows(store: Store, written: WrittenRoot) -> None:
     epoch = fail_view(written.root, "late", None)
-    story = store.ledger.why("day=1/a.csv")
-    assert story.lacking_views == ("late",)
-    assert f"View late does not have its rows: it failed in its first epoch, epoch {epoch} (" in story.text
+    history = store.ledger.why("day=1/a.csv")
+    assert history.lacking_views == ("late",)
+    assert f"View late does not have its rows: it failed in its first epoch, epoch {epoch} (" in history.text
 
 
-def test_a_frozen_view_is_no_failed_one_in_a_story(store: Store, written: WrittenRoot) -> None:
+def test_a_frozen_view_is_no_failed_one_in_a_file_history(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=None)
     assert store.ledger.why(HALF).lacking_views == ()

@@ -74,7 +74,7 @@ def test_what_is_cleared_is_gone_but_for_its_place_and_its_number(written: Writt
 
 
 @pytest.mark.more
-def test_the_story_of_a_file_tells_its_first_bad_record(written: WrittenRoot) -> None:
+def test_the_history_of_a_file_has_its_first_bad_record(written: WrittenRoot) -> None:
     store = sw.open(written.root.url)
     quarantine(written, DONE, (2, b"y", "late one"), (1, b"AA", "1 column"))
     quarantine(written, BIG, (7, b"x,1", "x is no date"), table="queue")

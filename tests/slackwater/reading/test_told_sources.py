@@ -100,9 +100,9 @@ def test_what_was_not_found_is_told_with_the_last_listing_the_next_one_and_the_m
 ) -> None:
     handed_on(written.root)
     with RunningRun(written.root, said()):
-        story = opened(written, hours=2.01).ledger.why(path)
-    assert story.status == status and begins in story.text
-    assert story.text.endswith(
+        history = opened(written, hours=2.01).ledger.why(path)
+    assert history.status == status and begins in history.text
+    assert history.text.endswith(
         "the last listing ended at 2026-01-31 14:00:00 UTC, and the next one begins at 2026-02-01 14:00:00 UTC at the "
         "latest; 3 messages of its queue are in flight, the oldest was sent 36 s ago, 6 came again."
     )

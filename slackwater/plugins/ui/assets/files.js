@@ -1,4 +1,4 @@
-// Search in the ledger: files, their status, and the story of each.
+// Search in the ledger: files, their status, and the history of each.
 
 import { ask, Refused } from "./api.js";
 import { badge, byId, el, visible } from "./dom.js";
@@ -34,19 +34,19 @@ export class FileSearch {
     select.value = names.includes(chosen) ? chosen : "";
   }
 
-  /** `wantsStory`: the text may be a whole name; if no listed file matches, its story is shown. */
-  async search(wantsStory) {
+  /** `wantsHistory`: the text may be a whole name; if no listed file matches, its history is shown. */
+  async search(wantsHistory) {
     clearTimeout(this.timer);
     const text = byId("search-text").value.trim();
     const asked = { text, source: byId("search-source").value, status: byId("search-status").value };
     const round = ++this.round;
-    if (!text && !asked.source && !asked.status && !wantsStory) return byId("found").replaceChildren();
+    if (!text && !asked.source && !asked.status && !wantsHistory) return byId("found").replaceChildren();
     byId("found").setAttribute("aria-busy", "true");
     try {
       const page = await ask("files", { ...asked, limit: PAGE });
       if (round !== this.round) return;
       if (page.files.length) this.draw(page, asked);
-      else byId("found").replaceChildren(await this.nothing(text, wantsStory));
+      else byId("found").replaceChildren(await this.nothing(text, wantsHistory));
     } catch (error) {
       if (round === this.round) byId("found").replaceChildren(wrong(error));
     } finally {
@@ -54,10 +54,10 @@ export class FileSearch {
     }
   }
 
-  async nothing(text, wantsStory) {
+  async nothing(text, wantsHistory) {
     if (!text) return el("p", { class: "hint" }, "No file matches.");
-    if (wantsStory || text.includes("://") || text.startsWith("/")) return story(await ask("why", { path: text }));
-    return el("p", { class: "hint" }, "No listed file has this text in its path. Press Enter for the story of the object with this name.");
+    if (wantsHistory || text.includes("://") || text.startsWith("/")) return fileHistory(await ask("why", { path: text }));
+    return el("p", { class: "hint" }, "No listed file has this text in its path. Press Enter for the history of the object with this name.");
   }
 
   draw(page, asked) {
@@ -79,13 +79,13 @@ export class FileSearch {
     };
     add(page);
     byId("found").replaceChildren(
-      el("p", { class: "hint" }, `${plural(page.matches, "file")} found; click the name of a file for its story`),
+      el("p", { class: "hint" }, `${plural(page.matches, "file")} found; click the name of a file for its history`),
       el("div", { class: "scroll", role: "region", "aria-label": "Files", tabindex: "0" }, table), more);
   }
 
   rows(file) {
     const place = el("td", { colspan: 6 });
-    const below = el("tr", { class: "story-row", hidden: true }, place);
+    const below = el("tr", { class: "history-row", hidden: true }, place);
     const name = el("button", { type: "button", class: "link", "aria-expanded": "false", onclick: () => this.open(file, name, below, place) }, file.path);
     const since = file.removed_epoch ?? file.done_epoch ?? file.first_epoch ?? file.listed_epoch;
     const row = el("tr", {},
@@ -103,7 +103,7 @@ export class FileSearch {
     if (isOpen) return;
     place.replaceChildren(el("p", { class: "hint" }, "Reading…"));
     try {
-      place.replaceChildren(story(await ask("why", { path: file.path })));
+      place.replaceChildren(fileHistory(await ask("why", { path: file.path })));
     } catch (error) {
       place.replaceChildren(wrong(error));
     }
@@ -115,12 +115,12 @@ function mark({ status, rows_bad }) {
   return status === "done" && rows_bad ? badge(`done, ${plural(rows_bad, "bad row")}`, "flawed") : badge(status.replace("_", " "), status);
 }
 
-/** The story of one object. */
-function story(told) {
+/** The history of one object. */
+function fileHistory(told) {
   const lines = told.text.split("\n").map((line) => el("p", {}, line));
   const isIn = ["done", "reading"].includes(told.status) || (told.status === "quarantined" && told.source);
   const views = told.source && isIn ? el("p", {}, told.views.length ? `Views over ${visible(told.source)}: ${told.views.join(", ")}.` : `No view is declared over ${visible(told.source)}.`) : "";
-  return el("div", { class: "story" }, el("p", {}, mark(told), " ", el("code", {}, told.path)), lines, views);
+  return el("div", { class: "history" }, el("p", {}, mark(told), " ", el("code", {}, told.path)), lines, views);
 }
 
 function wrong(error) {

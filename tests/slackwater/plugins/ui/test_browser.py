@@ -88,7 +88,7 @@ def test_what_comes_from_files_is_shown_and_never_run(tmp_path: Path, browser: B
         drawn(page)
         page.fill("#search-text", "onerror")
         page.click("#found button.link")
-        page.wait_for_selector(".story")
+        page.wait_for_selector(".history")
         page.click("#view-list summary")
         page.wait_for_selector("#view-list table")
         for place, texts in {
@@ -250,7 +250,7 @@ def test_the_timeline_is_gone_through_by_keys_as_far_as_epochs_are_retained(
 
 
 @pytest.mark.more
-def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPage, browser: Browser) -> None:
+def test_a_file_is_searched_and_its_history_shown_by_keyboard_alone(quiet: ServedPage, browser: Browser) -> None:
     with opened(browser, quiet.url) as page:
         drawn(page)
         page.keyboard.press("/")
@@ -264,10 +264,10 @@ def test_a_file_is_searched_and_its_story_told_by_keyboard_alone(quiet: ServedPa
         assert page.evaluate(f"{FOCUSED}.textContent").endswith("day=1/b.csv")
         assert page.evaluate(f"getComputedStyle({FOCUSED}).outlineStyle") == "solid"
         page.keyboard.press("Enter")
-        page.wait_for_selector(".story")
-        story = page.text_content(".story") or ""
-        assert page.text_content(".story .badge[data-kind=flawed]") == "done, 1 bad row"
-        assert "3 rows, 1 of them quarantined" in story and "Views over flights: by_carrier, late." in story
+        page.wait_for_selector(".history")
+        history = page.text_content(".history") or ""
+        assert page.text_content(".history .badge[data-kind=flawed]") == "done, 1 bad row"
+        assert "3 rows, 1 of them quarantined" in history and "Views over flights: by_carrier, late." in history
         assert page.get_attribute("#found button.link", "aria-expanded") == "true"
 
 
@@ -278,8 +278,8 @@ def test_what_was_never_listed_is_explained(quiet: ServedPage, browser: Browser)
         page.fill("#search-text", "day=9/nothing.csv")
         page.wait_for_selector("#found >> text=Press Enter")
         page.press("#search-text", "Enter")
-        page.wait_for_selector(".story")
-        assert "was never listed, and it is not there now" in (page.text_content(".story") or "")
+        page.wait_for_selector(".history")
+        assert "was never listed, and it is not there now" in (page.text_content(".history") or "")
 
 
 @pytest.mark.more

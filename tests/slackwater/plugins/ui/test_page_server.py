@@ -89,7 +89,7 @@ def test_epochs_come_as_the_last_ones_those_before_and_those_after(written: Writ
         assert page.api("epochs")["epochs"][2]["changed"] == ["by_carrier", "late"]
 
 
-def test_files_are_searched_page_by_page_and_tell_their_story(written: WrittenRoot) -> None:
+def test_files_are_searched_page_by_page_and_have_their_history(written: WrittenRoot) -> None:
     with served(written.root.url) as page:
         first = page.api("files", text="DAY=2", limit=1)
         second = page.api("files", text="DAY=2", limit=1, after=first["after"])
@@ -97,9 +97,9 @@ def test_files_are_searched_page_by_page_and_tell_their_story(written: WrittenRo
         assert (first["matches"], second["after"]) == (2, None)
         assert first["files"][0]["done_epoch"] == str(written.epochs[3])
         assert page.api("files", status="waiting")["files"][0]["path"].endswith("day=3/new.csv")
-        story = page.api("why", path="day=1/b.csv")
-        assert (story["status"], story["views"]) == ("done", ["by_carrier", "late"])
-        assert "3 rows, 1 of them quarantined" in story["text"]
+        history = page.api("why", path="day=1/b.csv")
+        assert (history["status"], history["views"]) == ("done", ["by_carrier", "late"])
+        assert "3 rows, 1 of them quarantined" in history["text"]
         assert page.api("why", path=f"{written.raw}/day=9/x.csv")["status"] == "absent"
 
 

@@ -1,4 +1,4 @@
-"""The story of a file that goes away and comes back, of a source whose views follow it, as the flow writes it."""
+"""The history of a file that goes away and comes back, of a source whose views follow it, as the flow writes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from actors.fetching.fetch_executor import FetchExecutor
 from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile
 from actors.protocol.messages import ChangedFiles, ForgottenFiles, GoneFiles, Message
-from slackwater.reading.story import Story, tell
+from slackwater.reading.file_history import FileHistory, file_history
 from state.location import Location
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
@@ -47,10 +47,10 @@ class Flow:
         epoch = next(self._epochs)
         self._store.commit(epoch, self._fetch.on_message(barrier(epoch), 0.0))
 
-    def story(self) -> Story:
+    def history(self) -> FileHistory:
         definition = json.dumps({"url": "s3://raw", "format": {"name": "csv"}, "pattern": "**"})
         catalog = Catalog(sources={"s": CatalogSource("s", definition, None)})
-        return tell("s3://raw/a", self._root, self._store.store, catalog, None, START)
+        return file_history("s3://raw/a", self._root, self._store.store, catalog, None, START)
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def back(before: FileVersion, now: FileVersion) -> ChangedFiles:
 
 def test_a_file_that_is_gone_took_its_rows_along(flow: Flow) -> None:
     flow.epoch(gone(FIRST))
-    story = flow.story()
-    assert (story.status, story.epochs["gone_epoch"], story.epochs["removed_epoch"]) == ("forgotten", 2, 2)
-    first, second = story.text.splitlines()
+    history = flow.history()
+    assert (history.status, history.epochs["gone_epoch"], history.epochs["removed_epoch"]) == ("forgotten", 2, 2)
+    first, second = history.text.splitlines()
     assert first.startswith("s3://raw/a was gone at epoch 2 (")
     assert first.endswith("), and its rows left the views with it; 2 rows of it were in the views.")
     assert second == "When it is back, it is read again."
@@ -84,32 +84,34 @@ def test_a_file_that_is_gone_took_its_rows_along(flow: Flow) -> None:
 def test_the_same_version_that_is_back_is_read_again_and_then_simply_there(flow: Flow) -> None:
     flow.epoch(gone(FIRST))
     flow.epoch(back(FIRST, FIRST))
-    assert flow.story().text.splitlines()[1:] == [
+    assert flow.history().text.splitlines()[1:] == [
         "It is back, and is read again: its rows come into the views when all of it is read."
     ]
     flow.read_in_place(FIRST, 2)
     flow.epoch()
-    story = flow.story()
-    assert story.status == "done" and story.text.count("\n") == 0
-    assert story.text.startswith("s3://raw/a was read to its end at epoch 4 (") and story.text.endswith("): 2 rows.")
+    history = flow.history()
+    assert history.status == "done" and history.text.count("\n") == 0
+    assert history.text.startswith("s3://raw/a was read to its end at epoch 4 (") and history.text.endswith(
+        "): 2 rows."
+    )
     flow.epoch(gone(FIRST))
-    assert flow.story().text.startswith("s3://raw/a was gone at epoch 5 (")
+    assert flow.history().text.startswith("s3://raw/a was gone at epoch 5 (")
 
 
 def test_another_version_that_is_back_has_a_line_of_its_own(flow: Flow) -> None:
     flow.epoch(gone(FIRST))
     flow.epoch(back(FIRST, SECOND))
-    old, new, then, count = flow.story().text.splitlines()
+    old, new, then, count = flow.history().text.splitlines()
     assert then == "It is back, and is read again: its rows come into the views when all of it is read."
     assert old.startswith("s3://raw/a was gone at epoch 2 (") and "has been waiting to be read since epoch 3" in new
     assert "2 versions of it were listed" in count
     flow.read_in_place(SECOND, 5)
     flow.epoch()
-    story = flow.story()
-    assert story.status == "done" and "was read to its end at epoch 4 " in story.text.splitlines()[1]
-    assert "is back" not in story.text and "in place of these" not in story.text
+    history = flow.history()
+    assert history.status == "done" and "was read to its end at epoch 4 " in history.text.splitlines()[1]
+    assert "is back" not in history.text and "in place of these" not in history.text
     flow.epoch(back(SECOND, file("a", "3")))
-    assert "come in place of these when that is done" in flow.story().text
+    assert "come in place of these when that is done" in flow.history().text
 
 
 def test_a_file_that_goes_while_it_is_read_takes_its_rows_along(tmp_path: Path) -> None:
@@ -118,15 +120,15 @@ def test_a_file_that_goes_while_it_is_read_takes_its_rows_along(tmp_path: Path) 
     flow.read(FIRST, 3, last=False)
     flow.epoch()
     flow.epoch(gone(FIRST))
-    assert "was gone at epoch 2 (" in flow.story().text
-    assert "its rows left the views with it; 3 rows of it were in the views." in flow.story().text
+    assert "was gone at epoch 2 (" in flow.history().text
+    assert "its rows left the views with it; 3 rows of it were in the views." in flow.history().text
 
 
 def test_what_was_forgotten_by_command_is_told_so_whether_it_goes_then_or_not(flow: Flow) -> None:
     flow.epoch(ForgottenFiles((ForgottenFile("s", "a"),)))
-    told = flow.story().text
+    told = flow.history().text
     assert told.startswith("s3://raw/a was forgotten at epoch 2 (")
     assert told.endswith("and is not read again by itself; 2 rows of it were in the views.")
     flow.epoch(gone(FIRST))
-    later = flow.story().text
+    later = flow.history().text
     assert later.startswith(f"{told} It is gone since epoch 3 (") and "When it is back" not in later

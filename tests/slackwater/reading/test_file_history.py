@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pytest
 
+from slackwater.reading.file_history import file_history
 from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_store
-from slackwater.reading.story import tell
 from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
@@ -55,29 +55,29 @@ def store(written: WrittenRoot) -> Store:
         ("day=9/none.csv", "absent", "was never listed, and it is not there now"),
     ],
 )
-def test_every_path_has_its_story(store: Store, written: WrittenRoot, path: str, status: str, words: str) -> None:
+def test_every_path_has_its_history(store: Store, written: WrittenRoot, path: str, status: str, words: str) -> None:
     for asked in (path, f"{written.raw.url}/{path}", f"{written.raw}/{path}"):
-        story = store.ledger.why(asked)
-        assert (story.status, story.source) == (status, "flights")
-        assert story.path == f"{written.raw.url}/{path}"
-        assert words.format(*written.epochs) in story.text
+        history = store.ledger.why(asked)
+        assert (history.status, history.source) == (status, "flights")
+        assert history.path == f"{written.raw.url}/{path}"
+        assert words.format(*written.epochs) in history.text
 
 
 def test_a_path_under_no_source_is_told_with_the_sources(store: Store, written: WrittenRoot) -> None:
     for asked in ("s3://elsewhere/day=1/a.csv", f"{written.raw}-old/a.csv"):
-        story = store.ledger.why(asked)
-        assert (story.status, story.source) == ("outside", None)
-        assert f"the sources are: flights ({written.raw.url})" in story.text
+        history = store.ledger.why(asked)
+        assert (history.status, history.source) == ("outside", None)
+        assert f"the sources are: flights ({written.raw.url})" in history.text
 
 
 def test_a_directory_is_told_as_one(store: Store, written: WrittenRoot) -> None:
     for asked in (str(written.raw), written.raw.url, f"{written.raw}/day=1", f"{written.raw.url}/day=9/"):
-        story = store.ledger.why(asked)
-        assert (story.status, story.source) == ("directory", "flights")
-        assert "is a directory of source flights: name a file in it" in story.text
+        history = store.ledger.why(asked)
+        assert (history.status, history.source) == ("directory", "flights")
+        assert "is a directory of source flights: name a file in it" in history.text
 
 
-def test_the_time_in_a_story_is_that_of_the_commit(store: Store, written: WrittenRoot) -> None:
+def test_the_time_in_a_file_history_is_that_of_the_commit(store: Store, written: WrittenRoot) -> None:
     LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
         epoch=(epoch := written.epochs[-1] + 1), delta=_done("day=3/new.csv", written.epochs[-1] + 1),
         views={}, counts=EpochCounts(), seconds=EpochSeconds(),
@@ -96,7 +96,7 @@ def _done(path: str, epoch: int) -> Delta:
     return delta.build()
 
 
-def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:
+def test_the_epochs_of_a_file_history_are_those_of_the_ledger(store: Store, written: WrittenRoot) -> None:
     assert store.ledger.why("day=2/big.csv").epochs == {
         "listed_epoch": written.epochs[1],
         "first_epoch": written.epochs[3],
@@ -104,7 +104,7 @@ def test_the_epochs_of_a_story_are_those_of_the_ledger(store: Store, written: Wr
     assert store.ledger.why(Path("day=1/a.csv")).epochs["done_epoch"] == written.epochs[2]
 
 
-def test_later_changes_and_a_second_version_are_part_of_the_story(store: Store, written: WrittenRoot) -> None:
+def test_later_changes_and_a_second_version_are_part_of_the_history(store: Store, written: WrittenRoot) -> None:
     writer = LanceStateStore.open(written.root, ManualClock())
     ledger = writer.scan("ledger")
     key = next(row["key"] for row in ledger.to_pylist() if row["path"] == "day=1/a.csv")
@@ -191,8 +191,10 @@ def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot)
     catalog = Catalog.of(state.scan("catalog"))
     limit = datetime(2100, 1, 1, tzinfo=UTC)
     sources = {name: replace(each, not_before=limit) for name, each in catalog.sources.items()}
-    story = tell("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None, limit)
-    assert story.status == "too_old" and story.text.endswith("leaves out what is older than 2100-01-01 00:00:00 UTC.")
+    history = file_history("day=3/unseen.csv", written.root, state, replace(catalog, sources=sources), None, limit)
+    assert history.status == "too_old" and history.text.endswith(
+        "leaves out what is older than 2100-01-01 00:00:00 UTC."
+    )
 
 
 def test_a_source_that_is_gone_makes_nothing_up(store: Store, written: WrittenRoot) -> None:
@@ -213,19 +215,19 @@ def test_of_an_object_that_cannot_be_reached_nothing_is_claimed(written_s3: Writ
     state = LanceStateStore.open(written_s3.root, ManualClock())
     wrong = {**written_s3.root.storage_options, "secret_access_key": "planted-secret-value"}
     catalog = Catalog.of(state.scan("catalog"))
-    story = tell("day=3/unseen.csv", Location(written_s3.root.url, wrong), state, catalog, None, START)
-    assert story.status == "unknown"
-    assert "was never listed" in story.text
-    assert "access is denied" in story.text
-    assert "planted-secret-value" not in story.text
+    history = file_history("day=3/unseen.csv", Location(written_s3.root.url, wrong), state, catalog, None, START)
+    assert history.status == "unknown"
+    assert "was never listed" in history.text
+    assert "access is denied" in history.text
+    assert "planted-secret-value" not in history.text
 
 
 def test_a_name_that_listings_skip_has_its_reason_until_it_is_cleared(written: WrittenRoot) -> None:
     epoch = skipped(written.root, written.raw.url, "day=3/link.csv", "it is a symbolic link")
     store = open_store(written.root.url)
-    story = store.ledger.why("day=3/link.csv")
-    assert (story.status, story.source) == ("skipped", "flights")
-    assert story.text == f"{written.raw.url}/day=3/link.csv is skipped by listings: it is a symbolic link."
+    history = store.ledger.why("day=3/link.csv")
+    assert (history.status, history.source) == ("skipped", "flights")
+    assert history.text == f"{written.raw.url}/day=3/link.csv is skipped by listings: it is a symbolic link."
     (row,) = store.ledger.quarantine().filter(pc.field("epoch") == epoch).to_pylist()
     assert (row["path"], row["row"]) == (f"{written.raw.url}/day=3/link.csv", None)
     owner = LanceStateStore.open(written.root, ManualClock())

@@ -1,4 +1,4 @@
-"""Story of one object: its history, and the reason why its rows are in the views or not."""
+"""History of one object, and the reason why its rows are in the views or not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from state.tables.records import CatalogSource
 from state.tables.tables import REMOVED_STATUSES
 from state.upkeep.quarantine import bad_records
 
-StoryStatus: TypeAlias = (
+FileHistoryStatus: TypeAlias = (
     FileStatus
     | Literal["outside", "directory", "hidden", "pattern", "too_old", "skipped", "not_listed", "absent", "unknown"]
 )
@@ -37,11 +37,11 @@ StoryStatus: TypeAlias = (
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _FIND = "`slackwater files` and the search of `slackwater ui` show its files"
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
-STORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
+HISTORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
 
 
 @dataclass(frozen=True)
-class Story:
+class FileHistory:
     """The history of one object.
 
     Args:
@@ -61,7 +61,7 @@ class Story:
 
     path: str
     source: str | None
-    status: StoryStatus
+    status: FileHistoryStatus
     text: str
     epochs: Mapping[str, int] = field(default_factory=dict)
     rows_bad: int = 0
@@ -81,8 +81,10 @@ class _Candidate:
         return f"{source_url(self.source.definition)}/{self.relative}"
 
 
-def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None, now: datetime) -> Story:
-    """The story of one object.
+def file_history(
+    path: str, root: Location, store: StateStore, catalog: Catalog, owner: Owner | None, now: datetime
+) -> FileHistory:
+    """The history of one object.
 
     Args:
         path: the whole URL of the object, or its path below a source.
@@ -95,10 +97,12 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
     candidates = _candidates(path, catalog)
     if above := _directory(path, catalog):
         name, url = above
-        return Story(url, name, "directory", f"{url} is a directory of source {name}: name a file in it; {_FIND}.")
+        return FileHistory(
+            url, name, "directory", f"{url} is a directory of source {name}: name a file in it; {_FIND}."
+        )
     if not candidates:
         sources = ", ".join(f"{name} ({source_url(each.definition)})" for name, each in catalog.sources.items())
-        return Story(
+        return FileHistory(
             path, None, "outside", f"{path} is under no source's URL; the sources are: {sources or 'none yet'}."
         )
     for candidate in candidates:
@@ -109,18 +113,18 @@ def tell(path: str, root: Location, store: StateStore, catalog: Catalog, owner: 
             .to_pylist()
         )
         if versions:
-            story = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
+            history = _of_listed(candidate, versions, store, catalog, is_paused=_is_paused(owner))
             violations = violation_lines(catalog, candidate.source.name, candidate.relative)
             handled = handled_lines(root, candidate.source.name, candidate.relative, now)
             if not handled and versions[-1]["status"] == "done":
                 handled = waiting_lines(owner, candidate.source.name)
-            return replace(story, text="\n".join([story.text, *violations, *handled]))
-    stories = [
+            return replace(history, text="\n".join([history.text, *violations, *handled]))
+    histories = [
         _of_skipped(candidate, store)
         or _of_unlisted(candidate, root, SourceDiscovery.read(candidate.source.name, store, owner), now)
         for candidate in candidates
     ]
-    return next((story for story in stories if story.status == "not_listed"), stories[0])
+    return next((history for history in histories if history.status == "not_listed"), histories[0])
 
 
 def _candidates(path: str, catalog: Catalog) -> list[_Candidate]:
@@ -152,7 +156,7 @@ def _directory(path: str, catalog: Catalog) -> tuple[str, str] | None:
 
 def _of_listed(
     candidate: _Candidate, versions: list[dict[str, Any]], store: StateStore, catalog: Catalog, *, is_paused: bool
-) -> Story:
+) -> FileHistory:
     latest, is_read_again, at = versions[-1], _is_read_again(candidate, store), _Times(store)
     bad = [_first_bad(candidate, version, store) for version in versions]
     lines = [
@@ -179,9 +183,9 @@ def _of_listed(
     lines += _unmatched(candidate, catalog)
     lacking = _lacking(candidate.source.name, versions, store, catalog, at)
     lines += lacking.values()
-    epochs = {name: latest[name] for name in STORY_EPOCHS if latest[name] is not None}
+    epochs = {name: latest[name] for name in HISTORY_EPOCHS if latest[name] is not None}
     text, rows_bad = "\n".join(lines), latest["rows_bad"] or 0
-    return Story(
+    return FileHistory(
         candidate.url, candidate.source.name, latest["status"], text, epochs, rows_bad, bad[-1], tuple(lacking)
     )
 
@@ -291,39 +295,39 @@ def _version_line(url: str, version: Mapping[str, Any], at: _Times) -> str:
     return f"{url} was listed at {listed} and had vanished at {at(gone)}, before all of it was read; {kept}."
 
 
-def _of_skipped(candidate: _Candidate, store: StateStore) -> Story | None:
-    """The story of a name that listings skip; None if they do not."""
+def _of_skipped(candidate: _Candidate, store: StateStore) -> FileHistory | None:
+    """The history of a name that listings skip; None if they do not."""
     reasons = bad_records(store, candidate.source.name, candidate.url)["reason"].to_pylist()
     if not reasons:
         return None
     text = f"{candidate.url} is skipped by listings: {reasons[0]}."
-    return Story(candidate.url, candidate.source.name, "skipped", text)
+    return FileHistory(candidate.url, candidate.source.name, "skipped", text)
 
 
-def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> Story:
+def _of_unlisted(candidate: _Candidate, root: Location, discovery: SourceDiscovery, now: datetime) -> FileHistory:
     url, name = candidate.url, candidate.source.name
     pattern = json.loads(candidate.source.definition)["pattern"]
     reason = PathFilter(pattern).reason(candidate.relative)
     if reason == "hidden":
         text = f"{url} is hidden: names that start with `_` or `.` are skipped unless the pattern names them."
-        return Story(url, name, reason, text)
+        return FileHistory(url, name, reason, text)
     if reason is not None:
-        return Story(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
+        return FileHistory(url, name, reason, f"{url} does not match the pattern {pattern!r} of source {name}.")
     how, never, not_yet = discovery.text(now), "was never listed", "no listing has found it yet"
     if discovery.progress.queue is not None:
         never += ", no event has told of it"
         not_yet = "neither a listing nor an event has told of it yet"
     modified, trouble = _modified_now(candidate, root)
     if trouble is not None:
-        return Story(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")
+        return FileHistory(url, name, "unknown", f"{url} {never}; {how}. Whether it is there: {trouble}.")
     if modified is None:
-        return Story(url, name, "absent", f"{url} {never}, and it is not there now; {how}.")
+        return FileHistory(url, name, "absent", f"{url} {never}, and it is not there now; {how}.")
     written, limit = f"written {modified:%Y-%m-%d %H:%M:%S} UTC", candidate.source.not_before
     if limit is not None and modified < limit:
         text = f"{url} is there ({written}); source {name} leaves out what is older than {limit:%Y-%m-%d %H:%M:%S} UTC."
-        return Story(url, name, "too_old", text)
+        return FileHistory(url, name, "too_old", text)
     text = f"{url} is there ({written}), but {not_yet}; {how}."
-    return Story(url, name, "not_listed", text)
+    return FileHistory(url, name, "not_listed", text)
 
 
 def _modified_now(candidate: _Candidate, root: Location) -> tuple[datetime | None, str | None]:

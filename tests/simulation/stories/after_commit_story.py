@@ -59,7 +59,7 @@ def _with_file_work(scenario: Scenario, random: Random) -> Scenario:
     return replace(scenario, story=tuple(steps), after=after, bucket_clock=bucket_clock)
 
 
-KEPT_STORIES = Addition(
+AFTER_COMMIT_STORIES = Addition(
     _with_file_work,
     share=0.15,
     shares_with=((BRANCHES, 0.5),),
