@@ -46,6 +46,10 @@ class UnreadableFile(SlackwaterError):
         return self.reason if self.row is None else f"row {self.row}: {self.reason}"
 
 
+class ReaderFailed(UnreadableFile):
+    """An unexpected error of a reader, which is its cause.  The file counts as unreadable, and the run continues."""
+
+
 class TooLargeToInfer(UnreadableFile):
     """The file's columns cannot be found within the limits; with a declared schema the file can be read."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 
 import pyarrow as pa
 
-from actors.file_errors import UnreadableFile
+from actors.file_errors import ReaderFailed, UnreadableFile, one_line
 from actors.files import FileVersion
 from actors.formats.limits import CpuTime
 from actors.formats.reader import FileReader
@@ -19,7 +20,7 @@ from actors.rows import Offset, Rows
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import addable_columns
-from state.errors import SchemaError
+from state.errors import SchemaError, SlackwaterError
 
 
 class NewColumns(Exception):
@@ -68,7 +69,8 @@ class OpenFile:
     def infer_schema(self) -> pa.Schema:
         """The schema that the file suggests; its bytes are not fetched again.  Errors as `FileReader.infer_schema`."""
         try:
-            return self._reader.infer_schema(self._content)
+            with _errors_of_the_file(self._source):
+                return self._reader.infer_schema(self._content)
         except SchemaError as error:
             raise SchemaError(f"{self._content.path}: {error}, or give the source a schema") from error
 
@@ -141,9 +143,31 @@ class OpenFile:
         assert self._pieces is not None
         self._cpu.resume()
         try:
-            self._ahead = next(self._pieces, None)
+            with _errors_of_the_file(self._source):
+                self._ahead = next(self._pieces, None)
             self._cpu.require()
         except (UnreadableFile, NewColumns) as error:
             self._ahead, self._error_ahead = None, error
         finally:
             self._cpu.pause()
+
+
+@contextmanager
+def _errors_of_the_file(source: SourceDefinition) -> Iterator[None]:
+    """The edge to a reader: an error that is not ours becomes an error of the file.
+
+    `MemoryError` passes: other files may hold the memory.  It ends the attempt, and recovery reads fewer files at once
+    until one file is alone; a file that fails alone three times is quarantined.
+
+    Raises:
+        ReaderFailed: the reader raised an unexpected error, which is the cause.
+    """
+    try:
+        yield
+    except (SlackwaterError, NewColumns, MemoryError):
+        raise
+    except Exception as error:
+        raise ReaderFailed(
+            f"the reader of {source.format.name} failed with {type(error).__name__}: {one_line(error)}; the log has "
+            "the traceback: report it with the file"
+        ) from error

@@ -34,7 +34,7 @@ from actors.fetching.read_outcomes import (
     StoreUnavailable,
 )
 from actors.fetching.version_set import VersionSet
-from actors.file_errors import REFUSALS, EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile
+from actors.file_errors import REFUSALS, EmptyFile, ObjectChanged, ObjectVanished, ReaderFailed, UnreadableFile
 from actors.files import FileKey, FileVersion, PathKey
 from actors.protocol.barrier import Barrier, Update
 from actors.protocol.blocks import Block, StoredBlock
@@ -362,6 +362,11 @@ class FetchShell(ActorShell[FetchInstruction]):
             return FileEnded(file, ending, **cost)
         if isinstance(error, EmptyFile):
             return FileEnded(file, Ending("done"), **cost)
+        if isinstance(error, ReaderFailed):
+            self._log.error(
+                "a reader failed; the file is quarantined",
+                source=file.source, path=file.path, exc_info=error.__cause__,
+            )  # fmt: skip
         if isinstance(error, (UnreadableFile, AccessDeniedError)):
             return FileEnded(file, Ending("quarantined", str(error)), **cost)
         raise error

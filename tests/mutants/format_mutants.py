@@ -11,6 +11,18 @@ _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
 FORMAT_MUTANTS = (
     Mutant(
+        "a bug of a reader ends the actor",
+        "actors/reading/open_file.py",
+        (("    except Exception as error:\n", "    except ImportError as error:\n"),),
+        shown_by="tests/actors/reading/test_open_file.py",
+    ),
+    Mutant(
+        "a lack of memory is the fault of the file",
+        "actors/reading/open_file.py",
+        (("(SlackwaterError, NewColumns, MemoryError)", "(SlackwaterError, NewColumns)"),),
+        shown_by="tests/actors/reading/test_open_file.py",
+    ),
+    Mutant(
         "a file without a good line is read where its source has a schema",
         "actors/formats/salvage.py",
         (("                infer_schema()\n", "                pass\n"),),

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import ray
 from pyspark.sql import SparkSession
 
 import slackwater as sw
 from slackwater.verification.verification import Outcome
+from tests.actors.formats.failing_reader import FailingFormat
 from tests.real import victims
 from tests.real.event_pipeline import FAST, ONE_FETCHER, TOTALS, expected, totals
 from tests.real.events import events, parquet, write
@@ -174,3 +176,24 @@ def test_a_changed_file_is_read_as_a_new_one_where_that_is_asked_for_or_ends_the
     ):
         one_source(tmp_path, on_change="fail").run(until="caught_up")
     assert totals(tmp_path / "root") == expected(rows)
+
+
+def test_a_bug_of_a_reader_quarantines_its_file_with_a_traceback_and_ends_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "in", "a", b"1\n2\n")
+    write(tmp_path / "in", "b", b"3\nIndexError\n4\n")
+    write(tmp_path / "in", "c", b"schema TypeError\n")
+    pipeline = sw.Pipeline("numbers", tmp_path / "root", settings=ONE_FETCHER)
+    pipeline.source("numbers", tmp_path / "in", format=FailingFormat(), discovery=FAST)
+    pipeline.view("all_numbers", "SELECT number FROM numbers")
+    report = pipeline.run(until="caught_up")
+    assert (report.recoveries, report.files, report.rows) == (0, 3, 3)
+    store = sw.open(tmp_path / "root")
+    assert sorted(store.snapshot().view("all_numbers").to_arrow()["number"].to_pylist()) == [1, 2, 3]
+    files = {Path(row["path"]).name: row for row in store.ledger.files().to_pylist()}
+    status = {name: row["status"] for name, row in files.items()}
+    assert status == {"a": "done", "b": "quarantined", "c": "quarantined"}
+    assert "the reader of failing failed with IndexError: a bug" in files["b"]["error"]
+    assert "TypeError" in files["c"]["error"]
+    logs = Path(ray._private.worker._global_node.get_session_dir_path()) / "logs"
+    logged = "".join(file.read_text(errors="replace") for file in logs.glob("worker-*.err"))
+    assert "a reader failed" in logged and "failing_reader.py" in logged, "the log has the traceback"
