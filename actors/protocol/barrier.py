@@ -6,13 +6,14 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Annotated, Literal
 
 from actors.files import FileKey, FileVersion, ForgottenFile, RetriedFile, Vanished
 from actors.protocol.messages import Message
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.epoch import EpochPair
 from state.errors import UsageError
-from state.ownership.command import Command, CommandLine
+from state.ownership.command import ArgumentLine, Command, CommandLine, argument
 
 
 class Mutation:
@@ -56,6 +57,11 @@ class Resume(FlowCommand, kind="resume"):
     outcome = "resumed"
 
 
+def _limit(help: str, option: str) -> float | None:
+    limit: float | None = argument(ArgumentLine(help, option=option), default=None)
+    return limit
+
+
 @dataclass(frozen=True)
 class Throttle(FlowCommand, kind="throttle"):
     """Upper limits for all fetch actors together: they open, read and emit no more each second.
@@ -67,9 +73,22 @@ class Throttle(FlowCommand, kind="throttle"):
         UsageError: a limit is not above zero.
     """
 
-    files_per_second: float | None = None
-    bytes_per_second: float | None = None
-    rows_per_second: float | None = None
+    line = CommandLine(
+        "Steer a run", "Limit the reading rate of a running pipeline.  New limits replace all earlier ones."
+    )
+    files_per_second: float | None = _limit("open at most this number of files each second", "--files-per-second")
+    bytes_per_second: float | None = _limit("read at most this number of bytes each second", "--bytes-per-second")
+    rows_per_second: float | None = _limit("emit at most this number of rows each second", "--rows-per-second")
+
+    @classmethod
+    def of_line(
+        cls, off: Annotated[Literal["off"] | None, ArgumentLine("remove all limits")] = None, **limits: float | None
+    ) -> Throttle:
+        if (off is None) == (cls(**limits) == cls()):
+            raise UsageError(
+                "give one or more of --files-per-second, --bytes-per-second and --rows-per-second, or `off`"
+            )
+        return cls(**limits)
 
     def __post_init__(self) -> None:
         for name, rate in vars(self).items():

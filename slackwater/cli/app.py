@@ -19,7 +19,6 @@ from slackwater.cli.commands.init import init_app
 from slackwater.cli.commands.observing import observing
 from slackwater.cli.commands.publishing import publishing
 from slackwater.cli.commands.reading import reading
-from slackwater.cli.commands.steering import steering
 from slackwater.cli.commands.upkeep import upkeep
 from slackwater.cli.options import (
     AtEpoch,
@@ -53,7 +52,6 @@ app.add_typer(alerting)
 app.add_typer(reading)
 app.add_typer(publishing)
 app.add_typer(asking)
-app.add_typer(steering)
 app.add_typer(gate)
 app.add_typer(upkeep)
 app.add_typer(branching)

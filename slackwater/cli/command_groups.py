@@ -12,9 +12,9 @@ _GROUPS = {
     "Run": ("init", "run", "demo", "doctor", "explain"),
     "Look": ("status", "ui", "views", "epochs", "files", "why", "trace", "quarantine", "held", "alerts"),
     "Read": ("show", "sql", "serve", "watch", "publish", "verify"),
-    "Steer a run": (..., "throttle", "rescale"),
-    "Correct": ("retry", ..., "replace-table"),
-    "Keep": ("tag", "vacuum", "branch", "branches", "diff", "merge", "drop-branch"),
+    "Steer a run": (...,),
+    "Correct": (..., "replace-table"),
+    "Keep": ("tag", ..., "branch", "branches", "diff", "merge", "drop-branch"),
 }
 """Title → commands; `...` is the place of the commands that `slackwater.cli.commands.asking` makes."""
 _OTHERS = "Others"

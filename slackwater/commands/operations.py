@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Generic, Protocol, TypeVar
 
 from slackwater.status.text import counted
 from state.errors import CommandRefusedError, UsageError
@@ -21,7 +21,7 @@ from state.ownership.command import Answer, ArgumentLine, Command, CommandLine, 
 from state.upkeep.branches import is_branch_tag
 from state.upkeep.retention import RetentionSettings
 from state.upkeep.tags import check_tag_name, delete_tag, put_tag
-from state.vnode import fetcher_bounds
+from state.vnode import VNODES, fetcher_bounds
 
 if TYPE_CHECKING:
     from state.lance.lance_root import LanceRoot
@@ -143,8 +143,25 @@ class RescaleCommand(Operation[None], kind="rescale"):
         fewest, most: equal, or the bounds between which the run chooses by its backlog.
     """
 
+    line = CommandLine(
+        "Steer a run",
+        "Change the number of fetch actors of a running pipeline.  With `1-8` it chooses the number by its backlog.",
+    )
     fewest: int
     most: int
+
+    @classmethod
+    def of_line(
+        cls, fetchers: Annotated[str, ArgumentLine("a number, or the fewest and the most", metavar="N|N-M")]
+    ) -> RescaleCommand:
+        fewest, dash, most = fetchers.partition("-")
+        numbers = (fewest, most if dash else fewest)
+        if not all(number.isascii() and number.isdigit() for number in numbers):
+            raise UsageError(
+                f"{fetchers!r} is not a valid number of fetch actors: give one from 1 to {VNODES}, or two, for example "
+                "1-8"
+            )
+        return cls(fewest=int(numbers[0]), most=int(numbers[1]))
 
     def __post_init__(self) -> None:
         fetcher_bounds((self.fewest, self.most))
@@ -167,8 +184,33 @@ class RetryCommand(RootOperation[int], kind="retry"):
         file: only files with this name: a whole URL, an absolute path, or a glob over the paths below a source.
     """
 
-    source: str | None = None
-    file: str | None = None
+    line = CommandLine(
+        "Correct",
+        "Read quarantined files again, or build a failed view anew.\n\n"
+        "A file continues at the row where reading failed.  Single bad records (see `quarantine`) are not retried: the "
+        "views hold the rows around them.  Export the records, correct them, and upload them as a new file.  If you "
+        'correct a file in place and its source has on_change="append", all of the file is read again: remove the rows '
+        "that were read.\n\n"
+        "A view is built from all rows of its sources: first remove what it failed over, for example with `forget`.  "
+        'One with emit="on_close" or expire="by_watermark" need not have failed: the late rows come in.',
+    )
+    source: str | None = argument(_SOURCE, default=None)
+    file: str | None = argument(replace(_FILES, option="--file"), default=None)
+
+    @classmethod
+    def of_line(
+        cls,
+        view: Annotated[
+            str | None,
+            ArgumentLine("build this failed view anew, instead of files", option="--view", metavar="NAME"),
+        ] = None,
+        **files: str | None,
+    ) -> Command:
+        if view is None:
+            return cls(**files)
+        if any(files.values()):
+            raise UsageError("--view names a view, --source and --file name files: give one or the other")
+        return RetryViewCommand(view=view)
 
     def __post_init__(self) -> None:
         if self.file is not None:
@@ -415,8 +457,19 @@ class VacuumCommand(RootOperation["Vacuumed"], kind="vacuum"):
     A run keeps the epochs that its settings name; these arguments are for a root without a run.
     """
 
-    keep_s: float | None = None
-    keep_epochs: int | None = None
+    line = CommandLine(
+        "Keep",
+        "Delete older epochs, and the files that only they use.  Tagged and pinned epochs are kept.\n\n"
+        "A running pipeline does this by itself, and at once with this command; it keeps the epochs that its settings "
+        "name.  --keep-s and --keep-epochs are for a root without a running pipeline.",
+        takeover=True,
+    )
+    keep_s: float | None = argument(
+        ArgumentLine("keep the epochs of this many last seconds; by default 3,600", option="--keep-s"), default=None
+    )
+    keep_epochs: int | None = argument(
+        ArgumentLine("keep at least this many last epochs; by default 100", option="--keep-epochs"), default=None
+    )
 
     def __post_init__(self) -> None:
         if self.keep_s is not None and not self.keep_s >= 0:
@@ -438,10 +491,21 @@ class VacuumCommand(RootOperation["Vacuumed"], kind="vacuum"):
         return vacuum(store, root, replace(RetentionSettings(), **given))
 
     def answer(self, result: Vacuumed) -> Answer:
-        text = f"{result.versions:,} versions and {result.datasets:,} datasets are deleted, {result.bytes:,} bytes"
+        text = (
+            f"{counted(result.epochs_expired, 'epoch')} expired, {result.epochs_left:,} left; "
+            f"{counted(result.versions, 'version')} and {counted(result.datasets, 'dataset')} deleted, "
+            f"{counted(result.bytes, 'byte')}"
+        )
         if result.left:
             text += f"; these objects are not Slackwater's, and stay: {', '.join(result.left)}"
-        return Answer(True, text, {"versions": result.versions, "datasets": result.datasets, "bytes": result.bytes})
+        numbers = {
+            "epochs_expired": result.epochs_expired,
+            "epochs_left": result.epochs_left,
+            "versions_deleted": result.versions,
+            "datasets_deleted": result.datasets,
+            "bytes_freed": result.bytes,
+        }
+        return Answer(True, text, numbers)
 
 
 class RunMethods(ABC):

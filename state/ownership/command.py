@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from inspect import Parameter, signature
 from types import NoneType
 from typing import Annotated, Any, ClassVar, get_args, get_type_hints
 
@@ -28,10 +29,12 @@ class CommandLine:
     Args:
         group: title of its group in the help.
         help: its help text; the first sentence is in the list of commands.
+        takeover: whether it has the option `--takeover`, which takes the root from a living process.
     """
 
     group: str
     help: str
+    takeover: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,18 @@ def argument(line: ArgumentLine, *, default: Any = MISSING) -> Any:
 
 
 def argument_lines(command: type[Command]) -> Mapping[str, tuple[ArgumentLine, Any, Any]]:
-    """Field → its argument on the command line, its type, and its default; `MISSING` if it is required."""
+    """Argument of `Command.of_line` → its description, its type, and its default; `MISSING` if it is required."""
+    found: dict[str, tuple[ArgumentLine, Any, Any]] = {}
     hints = get_type_hints(command)
-    return {each.name: (each.metadata[_ARGUMENT], hints[each.name], each.default) for each in fields(command)}
+    for name, parameter in signature(command.of_line).parameters.items():
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            continue
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            found |= {each.name: (each.metadata[_ARGUMENT], hints[each.name], each.default) for each in fields(command)}
+        else:
+            kind, line = get_args(get_type_hints(command.of_line, include_extras=True)[name])
+            found[name] = line, kind, MISSING if parameter.default is Parameter.empty else parameter.default
+    return found
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,7 @@ class Command:
     kinds: ClassVar[dict[str, type[Command]]] = {}
     """The known commands by kind."""
     line: ClassVar[CommandLine | None] = None
-    """The CLI command that follows from this class; None for an own function or for no CLI command."""
+    """The CLI command that follows from this class; None for no CLI command, or one with a function of its own."""
 
     def __init_subclass__(cls, kind: str = "") -> None:
         super().__init_subclass__()
@@ -87,6 +99,18 @@ class Command:
             if kind in cls.kinds:
                 raise TypeError(f"the commands {cls.kinds[kind].__name__} and {cls.__name__} have the kind {kind!r}")
             cls.kinds[kind] = cls
+
+    @classmethod
+    def of_line(cls, *_: Any, **arguments: Any) -> Command:
+        """The command of a command line, whose arguments are the fields of this class.
+
+        A class with other arguments names them here, each as `Annotated[type, ArgumentLine(...)]`; `**arguments` stands
+        for the fields.
+
+        Raises:
+            UsageError: the arguments are not valid.
+        """
+        return cls(**arguments)
 
     @property
     def why_run(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from state.allocation import return_memory
 from state.clock import Clock
@@ -62,6 +62,7 @@ class Housekeeping:
         self._fold_from_version = 0
         self._expire_at_s = clock.monotonic() + min(_FIRST_VACUUM_S, interval_s)
         self._expired_at_epoch = 0
+        self._num_expired = 0
 
     def due(self, store: StateStore) -> bool:
         """True if `stage` may find work.  A pipeline without commits needs no upkeep."""
@@ -100,6 +101,7 @@ class Housekeeping:
             kept = {*store.head.kept_epochs, *self._pinned()}  # an epoch may have a tag since then
             if gone := [epoch for epoch in staged.expired if epoch not in kept]:
                 store.amend(expiry_delta(gone))
+                self._num_expired += len(gone)
         if staged.fold is not None:
             store.commit_fold(staged.fold)
 
@@ -109,7 +111,8 @@ class Housekeeping:
         Raises:
             StorageError: the root cannot be read or written; the next call continues.
         """
-        return self._vacuum.run()
+        num_expired, self._num_expired = self._num_expired, 0
+        return replace(self._vacuum.run(), epochs_expired=num_expired)
 
     def run(self, store: StateStore) -> Vacuumed:
         """All due upkeep at once, for an owner that does nothing else.

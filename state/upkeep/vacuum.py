@@ -27,12 +27,16 @@ class Vacuumed:
         datasets: deleted datasets.
         bytes: the size of their files.
         left: objects in deleted datasets that Slackwater did not write, relative to the root; they stay.
+        epochs_expired: epochs that expired before it.
+        epochs_left: retained epochs.
     """
 
     versions: int = 0
     datasets: int = 0
     bytes: int = 0
     left: tuple[str, ...] = ()
+    epochs_expired: int = 0
+    epochs_left: int = 0
 
     def __add__(self, other: Vacuumed) -> Vacuumed:
         return Vacuumed(
@@ -40,6 +44,8 @@ class Vacuumed:
             self.datasets + other.datasets,
             self.bytes + other.bytes,
             self.left + other.left,
+            self.epochs_expired + other.epochs_expired,
+            self.epochs_left + other.epochs_left,
         )
 
 
@@ -102,7 +108,7 @@ class Vacuum:
         # Read at once: later commits and another vacuum may delete this version of the store.
         records = store.scan("epoch", fields=["term", "state_version", "views"]).combine_chunks()
         named, last_of_others = _named(records), _last_of_other_terms(records, store.head.term)
-        gone = Vacuumed()
+        gone = Vacuumed(epochs_left=records.num_rows)
         for path, each in named.items():
             unnamed = {version for version in self._existing(path, each.last) - each.versions if version < each.last}
             if unnamed:

@@ -98,6 +98,24 @@ OUTER_MUTANTS = (
         start=30,
     ),
     Mutant(
+        "a retry of a view and of files at once leaves the files out",
+        "slackwater/commands/operations.py",
+        (("if any(files.values()):", "if False:"),),
+        shown_by="tests/slackwater/cli/test_commands.py",
+    ),
+    Mutant(
+        "a throttle without a limit and without `off` removes all limits",
+        "actors/protocol/barrier.py",
+        (("if (off is None) == (cls(**limits) == cls()):", "if off is not None and cls(**limits) != cls():"),),
+        shown_by="tests/slackwater/cli/test_commands.py",
+    ),
+    Mutant(
+        "a vacuum does not count the epochs that it expires",
+        "state/upkeep/housekeeping.py",
+        (("self._num_expired += len(gone)", "pass"),),
+        shown_by="tests/slackwater/cli/test_upkeep.py",
+    ),
+    Mutant(
         "the arguments of an operation are lost on the command line",
         "slackwater/cli/commands/asking.py",
         (("command(**arguments)", "command()"),),

@@ -6,8 +6,7 @@
     publishing.py  publish
     observing.py   status, trace, ui and serve (ui.py and serve.py, which run until_signal.py)
     asking.py      the commands that follow from a `Command` with a `line`: pause, resume, stop, reingest, forget, ...
-    steering.py    throttle, rescale, retry, replace-table
-    upkeep.py      vacuum, tag
+    upkeep.py      tag, replace-table
     doctor.py      doctor
     explain.py, dry_run.py, verify.py   output of `explain`, `run --dry-run` and `verify`, which `app.py` has
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from actors.protocol import barrier
-from slackwater.cli.options import Debug, Json, Root, StorageOptions, Timeout, storage_options
+from slackwater.cli.options import Debug, Json, Root, StorageOptions, Takeover, Timeout, storage_options
 from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import Output
 from slackwater.commands import operations
@@ -37,11 +37,6 @@ def named(file: str | None) -> str | None:
     if file is None or "://" in file or not Path(file).is_file():
         return file
     return Location(os.path.abspath(file)).url
-
-
-def ask_owner(root: str, option: list[str] | None, command: Command, timeout_s: float, json: bool) -> None:
-    """Has a command carried out, and prints the answer."""
-    print_answer(carry_out(root, storage_options(option), command, timeout_s=timeout_s), json)
 
 
 def print_answer(answer: Answer, json: bool) -> None:
@@ -99,7 +94,7 @@ def _parameter(name: str, line: ArgumentLine, kind: Any, default: Any) -> inspec
     shown = typer.Option(line.option, **declared) if line.option else typer.Argument(**declared)
     return inspect.Parameter(
         name,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
         default=inspect.Parameter.empty if default is MISSING else default,
         annotation=Annotated[kind, shown],
     )
@@ -108,14 +103,24 @@ def _parameter(name: str, line: ArgumentLine, kind: Any, default: Any) -> inspec
 def _add(command: type[Command], line: CommandLine) -> None:
     """Adds the CLI command of a class: it sends the command, and prints the answer."""
 
-    def send(root: str, timeout: float, option: list[str] | None, json: bool, debug: bool, **arguments: Any) -> None:
-        ask_owner(root, option, command(**arguments), timeout, json)
+    def send(
+        root: str,
+        timeout: float,
+        option: list[str] | None,
+        json: bool,
+        debug: bool,
+        takeover: bool = False,
+        **arguments: Any,
+    ) -> None:
+        asked = command.of_line(**arguments)
+        print_answer(carry_out(root, storage_options(option), asked, timeout_s=timeout, takeover=takeover), json)
 
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    kind = inspect.Parameter.KEYWORD_ONLY
+    shared = {**_SHARED, **({"takeover": (Takeover, False)} if line.takeover else {})}
     parameters = [inspect.Parameter("root", kind, annotation=Root)]
     parameters += [_parameter(name, *described) for name, described in argument_lines(command).items()]
     parameters += [
-        inspect.Parameter(name, kind, default=default, annotation=of) for name, (of, default) in _SHARED.items()
+        inspect.Parameter(name, kind, default=default, annotation=of) for name, (of, default) in shared.items()
     ]
     send.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     send.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -1,60 +1,36 @@
-"""The CLI commands that keep a root in order: vacuum and tag."""
+"""The CLI commands that do more than send an operation: tag also lists, replace-table writes a file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from slackwater.cli.commands.asking import carry_out
-from slackwater.cli.options import AtEpoch, Debug, Json, Root, StorageOptions, Takeover, open_store, storage_options
+from slackwater.cli.commands.asking import carry_out, print_answer
+from slackwater.cli.options import (
+    AtEpoch,
+    Debug,
+    Json,
+    Root,
+    StorageOptions,
+    Takeover,
+    Timeout,
+    open_store,
+    storage_options,
+)
 from slackwater.cli.terminal.edge import reports_errors
 from slackwater.cli.terminal.output import Output
-from slackwater.commands.operations import TagCommand, VacuumCommand
+from slackwater.commands.operations import ReadTableCommand, TagCommand
+from slackwater.status.text import counted
 from state.errors import UsageError
+from state.location import Location
+from state.ownership.command import Answer
+from state.ownership.owner import read_owner
 from state.upkeep.tags import check_tag_name
 
 upkeep = typer.Typer()
-
-
-@upkeep.command()
-@reports_errors
-def vacuum(
-    root: Root,
-    keep_s: Annotated[
-        float | None,
-        typer.Option("--keep-s", min=0, help="keep the epochs of this many last seconds; by default 3,600"),
-    ] = None,
-    keep_epochs: Annotated[
-        int | None,
-        typer.Option("--keep-epochs", min=1, help="keep at least this many last epochs; by default 100"),
-    ] = None,
-    takeover: Takeover = False,
-    option: StorageOptions = None,
-    json: Json = False,
-    debug: Debug = False,
-) -> None:
-    """Delete older epochs, and the files that only they use.  Tagged and pinned epochs are kept.
-
-    A running pipeline does this by itself, and at once with this command; it keeps the epochs that its settings name.
-    --keep-s and --keep-epochs are for a root without a running pipeline.
-    """
-    options = storage_options(option)
-
-    command = VacuumCommand(keep_s=keep_s, keep_epochs=keep_epochs)
-    before = open_store(root, options).epoch_times().num_rows
-    deleted = carry_out(root, options, command, takeover=takeover).values
-    left = open_store(root, options).epoch_times().num_rows
-    report = {
-        "epochs_expired": before - left,
-        "epochs_left": left,
-        "versions_deleted": deleted["versions"],
-        "datasets_deleted": deleted["datasets"],
-        "bytes_freed": deleted["bytes"],
-    }
-    output = Output(json)
-    output.document(report) if output.json else output.rows([report], list(report))
 
 
 @upkeep.command()
@@ -83,6 +59,35 @@ def tag(
         _delete_tag(root, options, name, Output(json), takeover=takeover)
     else:
         _put_tag(root, options, name, epoch, Output(json), takeover=takeover)
+
+
+@upkeep.command("replace-table")
+@reports_errors
+def replace_table(
+    root: Root,
+    table: Annotated[str, typer.Argument(help="the name of the static table")],
+    file: Annotated[Path, typer.Argument(help="its new rows: a .parquet, .csv, .json or .jsonl file")],
+    timeout: Timeout = 60,
+    option: StorageOptions = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> None:
+    """Replace the rows of a static table that came with the pipeline, in all views, in one epoch.
+
+    A run reads the new rows at once; without one, the next run does.  They stay until the pipeline declares other rows.
+    """
+    from slackwater.commands.replace_table import replace_table as put
+
+    place = Location(root, storage_options(option))
+    rows = put(place, table, file)
+    text = f"table {table}: {counted(rows, 'row')}"
+    owner = read_owner(place)
+    if owner is None or owner.is_gone():
+        when = "which the next run reads"
+    else:
+        carry_out(root, storage_options(option), ReadTableCommand(table=table), timeout_s=timeout)
+        when = "which the run reads now"
+    print_answer(Answer(True, f"{text}, {when}", {"rows": rows}), json)
 
 
 def _list_tags(root: str, options: Mapping[str, str], output: Output) -> None:
