@@ -118,7 +118,7 @@ OUTER_MUTANTS = (
     Mutant(
         "the arguments of an operation are lost on the command line",
         "slackwater/cli/commands/asking.py",
-        (("command(**arguments)", "command()"),),
+        (("command.of_line(**arguments)", "command()"),),
         shown_by="tests/slackwater/cli/test_commands.py",
     ),
     Mutant(
