@@ -157,21 +157,24 @@ class Materializer:
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str] = (),
     ) -> Declaration:
         """Analyses the declared views.  Call it again when a source gets its schema, and for each added or ended view.
 
-        Nothing changes when it raises.  A view of the catalog fails in the next epoch if its analysis fails although
-        its text is the recorded text, or if its maintenance cannot be made.  The other views continue.
+        Nothing changes when it refuses the views.  A view of the catalog fails in the next epoch if its analysis fails
+        although its text is the recorded text, or if its maintenance cannot be made.  The other views continue.
 
         Args:
             schemas: source → its schema, None while that is not known; all declared sources.
-            known: the views of the catalog.
+            known: the views of the catalog, without the dropped views.
+            dropped: the views that end with the next epoch: a maintained view, a stale view or a backfill.
 
         Raises:
             ViewError: two views have one name, or a view cannot be built.
             NotIncrementalError: a view cannot be maintained epoch by epoch.
             DefinitionChangedError: the catalog has another view of this name.
             SparkLostError: the Spark application is gone.
+            StorageError: a version cannot be opened.  A part of the views may be declared: close the materializer.
         """
         by_name = {definition.name: definition for definition in definitions}
         for definition in definitions:
@@ -187,6 +190,8 @@ class Materializer:
         continued = {name: each for name, each in recorded.versions.items() if name not in rebuilt}
         require_correctable(self._root, plans.values(), continued, self._materialized, self._replacing)
         self._rows.schemas = dict(schemas)
+        for each in dropped:
+            self._leave(self._recorded.drop(each))
         incremental = self._maintained(by_name, planned, declaration)
         self._incremental.declare(incremental, self._recorded.shared, self._recorded.followed)
         for name in self._suspended.keys() & planned.keys():
@@ -223,11 +228,6 @@ class Materializer:
         self._recorded.open(views, epoch, ingested)
         self._stored.close()
         self._incremental.open(self._recorded.versions)
-
-    def drop(self, name: str) -> None:
-        """The next epoch ends a view: a maintained view, a frozen view or a backfill.  Leave it out of `declare`."""
-        for each in self._recorded.drop(name):
-            self._incremental.drop(each)
 
     def run_epoch(
         self,
@@ -444,7 +444,11 @@ class Materializer:
         return done
 
     def _fail(self, error: ViewFailedError) -> None:
-        for name in self._recorded.fail(error):
+        self._leave(self._recorded.fail(error))
+
+    def _leave(self, names: Sequence[str]) -> None:
+        """Ends the maintenance of views."""
+        for name in names:
             self._incremental.drop(name)
 
     def _take_changes(self) -> dict[str, ChangeSet]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -28,9 +28,8 @@ class DeclaresViews(Protocol):
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str],
     ) -> Declaration: ...
-
-    def drop(self, name: str) -> None: ...
 
 
 class AttemptViews:
@@ -50,7 +49,7 @@ class AttemptViews:
         schemas: returns the present schema of every source; None before it is decided.
         on_declared: is called after each declaration.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
-            has end with the next epoch.
+            has end with the next epoch after a declaration.
         retried: views that were retried before, and views to be rebuilt, by `CatalogView.version_name`; commands and
             failures change the set.
     """
@@ -75,18 +74,13 @@ class AttemptViews:
         self._rebuilt = {
             view.name for view in catalog.values() if view.frozen_epoch is None and view.version_name in retried
         }
-        self._dropped = [name for name, epoch in dropped.items() if self._is_there_since(name, epoch)]
+        self._dropped = tuple(name for name, epoch in dropped.items() if self._is_there_since(name, epoch))
         self.plans: Mapping[str, ViewPlan] = {}
         self.lacks_plans = True
 
     def declare(self) -> None:
         """Compares the declared views with the catalog.  Errors as of `Materializer.declare`."""
         self._replace(self.definitions)
-
-    def drop_again(self) -> None:
-        """Ends the views that were dropped before, and that the catalog still has."""
-        for name in self._dropped:
-            self._end(name)
 
     def add(self, definition: ViewDefinition) -> bool:
         """Adds a view, or replaces one.  Returns whether it is another view than before.
@@ -103,9 +97,7 @@ class AttemptViews:
                 raise ViewError(f"view {name} is already declared: give the new view another name, or replace=True")
         ended = [each for name in parts for each in parts_of(name, self.definitions) if each not in parts]
         self._require_unread(ended)
-        self._replace({name: each for name, each in self.definitions.items() if name not in ended} | parts)
-        for name in ended:
-            self._end(name)
+        self._replace({name: each for name, each in self.definitions.items() if name not in ended} | parts, ended)
         return True
 
     def drop(self, name: str) -> bool:
@@ -119,9 +111,7 @@ class AttemptViews:
             raise self._not_found(name, "drop")
         parts = parts_of(name, self.definitions)
         self._require_unread(parts)
-        for part in parts:
-            self._end(part)
-        self._replace({key: each for key, each in self.definitions.items() if key not in parts})
+        self._replace({key: each for key, each in self.definitions.items() if key not in parts}, parts)
         return True
 
     def retry(self, name: str) -> bool:
@@ -163,11 +153,23 @@ class AttemptViews:
                 reached.add(each)
         return tuple(each for each in self.plans if each in reached and each not in names)
 
-    def _replace(self, definitions: Mapping[str, ViewDefinition]) -> Mapping[str, str]:
-        """Declares other views.  Returns the reason of each view that cannot be analysed."""
-        materializer = self._materializer()  # its start ends the views that were dropped before
-        stopped = {name: replace(self.known[name], frozen_epoch=0) for name in self._rebuilt if name in self.known}
-        declaration = materializer.declare([*definitions.values()], self._schemas(), {**self.known, **stopped})
+    def _replace(self, definitions: Mapping[str, ViewDefinition], dropped: Sequence[str] = ()) -> Mapping[str, str]:
+        """Declares other views.
+
+        Args:
+            dropped: the views that end with the next epoch.  A view of such a name that is added from now on is
+                another view.
+
+        Returns:
+            The reason of each view that cannot be analysed.
+        """
+        ended = {*self._dropped, *dropped}
+        known = {name: view for name, view in self.known.items() if declared_name(name) not in ended}
+        stopped = {name: replace(known[name], frozen_epoch=0) for name in self._rebuilt if name in known}
+        declaration = self._materializer().declare(
+            [*definitions.values()], self._schemas(), {**known, **stopped}, ended
+        )
+        self.known, self._dropped = known, ()
         self.definitions, self.lacks_plans = definitions, declaration.lacks_plans
         self.plans = {name: plan for name, plan in declaration.plans.items() if is_view(name)}
         self._on_declared()
@@ -190,11 +192,13 @@ class AttemptViews:
         self.known = {**self.known, **{each: replace(known, error=None) for each, known in before.items()}}
         try:
             broken = self._replace(self.definitions)
-            if name in broken:
-                raise CommandRefusedError(f"view {name} cannot be built: {broken[name]}; correct it first")
         except SlackwaterError:
             self.known = {**self.known, **before}
             raise
+        if name in broken:
+            self.known = {**self.known, **before}
+            self.declare()
+            raise CommandRefusedError(f"view {name} cannot be built: {broken[name]}; correct it first")
         self._retried.update(before)
 
     def _rebuild(self, name: str) -> None:
@@ -214,11 +218,6 @@ class AttemptViews:
     def _not_found(self, name: str, wanted: str) -> ViewNotFoundError:
         names = ", ".join(sorted({*self.definitions, *filter(is_view, self.known)})) or "none"
         return ViewNotFoundError(f"there is no view {name!r} to {wanted}; the views are: {names}")
-
-    def _end(self, name: str) -> None:
-        """Ends a view with the next epoch.  A view of this name that is added from now on is another view."""
-        self._materializer().drop(name)
-        self.known = {each: view for each, view in self.known.items() if declared_name(each) != name}
 
     def _is_there_since(self, name: str, epoch: int) -> bool:
         """Whether the catalog has a view that was dropped at an epoch, and not one that was added after it."""

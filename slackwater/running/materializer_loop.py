@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,7 +29,7 @@ from spark_bridge.ingest.late_rows import late_delta
 from spark_bridge.plans.view_definition import ViewDefinition
 from spark_bridge.work_times import WorkTimes
 from state.clock import Clock
-from state.errors import CommandRefusedError, RunFailedError, SlackwaterError
+from state.errors import CommandRefusedError, RunFailedError, SlackwaterError, UsageError, ViewNotFoundError
 from state.tables.expectations import ViewExpectations, gate_of
 from state.tables.records import CatalogView, ViewVersion
 from state.tables.stored_rows import declared_name, hidden, is_view
@@ -46,6 +46,8 @@ _RECORD_EVERY_S = 1.0
 _LOOK_EVERY_S = 0.5
 _STARTED, _WAITED, _DECLARED = "start of Spark", "news of a schema", "analysis of views"
 _COUNTED = "expectations of views"
+_REFUSALS = (UsageError, ViewNotFoundError, CommandRefusedError)
+"""Errors of a command that has changed nothing."""
 
 
 OnAnalysed: TypeAlias = Callable[[Mapping[str, ViewDefinition], Mapping[str, str], Sequence[str]], None]
@@ -73,9 +75,8 @@ class ViewMaterializer(Protocol):
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str],
     ) -> Declaration: ...
-
-    def drop(self, name: str) -> None: ...
 
     def run_epoch(
         self,
@@ -136,7 +137,7 @@ class MaterializerLoop:
     Args:
         client: of the merger and the coordinator.
         dropped: views that were dropped before, each with the last epoch at that moment: those that the catalog still
-            has end with the next epoch.
+            has end with the next epoch after a declaration.
         retried: views that were retried before, and views to be rebuilt, by `CatalogView.version_name`; commands and
             failures change the set.
         recovered: the state at the beginning of the attempt.
@@ -303,6 +304,8 @@ class MaterializerLoop:
                 change()
             except SlackwaterError as error:
                 future.set_exception(error)
+                if not isinstance(error, _REFUSALS):
+                    raise  # the materializer may have declared a part of the views
             else:
                 future.set_result(None)
 
@@ -410,7 +413,6 @@ class MaterializerLoop:
         if self._materializer is None:
             self._materializer = self._make_materializer()
             self._materializer.open(self._recovered.views, self._recovered.epoch, self._recovered.ingested)
-            self._views.drop_again()
         return self._materializer
 
     def _materialize(self, taken: _Taken) -> CollectReport:

@@ -201,7 +201,7 @@ ISOLATION_MUTANTS = (
     Mutant(
         "the retry of a view that cannot be analysed says yes",
         "slackwater/commands/attempt_views.py",
-        (("            if name in broken:\n", "            if name in self._rebuilt:\n"),),
+        (("        if name in broken:\n", "        if name in self._rebuilt:\n"),),
         shown_by="tests/slackwater/running/test_materializer_loop.py",
     ),
 )

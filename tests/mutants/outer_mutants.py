@@ -152,14 +152,14 @@ OUTER_MUTANTS = (
     Mutant(
         "the next attempt does not drop what the last one did not",
         "slackwater/commands/attempt_views.py",
-        (("        for name in self._dropped:\n", "        for name in self._dropped[:0]:\n"),),
+        (("ended = {*self._dropped, *dropped}", "ended = {*dropped}"),),
         among=_VIEWS,
         start=294,
     ),
     Mutant(
         "a view that is dropped and added again continues",
         "slackwater/commands/attempt_views.py",
-        (("if declared_name(each) != name}", "if True}"),),
+        (("if declared_name(name) not in ended}", "if True}"),),
         among=_VIEWS,
         start=630,
     ),
@@ -481,6 +481,35 @@ OUTER_MUTANTS = (
         "spark_bridge/maintenance/recorded_views.py",
         (("return ViewLife(ViewState.WAITING, stops=name in self.versions)", "return ViewLife(ViewState.WAITING)"),),
         shown_by="tests/spark_bridge/maintenance/test_recorded_views.py",
+    ),
+    Mutant(
+        "a view is dropped before the other views are declared",
+        "slackwater/commands/attempt_views.py",
+        (
+            (
+                "        ended = {*self._dropped, *dropped}\n",
+                "        ended = {*self._dropped, *dropped}\n"
+                "        self.known = {each: view for each, view in self.known.items() if each not in ended}\n",
+            ),
+        ),
+        shown_by="tests/slackwater/running/test_view_commands.py",
+    ),
+    Mutant(
+        "a refused retry leaves the view to fail again",
+        "slackwater/commands/attempt_views.py",
+        (
+            (
+                "            self.declare()\n            raise CommandRefusedError",
+                "            raise CommandRefusedError",
+            ),
+        ),
+        shown_by="tests/slackwater/running/test_view_commands.py",
+    ),
+    Mutant(
+        "the attempt continues with views that are declared by half",
+        "slackwater/running/materializer_loop.py",
+        (("if not isinstance(error, _REFUSALS):", "if False:"),),
+        shown_by="tests/slackwater/running/test_view_commands.py",
     ),
     Mutant(
         "a retry is forgotten when the process ends before the view is rebuilt",

@@ -12,7 +12,6 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from actors.sources.row_key import Key
-from state.tables.stored_rows import declared_name
 from tests.spark_bridge.corrected_view import Files
 from tests.spark_bridge.duckdb_answers import DuckDbAnswers
 from tests.spark_bridge.keyed_graph import ORIGIN, KeyedGraph, with_origin
@@ -117,9 +116,7 @@ def _check_in_duckdb(story: ViewGraph, graph: RandomGraph, duckdb: DuckDbAnswers
 def _change(story: ViewGraph, graph: RandomGraph) -> None:
     """Drops a view, or adds one, which an epoch without files shows."""
     if graph.chance.random() < 0.4 and (gone := graph.prune()) is not None:
-        story.materializer.drop(gone)
-        story.catalog = {name: each for name, each in story.catalog.items() if declared_name(name) != gone}
-        story.declare(graph.views)
+        story.declare(graph.views, [gone])
     elif graph.has_stored:
         graph.grow(is_late=True)
         story.declare(graph.views)

@@ -27,7 +27,7 @@ from spark_bridge.plans.view_plan import ViewPlan
 from state.lance.view_dataset import restore
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
-from state.tables.stored_rows import stored_versions
+from state.tables.stored_rows import declared_name, stored_versions
 from tests.spark_bridge.corrected_view import CorrectedView, Files
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
 from tests.spark_bridge.same_rows import difference
@@ -96,10 +96,11 @@ class ViewGraph(CorrectedView):
         self._declare(materializer)
         return materializer
 
-    def declare(self, definitions: Sequence[ViewDefinition]) -> None:
-        """Declares other views from now on."""
+    def declare(self, definitions: Sequence[ViewDefinition], dropped: Collection[str] = ()) -> None:
+        """Declares other views from now on; dropped views end with the next epoch."""
         self.definitions = list(definitions)
-        self._declare(self.materializer)
+        self.catalog = {name: each for name, each in self.catalog.items() if declared_name(name) not in dropped}
+        self._declare(self.materializer, dropped)
 
     def reopen(self) -> None:
         """Ends the attempt; the next one takes the root over, and continues from the last epoch."""
@@ -193,9 +194,9 @@ class ViewGraph(CorrectedView):
         stored = {source: each for source, each in self._stored_at[epoch].items() if source in plan.sources}
         return SmallPieces(self.root, stored, self.schemas, plan.columns, progress)
 
-    def _declare(self, materializer: Materializer) -> None:
+    def _declare(self, materializer: Materializer, dropped: Collection[str] = ()) -> None:
         known = {name: replace(each) for name, each in self.catalog.items()} if self.epoch else {}
-        self.plans = materializer.declare(self.definitions, self.schemas, known).plans
+        self.plans = materializer.declare(self.definitions, self.schemas, known, dropped).plans
         self.plan = self.plans[self.definitions[-1].name]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Executor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -129,6 +129,7 @@ class ModelMaterializer:
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str],
     ) -> Declaration:
         by_name = {definition.name: definition for definition in definitions}
         # A view comes after those that it reads; without its parent, it is not declared.
@@ -144,15 +145,13 @@ class ModelMaterializer:
         )
         self._schemas = schemas
         self._lives.on_declared(known)
+        for each in dropped:
+            self._leave(self._recorded.drop(each))
         self._declared = {*self._recorded.declare(by_name, planned, declaration)}
         self._followed = self._recorded.followed
         for name, view in self._open.items():
             view.changes.is_kept = name in self._followed
         return declaration
-
-    def drop(self, name: str) -> None:
-        for each in self._recorded.drop(name):
-            self._open.pop(each, None)
 
     def run_epoch(
         self,
@@ -333,7 +332,10 @@ class ModelMaterializer:
         return ViewVersion(plan.name, path, self._root.commit_view(path, 0, self._models[plan.name].after(None, ())))
 
     def _fail(self, error: ViewFailedError) -> None:
-        for name in self._recorded.fail(error):
+        self._leave(self._recorded.fail(error))
+
+    def _leave(self, names: Sequence[str]) -> None:
+        for name in names:
             self._declared.discard(name)
             self._open.pop(name, None)
 

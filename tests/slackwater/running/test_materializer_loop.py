@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -69,10 +69,12 @@ class ScriptedMaterializer:
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str],
     ) -> Declaration:
         if self.error is not None:
             raise self.error
         self.known = known
+        self.calls += [f"drop {each}" for each in dropped]
         self.calls.append(f"declare {' '.join(each.name for each in definitions)}".rstrip())
         plans: Any = {
             each.name: SimpleNamespace(view_class="append", views=(), identity="i")
@@ -81,9 +83,6 @@ class ScriptedMaterializer:
         }
         starts = {each.name: Start.FAILS if each.name in self.broken else Start.CONTINUES for each in definitions}
         return Declaration(plans, starts, broken=self.broken)
-
-    def drop(self, name: str) -> None:
-        self.calls.append(f"drop {name}")
 
     def run_epoch(
         self,
@@ -565,7 +564,8 @@ def test_a_view_that_cannot_be_analysed_any_more_is_shown_as_failed_and_a_retry_
     )
     refused = looped.done(looped.loop.retry_view("v"))
     assert isinstance(refused, CommandRefusedError) and "KeyError: 'region'; correct it first" in str(refused)
-    assert looped.materializer.known["v"].error is None and looped.retried == set()
+    assert looped.materializer.known["v"].error == "its function raised KeyError: 'region'"
+    assert looped.retried == set()
     looped.materializer.broken, looped.materializer.stopped = {}, {}
     assert looped.done(looped.loop.retry_view("v")) is None
     assert looped.retried == {"v"}

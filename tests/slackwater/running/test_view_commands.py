@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -34,11 +34,13 @@ from state.errors import (
     CommandRefusedError,
     DefinitionChangedError,
     SlackwaterError,
+    StorageUnavailableError,
     ViewError,
     ViewFailedError,
     ViewNotFoundError,
 )
 from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import inner_name
 from tests.repository import REPOSITORY
 from tests.spark_bridge.maintenance.scripted_views import SCHEMA, AtOnce, Dataset, NoHistory, empty, plan_of
 
@@ -59,8 +61,10 @@ class RecordedMaterializer:
 
     def __init__(self, clock: ManualClock) -> None:
         make: Any = Dataset
-        rows_of: Any = lambda *_: None  # noqa: E731 - there are no views over views
+        rows_of: Any = lambda *_: FewRows()  # noqa: E731
         self.states: dict[str, ViewState] = {}
+        self.refusal: SlackwaterError | None = None
+        self._broken: dict[str, str] = {}
         self._backfills = Backfills(make, lambda *_: NoHistory(), lambda *_: EpochRows({}, 0, 1, 0), clock)
         self.recorded = RecordedViews(
             self._backfills,
@@ -81,25 +85,41 @@ class RecordedMaterializer:
         definitions: Sequence[ViewDefinition],
         schemas: Mapping[str, pa.Schema | None],
         known: Mapping[str, CatalogView],
+        dropped: Collection[str],
     ) -> Declaration:
+        if self.refusal is not None:
+            raise self.refusal
         by_name = {each.name: each for each in definitions}
         planned = {
-            name: PlannedView(each, plan, schemas)
+            plan.name: PlannedView(each, plan, schemas)
             for name, each in by_name.items()
-            if schemas[(plan := _plan_of(each)).sources[0]] is not None
+            for plan in _plans_of(each)
+            if schemas[plan.sources[0]] is not None and name not in self._broken
         }
         plans = {name: each.plan for name, each in planned.items()}
-        declaration = Declaration.of(by_name, plans, known, self.recorded.ingested, self.recorded.ending)
+        recorded, broken = self.recorded, {name: each for name, each in self._broken.items() if name in by_name}
+        declaration = Declaration.of(by_name, plans, known, recorded.ingested, recorded.ending, broken=broken)
+        for each in dropped:
+            self._leave(self.recorded.drop(each))
         maintained = self.recorded.declare(by_name, planned, declaration)
-        self._maintained = {name: self._maintained.get(name) or Dataset(plan) for name, plan in maintained.items()}
+        self._maintained = {name: self._maintained.get(name) or self._opened(plan) for name, plan in maintained.items()}
         return declaration
 
-    def drop(self, name: str) -> None:
-        for each in self.recorded.drop(name):
-            self._maintained.pop(each, None)
+    def _opened(self, plan: ViewPlan) -> Dataset:
+        view = Dataset(plan)
+        if plan.name in self.recorded.versions:
+            view.open(self.recorded.versions[plan.name])
+        return view
+
+    def spoil(self) -> None:
+        """View `v` cannot be analysed from now on."""
+        self._broken["v"] = "its function has moved"
 
     def fail(self) -> None:
-        for each in self.recorded.fail(ViewFailedError("v", "over rows", "too wet")):
+        self._leave(self.recorded.fail(ViewFailedError("v", "over rows", "too wet")))
+
+    def _leave(self, names: Sequence[str]) -> None:
+        for each in names:
             self._maintained.pop(each, None)
 
     def run_epoch(
@@ -150,14 +170,35 @@ class RecordedMaterializer:
         self._maintained[plan.name] = view
 
 
-def _plan_of(definition: ViewDefinition) -> ViewPlan:
-    text = definition.query or ""
-    source = text.removesuffix(ON_CLOSE).rpartition(" ")[2]
-    return replace(plan_of(definition.name, "append", text, source), definition=text)
-
-
 def _run(work: Work) -> dict[str, ViewVersion]:
     return {name: each() for name, each in work.items()}
+
+
+class FewRows:
+    """Rows of parents that have none in any epoch."""
+
+    def since(self, begun_us: int | None) -> FewRows:
+        return self
+
+    def are_changed(self, plan: ViewPlan) -> bool:
+        return False
+
+    def count(self, plan: ViewPlan) -> int:
+        return 0
+
+    def all(self, plan: ViewPlan) -> EpochRows:
+        return EpochRows({}, 0, 1, 0)
+
+
+def _plans_of(definition: ViewDefinition) -> list[ViewPlan]:
+    """The plans of a view `FROM s`, or `FROM (s)`: with an internal view, whose rows others share."""
+    text, name = definition.query or "", definition.name
+    source = text.removesuffix(ON_CLOSE).rpartition(" ")[2]
+    plan = replace(plan_of(name, "append", text, source.strip("()")), definition=text)
+    if source == plan.sources[0]:
+        return [plan]
+    inner = replace(plan_of(inner_name(name, 1), "append", text, plan.sources[0]), content="the same rows")
+    return [inner, replace(plan, view_class="aggregate", parents=(inner.name,), inner=(inner,))]
 
 
 class Commanded:
@@ -209,6 +250,12 @@ class Commanded:
 
     def fail(self) -> None:
         self.materializer.fail()
+
+    def refuse(self, command: str, refusal: SlackwaterError) -> None:
+        """A command whose declaration is refused, or fails."""
+        self.materializer.refusal = refusal
+        assert self.command(command) is not None
+        self.materializer.refusal = None
 
     def command(self, command: str) -> type[SlackwaterError] | None:
         """The error of a command, which the next turn carries out."""
@@ -430,3 +477,64 @@ def test_a_live_view_that_closes_windows_is_rebuilt_by_a_retry_and_another_one_c
     assert commanded.state is _BACKFILLING
     assert commanded.views["v.next"].path == "views/v-3.lance"
     _check_record(commanded)
+
+
+WITHIN = ViewDefinition("v", "SELECT 1 FROM (s)")
+
+
+def _with_internal_views(*definitions: ViewDefinition) -> Commanded:
+    commanded = Commanded(*definitions)
+    commanded.epoch()
+    assert {*commanded.views} == {name for each in definitions for name in (each.name, inner_name(each.name, 1))}
+    return commanded
+
+
+_INTERNAL: dict[str, Callable[[], Commanded]] = {
+    "with an internal view": lambda: _with_internal_views(WITHIN),
+    "with a shared internal view": lambda: _with_internal_views(WITHIN, replace(WITHIN, name="w")),
+    "with the internal view of another view": lambda: _with_internal_views(replace(WITHIN, name="u"), WITHIN),
+}
+
+
+@pytest.mark.parametrize("state", [*STATES, *_INTERNAL])
+@pytest.mark.parametrize("command", ["drop", "replace", "retry"])
+def test_a_command_whose_declaration_is_refused_changes_nothing(state: str, command: str) -> None:
+    """Of two runs, one has the command; every record of the two is the same."""
+    runs = []
+    for is_commanded in (True, False):
+        commanded = {**STATES, **_INTERNAL}[state]()
+        if is_commanded:
+            before = commanded.catalog
+            commanded.refuse(command, DefinitionChangedError("a view that reads it has changed"))
+            assert commanded.catalog == before
+        for _ in range(2):
+            commanded.epoch()
+        runs.append((commanded.state, commanded.reports))
+    assert runs[0] == runs[1]
+
+
+def test_a_retry_of_a_view_that_cannot_be_analysed_keeps_the_recorded_error() -> None:
+    commanded = _stale()
+    commanded.materializer.spoil()
+    assert commanded.command("retry") is CommandRefusedError
+    assert commanded.state is _STALE
+    commanded.epoch()
+    assert commanded.catalog["v"].error == "too wet"
+
+
+def test_a_dropped_view_leaves_the_rows_that_it_shares() -> None:
+    commanded = _INTERNAL["with a shared internal view"]()
+    assert commanded.command("drop") is None
+    for _ in range(2):
+        commanded.epoch()
+        assert {*commanded.views} == {*commanded.catalog} == {"w", "w.1"}
+    assert commanded.views["w.1"].version == 3, "each epoch has added rows"
+
+
+@pytest.mark.parametrize("command", ["drop", "replace"])
+def test_an_attempt_ends_when_a_declaration_fails_halfway(command: str) -> None:
+    """The next attempt continues from the last committed epoch, without the command."""
+    commanded = _live()
+    commanded.materializer.refusal = StorageUnavailableError("the store does not answer")
+    with pytest.raises(StorageUnavailableError):
+        commanded.command(command)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from spark_bridge.changes.change_set import ChangeLog
 from spark_bridge.ingest.history import HistoryPiece
 from spark_bridge.plans.planned_view import PlannedView
 from spark_bridge.plans.view_definition import ViewDefinition
@@ -31,6 +32,7 @@ class Dataset:
         if isinstance(planned, PlannedView):
             self.definition = planned.definition
         self.version: ViewVersion | None = None
+        self.changes = ChangeLog()
 
     def create(self, epoch: int, *_: object) -> ViewVersion:
         self.version = ViewVersion(self.plan.name, f"views/{self.plan.name}-{epoch}.lance", 1)

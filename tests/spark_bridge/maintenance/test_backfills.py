@@ -20,6 +20,7 @@ from state.lance import view_dataset
 from state.location import Location
 from state.store.restored_views import restored_views
 from state.tables.records import CatalogView, ViewVersion
+from state.tables.stored_rows import declared_name
 from tests.cases import few
 from tests.spark_bridge.followed_view import FollowedView, blocks
 from tests.spark_bridge.random_rows import SCHEMA, random_rows
@@ -74,9 +75,10 @@ class Pipeline:
         materializer.open(self.views, self.epoch, ingested)
         return materializer
 
-    def declare(self, *definitions: ViewDefinition) -> None:
+    def declare(self, *definitions: ViewDefinition, dropped: Sequence[str] = ()) -> None:
         self.definitions = definitions
-        self.materializer.declare(definitions, {"t": SCHEMA}, self.known)
+        self.known = {name: each for name, each in self.known.items() if declared_name(name) not in dropped}
+        self.materializer.declare(definitions, {"t": SCHEMA}, self.known, dropped)
 
     def crash(self) -> None:
         """Continues in a new materializer from the recorded versions; versions written later are lost."""
@@ -244,8 +246,7 @@ def test_an_undeclared_backfill_and_a_dropped_view_end_with_the_next_epoch(pipel
     pipeline.declare(EARLY)
     pipeline.run(random_rows(chance, 0))
     assert "added.next" not in {*pipeline.views, *pipeline.known}
-    pipeline.materializer.drop("early")
-    pipeline.declare()
+    pipeline.declare(dropped=["early"])
     pipeline.run(random_rows(chance, 4))
     assert (pipeline.views, pipeline.known) == ({}, {})
 
@@ -256,9 +257,7 @@ def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(p
     chance = random.Random(7)
     pipeline.run(random_rows(chance, rows))
     before = pipeline.views["early"].path
-    pipeline.materializer.drop("early")
-    pipeline.known = {}  # as the loop does
-    pipeline.declare(EARLY)
+    pipeline.declare(EARLY, dropped=["early"])
     pipeline.finish(chance)
     assert pipeline.views["early"].path != before
     pipeline.check(EARLY)

@@ -45,9 +45,7 @@ def _epochs(graph: ViewGraph, count: int = 3) -> None:
 
 
 def _drop(graph: ViewGraph, name: str, *left: ViewDefinition) -> None:
-    graph.materializer.drop(name)
-    graph.catalog = {each: view for each, view in graph.catalog.items() if declared_name(each) != name}
-    graph.declare(left)
+    graph.declare(left, [name])
 
 
 @pytest.mark.more
