@@ -36,7 +36,7 @@ from state.tables.stored_rows import LINEAGE
 SCHEMA = pa.schema([("user", pa.int64()), ("amount", pa.float64()), ("kind", pa.int64())])
 QUERIES = {
     "grouped": "SELECT user, count(*) AS n, sum(amount) AS total FROM events GROUP BY user",
-    "row by row": "SELECT user, amount * 2 AS twice FROM events WHERE kind < 5",
+    "projection": "SELECT user, amount * 2 AS twice FROM events WHERE kind < 5",
 }
 AT_ONCE = 500_000
 FILE_ROWS = 50_000

@@ -2,7 +2,8 @@
 
     python -m benchmarks.joined_view [--orders 5000000] [--epochs 50] [--life 1000]
 
-In one local session, in turns: a grouping of the orders alone, a grouping of orders joined with customers, with and
+In one local session, in turns: an aggregation of the orders alone, an aggregation of orders joined with customers, with
+    and
 without the memory for rows of joins, and the rows of a left join.  There are a tenth as many customers as orders.  An
 epoch has 1,000 new orders and 100 customers: half of them are new, and half move to another region, as their file is
 replaced.  Beside it, the same query by Spark and by DuckDB over all rows.  Last, ten joined views beside one.
@@ -44,7 +45,7 @@ SCHEMAS = {"orders": ORDERS, "customers": CUSTOMERS}
 JOINED = (
     "SELECT region, count(*) AS n, sum(amount) AS total FROM orders JOIN customers ON customer = id GROUP BY region"
 )
-ALONE, GROUPED = "a grouping of the orders alone", "a grouping of orders and customers"
+ALONE, GROUPED = "an aggregation of the orders alone", "an aggregation of orders and customers"
 IN_MEMORY, LEFT = "the same, its sides in memory", "the rows of a left join, its sides in memory"
 VIEWS: Mapping[str, str] = {
     ALONE: "SELECT amount % 200 AS region, count(*) AS n, sum(amount) AS total FROM orders GROUP BY amount % 200",
@@ -224,7 +225,7 @@ def measure(options: argparse.Namespace) -> Result:
     spark.stop()
     columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
     caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"
-    return Result((Table(columns, tuple(rows), "of a grouping alone", caption), life, ten))
+    return Result((Table(columns, tuple(rows), "of an aggregation alone", caption), life, ten))
 
 
 def main() -> None:

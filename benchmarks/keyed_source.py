@@ -3,7 +3,7 @@
     python -m benchmarks.keyed_source [--keys 5000000] [--epochs 30] [--life 300]
 
 In one local session: a row for each key, then epochs of 1,000 rows, of which most are new versions of random keys and
-some are deletions, in turns with the same view whose rows are not kept in memory, and with the same grouping over a
+some are deletions, in turns with the same view whose rows are not kept in memory, and with the same aggregation over a
 source without a key.  Beside it, the same answer by Spark and by DuckDB over all rows.
 """
 

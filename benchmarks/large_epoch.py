@@ -2,7 +2,8 @@
 
     python -m benchmarks.large_epoch [--orders 1000000,10000000] [--epochs 3]
 
-In one local session: epochs of so many new orders, beside a file of customers that move, in a grouping of orders joined
+In one local session: epochs of so many new orders, beside a file of customers that move, in an aggregation of orders
+    joined
 with customers, and in the rows of a left join.  Beside each, Spark joins the same orders with all customers as a batch,
 from the same Arrow tables.  Sizes below 128 MiB are joined in the process itself, larger ones by Spark's tasks.
 """
@@ -30,7 +31,7 @@ from spark_bridge.engine.session.warm_up import warm_up
 from state.location import Location
 
 FIRST_ORDERS, WARM_EPOCHS, MEMORY_BYTES = 1_000_000, 1, 512 << 20
-QUERIES = {"a grouping of orders and customers": JOINED, "the rows of a left join": VIEWS[LEFT]}
+QUERIES = {"an aggregation of orders and customers": JOINED, "the rows of a left join": VIEWS[LEFT]}
 _SAMPLE_S = 0.02
 
 

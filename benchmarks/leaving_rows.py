@@ -2,7 +2,8 @@
 
     python -m benchmarks.leaving_rows [--rows 1000000] [--epochs 60]
 
-In one local session, in turns: a grouping of the rows of the last hour, by the clock and by the watermark, beside the
+In one local session, in turns: an aggregation of the rows of the last hour, by the clock and by the watermark, beside
+    the
 grouping of all rows; and a join of orders with their payments within an hour, whose rows expire, beside the same join
 of which every row is kept.  In each epoch a thousand rows come to a source, and time passes so that as many leave.
 """
@@ -130,7 +131,7 @@ def measure(options: argparse.Namespace) -> Result:
     spark = start_local_session(SparkSettings(executor_cores=2, driver_memory="6g"), "leaving-rows")
     warm_up(spark)
     definitions = {
-        "a grouping of all rows": ("t", ViewDefinition("v", f"{GROUPING} {BY_KEY}")),
+        "an aggregation of all rows": ("t", ViewDefinition("v", f"{GROUPING} {BY_KEY}")),
         "of those of the last hour": ("t", ViewDefinition("v", f"{GROUPING} WHERE {OF_LAST_HOUR} {BY_KEY}")),
         "the same by a time to live": ("t", ViewDefinition("v", f"{GROUPING} {BY_KEY}", ttl="1 hour")),
         "a join, all of its rows kept": ("tu", ViewDefinition("v", JOIN)),

@@ -42,8 +42,8 @@ BUSY = ViewDefinition("busy", "SELECT n * 10 AS tens, users FROM by_n WHERE user
 LARGEST = "and both, and a third over one of them"
 GRAPHS: Mapping[str, Sequence[ViewDefinition]] = {
     "a grouped view alone": (BY_USER,),
-    "and one row by row over it": (BY_USER, LARGE),
-    "and one grouping over it": (BY_USER, BY_N),
+    "and one projection over it": (BY_USER, LARGE),
+    "and one aggregation over it": (BY_USER, BY_N),
     LARGEST: (BY_USER, LARGE, BY_N, BUSY),
 }
 NEW_ROWS, WARM_EPOCHS, LOADED_ROWS = 1_000, 5, 200_000

@@ -5,7 +5,7 @@ Data flow of one epoch::
     blocks (references to Arrow IPC bytes)          ingest: one DataFrame per source
         │
         ↓  per view, views side by side
-    append     row-by-row plan ── one job ──→ rows ────────────────────────────────→ append
+    append     projection plan ── one job ──→ rows ────────────────────────────────→ append
     aggregate  Spark's partial aggregation ── one job ──→ buffers per touched group
                                           + stored buffers of these groups (look-up by __sw_key)
                                           → merge, then the query's own expressions → upsert

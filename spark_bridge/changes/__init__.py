@@ -10,7 +10,7 @@
     hot_keys                        keys with so many rows that they decide the cost of an epoch
     view                            the interface of a view whose changes others follow, and its progress
 
-`Changes` is the face that a grouping follows, whatever its rows are.
+`Changes` is the face that an aggregation follows, whatever its rows are.
 
 Invariants: what leaves was there before the epoch, and what comes is there after it, each as often as in the rows; a
 side of a join is looked up once an epoch, and two sides are paired once, for all views that join them.

@@ -125,7 +125,7 @@ class Parents:
         """The rows of one that were there before its changes and stay, and the size of all before in bytes.
 
         Args:
-            name: of the view, whose rows are row by row.
+            name: of a projection view.
             columns: those to read, in this order.
             wanted: rows that are not may be left out; None for all.
         """

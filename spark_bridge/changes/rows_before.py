@@ -50,7 +50,7 @@ class RowsBefore:
             return _StoredRows(self._open(parent.begun))
         log = self._logs(parent.version)
         snapshot = log.snapshot
-        assert snapshot is not None, "the sides of joins are row-by-row views"
+        assert snapshot is not None, "the sides of joins are projection views"
         kept = self._tier.rows(log, parent, snapshot)
         if kept is not None:
             return kept

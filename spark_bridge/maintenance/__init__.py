@@ -7,11 +7,11 @@
                        expiring_rows                  rows that leave by watermarks: sides of joins, time to live
     backfills          backfill                       new rows, and pieces of history, until it is complete
     derived_views      derived_rows, parent_rows      the changes of other views, through the operators
-                       weighted_rows                  a row-by-row view over operators: rows by their values
+                       weighted_rows                  a projection view over operators: rows by their values
     full_views         full_view                      recomputed from all stored rows, in a thread
     shared_views                                      internal views with the same rows, maintained once
     stored_sources                                    the stored rows of materialized sources
-    row_view, row_query                               the dataset and the query of row-by-row views
+    row_view, row_query                               the dataset and the query of projection views
 
 Data flow in an epoch:
 

@@ -1,4 +1,4 @@
-"""A row-by-row view over parents: each of its rows is made of one row of a parent, and leaves with it.
+"""A projection view over parents: each of its rows is made of one row of a parent, and leaves with it.
 
 The origin of a row has the name of the parent.  Internal views with the same rows have one dataset, see `SharedViews`;
 when the view leaves under whose name it was made, it goes on under another one, over parents of other names.  So the

@@ -1,4 +1,4 @@
-"""The query of a row-by-row view over new rows, with or without the origin of each row."""
+"""The query of a projection view over new rows, with or without the origin of each row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The dataset of a row-by-row view, whose new rows are the result over new rows of its leaves."""
+"""The dataset of a projection view, whose new rows are the result over new rows of its leaves."""
 
 from __future__ import annotations
 

@@ -83,11 +83,11 @@ class Cut(ABC):
 
     @abstractmethod
     def of(self, plan: Plan) -> Plan:
-        """A query over its internal views and operators.  Its own grouping stays, under projections and filters."""
+        """A query over its internal views and operators.  Its own aggregation stays, under projections and filters."""
 
     @abstractmethod
     def below(self, plan: Plan) -> Plan:
-        """A part below an operator over its internal views and operators; its grouping becomes an internal view too."""
+        """A part below an operator over its internal views and operators; its aggregation becomes one."""
 
     def inner(self, plan: Plan, more: Sequence[Expression], rows: InnerRows) -> InnerView:
         """The internal view of a part of the query; equal parts have one.

@@ -80,7 +80,7 @@ def look_up_columns(
     The plan has such a column unchanged.  Floats are left out: -0.0 is 0.0 in a group, and not in a look-up.
 
     Args:
-        plan: analysed, row by row.
+        plan: analysed, a projection.
         leaves: id of a leaf's first attribute → the source of the leaf.
         expressions: over the output of the plan.
     """

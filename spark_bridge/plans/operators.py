@@ -9,7 +9,7 @@ from spark_bridge.engine.catalyst.catalyst import Catalyst, Expression, Plan, si
 from spark_bridge.engine.catalyst.epoch_timestamps import has_epoch_timestamp, is_epoch_timestamp, is_wall_clock
 from state.errors import NotIncrementalError
 
-ROW_BY_ROW = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
+PROJECTION_OPERATORS = frozenset({"Project", "Filter", "Generate", "Union", "Expand"})
 """Operators that see one row at a time.  A union only combines rows, and grouping sets (Expand) only repeat them."""
 
 PLACES_ROWS = frozenset({"Repartition", "RepartitionByExpression", "RebalancePartitions"})
@@ -165,7 +165,8 @@ class ExpressionCheck:
             raise refuse(
                 self._view,
                 f"{name}()",
-                "its value depends on the time or the session; use it below the grouping, use a column of the rows, or "
+                "its value depends on the time or the session; use it below the aggregation, use a column of the "
+                "rows, or "
                 "compute it when reading",
             )
         if not self._with_defined_values(expression).deterministic():

@@ -2,7 +2,7 @@
 
     ViewDefinition ── spark_analysis ──→ analysed plan ── analysis ──→ ViewPlan, or NotIncrementalError
                                               full_analysis: checks of full views
-                                              inner_views: groupings within and the rows below operators become
+                                              inner_views: aggregations within and the rows below operators become
                                                            internal views; each operator cuts itself out
 
 `view_planner` keeps each view with its plan and the views that it reads, plans a view after those, and analyses changed

@@ -57,7 +57,7 @@ from spark_bridge.plans.function_source import constant_texts, definition_text, 
 from spark_bridge.plans.operator_plan import OperatorPlan
 from spark_bridge.plans.operators import (
     PLACES_ROWS,
-    ROW_BY_ROW,
+    PROJECTION_OPERATORS,
     ExpressionCheck,
     has_python,
     refuse,
@@ -681,10 +681,10 @@ class _Analysis:
         for each in above:
             self._check.check(each, is_of_rows=not groups_rows)
         if not groups_rows:
-            self._require_row_by_row(plan)
+            self._require_projection(plan)
             return "append", "it looks at one row at a time"
         self._check.check_aggregate(plan)
-        self._require_row_by_row(plan.child())
+        self._require_projection(plan.child())
         aggregate_calls(self._catalyst, self._name, plan)
         self._require_group_types(plan)
         having = ", with a filter on the groups" if any(simple_name(each) == "Filter" for each in above) else ""
@@ -720,15 +720,15 @@ class _Analysis:
                 kind = self._catalyst.data_type(grouping).simpleString()
                 raise refuse(self._name, f"grouping by {grouping.sql()} of type {kind}", "group by its parts")
 
-    def _require_row_by_row(self, plan: Plan) -> None:
+    def _require_projection(self, plan: Plan) -> None:
         children = self._catalyst.items(plan.children())
         if not children:
             return
-        if simple_name(plan) not in ROW_BY_ROW:
+        if simple_name(plan) not in PROJECTION_OPERATORS:
             raise refuse_operator(self._name, plan)
         self._check.check(plan, is_of_rows=True)
         for child in children:
-            self._require_row_by_row(child)
+            self._require_projection(child)
 
     def _result_schema(self, plan: Plan) -> pa.Schema:
         struct = self._catalyst.struct_type(plan)

@@ -30,7 +30,7 @@ from spark_bridge.operators.cut import Cut, InnerRows, InnerView
 from spark_bridge.operators.registry import Operators
 from spark_bridge.plans.operators import ExpressionCheck
 
-GROUPS = InnerRows("the groups within", "a grouping whose groups")
+GROUPS = InnerRows("the groups within", "an aggregation whose groups")
 PARTS = InnerRows("the rows of sources beside others", "a union whose rows")
 
 

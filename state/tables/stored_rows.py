@@ -23,11 +23,11 @@ def base_name(name: str) -> str:
 
 
 def inner_name(view: str, number: int) -> str:
-    """The name of the internal view that holds a grouping within a query.
+    """The name of the internal view that holds an aggregation within a query.
 
     Args:
         view: the name of the view with the query.
-        number: of the grouping, from 1.
+        number: of the aggregation, from 1.
     """
     return f"{view}.{number}"
 

@@ -88,7 +88,7 @@ EQUALITY_MUTANTS = (
         shown_by="tests/spark_bridge/ingest/test_wanted_rows.py",
     ),
     Mutant(
-        "a condition has all columns of a grouping",
+        "a condition has all columns of an aggregation",
         "spark_bridge/ingest/dataset_frame.py",
         (("[:_MOST_CONDITIONS]", ""),),
         shown_by="tests/spark_bridge/ingest/test_wanted_rows.py",

@@ -308,7 +308,7 @@ VIEW_MUTANTS = (
         shown_by=_EXACT,
     ),
     Mutant(
-        "a grouping has the values of a column in one branch of a union only",
+        "an aggregation has the values of a column in one branch of a union only",
         "spark_bridge/plans/columns.py",
         (("if known.get(name) == position}", "if True or known}"),),
         shown_by=f"{_SUBTRACTED}::test_a_grouping_is_followed_to_the_columns_of_the_rows[two columns]",
@@ -408,10 +408,10 @@ VIEW_MUTANTS = (
         shown_by=f"{_INTERNAL}::test_a_internal_view_that_is_let_go_and_wanted_again_before_an_epoch_has_all_rows",
     ),
     Mutant(
-        "equal groupings of two sources are one internal view",
+        "equal aggregations of two sources are one internal view",
         "spark_bridge/operators/cut.py",
         (("identity_text(catalyst, inner, self.leaves,", "identity_text(catalyst, inner, {},"),),
-        shown_by=f"{_CUT}::test_groupings_of_two_sources_with_equal_columns_are_two_views",
+        shown_by=f"{_CUT}::test_aggregations_of_two_sources_with_equal_columns_are_two_views",
     ),
     Mutant(
         "the columns of an internal view have other names in each session",
@@ -728,7 +728,7 @@ VIEW_MUTANTS = (
         "copies of rows are all the last row",
         _ROW_CHAIN,
         (("copies.add(((InternalRow) rows.next()).copy());", "copies.add(rows.next());"),),
-        shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time_anew[a grouping by hash]",
+        shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time_anew[an aggregation by hash]",
     ),
     Mutant(
         "rows in memory are those after the epoch",
@@ -887,7 +887,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_BESIDE_EVERY_EPOCH}[maybe crossed]",
     ),
     Mutant(
-        "a grouping is taken for one row",
+        "an aggregation is taken for one row",
         "spark_bridge/operators/scalar_subquery/single_values.py",
         (("return not plan.groupingExpressions().size()", "return True"),),
         shown_by=f"{_VALUES}::test_other_subqueries_are_refused_with_a_way_out",
@@ -1417,13 +1417,13 @@ VIEW_MUTANTS = (
         "spark_bridge/maintenance/derived_views.py",
         (("self._plans[before].parents == plan.parents", "True"),),
         shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"
-        "test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names",
+        "test_an_aggregation_over_an_aggregation_goes_on_with_both_under_other_names",
     ),
     Mutant(
         "rows over internal views have the present names of these in their origins",
         "spark_bridge/maintenance/derived_rows.py",
         (("origins=tuple(version.noted.get(_ORIGINS, ()))", "origins=()"),),
         shown_by="tests/spark_bridge/maintenance/test_shared_views.py::"
-        "test_rows_of_a_grouping_within_leave_when_they_have_another_name[by a restart]",
+        "test_rows_of_an_aggregation_within_leave_when_they_have_another_name[by a restart]",
     ),
 )

@@ -24,7 +24,7 @@ GRAPH = {
     "nothing": "SELECT sum(n) AS n FROM (SELECT n FROM user_visits UNION ALL SELECT -n AS n FROM note_visits)",
     "sizes": "SELECT n, count(*) AS users, min(user) AS least FROM user_visits GROUP BY n",
 }
-"""Two groupings of one source, a view over both that is always zero, and a grouping of a grouping."""
+"""Two aggregations of one source, a view over both that is always zero, and an aggregation of an aggregation."""
 
 
 def over_sources(query: str) -> str:
@@ -61,7 +61,7 @@ LATE_VIEWS = {
     "ON o.user = c.user AND o.note = c.note AND o.amount < c.amount",
     "absent": "SELECT DISTINCT user FROM orders WHERE user NOT IN (SELECT user FROM visits)",
 }
-"""Views of a backfill, over stored rows and over files: a grouping within, a join, and one that is recomputed."""
+"""Views of a backfill, over stored rows and over files: an aggregation within, a join, and one that is recomputed."""
 
 SCHEMA = "user bigint, amount double, note string"
 FORMATS = {"orders": "parquet", "clicks": "csv", "visits": "json"}

@@ -1,6 +1,6 @@
 """Random graphs of views: every view has the columns k (text), n, s, lo, hi and c (numbers), so each can read each.
 
-A query may group within itself, also below a row-by-row one, may join two views, or one with itself, or compare rows
+A query may group within itself, also below a projection, may join two views, or one with itself, or compare rows
 with the value of a subquery, and may have windows or limits over either.
 """
 
@@ -31,7 +31,7 @@ _OF_VIEWS = {
 _CONDITIONS_OF_ROWS = ["b", "g > 1", "i % 3 > 0", "k <> 'UA'"]
 _CONDITIONS_OF_VIEWS = ["n > 1", "s > 0 OR s IS NULL", "k IS NOT NULL", "lo < hi"]
 _HAVING = ["count(*) > 1", "min(lo) IS NOT NULL", "sum(n) > 2"]
-_ROW_BY_ROW = [
+_PROJECTIONS = [
     "SELECT k, n + 1 AS n, s, lo, hi, c FROM {}",
     "SELECT upper(k) AS k, n, -s AS s, hi AS lo, lo AS hi, c FROM {}",
     "SELECT k, n, s, lo, hi, w AS c FROM {} LATERAL VIEW explode(array(n, c)) e AS w",
@@ -128,7 +128,7 @@ class RandomGraph:
             query = (
                 _grouped(relation, _OF_VIEWS, _KEYS_OF_VIEWS, _CONDITIONS_OF_VIEWS, _HAVING, chance)
                 if grouped
-                else chance.choice(_ROW_BY_ROW).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
+                else chance.choice(_PROJECTIONS).format(relation) + _where(_CONDITIONS_OF_VIEWS, chance)
             )
         if self.is_keyed or grouped or nested or joined or windowed or self._stored.intersection(parents):
             self._stored.add(name)

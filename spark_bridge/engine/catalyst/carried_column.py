@@ -1,4 +1,4 @@
-"""A hidden column that goes with each row through a row-by-row plan: its origin, its place, or its weight."""
+"""A hidden column that goes with each row through a projection plan: its origin, its place, or its weight."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACE = tuple(metadata_fields(["path", "row"]))
 
 
 def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan:
-    """A row-by-row plan with the column at the end of its result, and of its leaves unless they have it.
+    """A projection plan with the column at the end of its result, and of its leaves unless they have it.
 
     Args:
         plan: the analysed plan without the column.
@@ -24,7 +24,7 @@ def with_carried_column(catalyst: Catalyst, plan: Plan, field: pa.Field) -> Plan
 
 
 def with_places(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> Plan:
-    """A plan with one Aggregate, over a row-by-row plan, whose rows have their places: `_path` and `_row`.
+    """A plan with one Aggregate, over a projection plan, whose rows have their places: `_path` and `_row`.
 
     Args:
         plan: the analysed plan, of a source with these columns.
@@ -41,7 +41,7 @@ def with_places(catalyst: Catalyst, plan: Plan, leaves: Mapping[int, str]) -> Pl
 
 
 def columns_of_leaf(catalyst: Catalyst, rows: Plan, leaves: Mapping[int, str]) -> dict[str, Expression]:
-    """Column of the leaf of a row-by-row plan → the attribute of the plan that has its values, if there is one.
+    """Column of the leaf of a projection plan → the attribute of the plan that has its values, if there is one.
 
     Arguments as for `with_places`.
     """

@@ -321,7 +321,7 @@ class Catalyst:
         return self._plans.Join(left, right, kind, self.option(condition), no_hint)
 
     def without_duplicates(self, plan: Plan) -> Plan:
-        """The grouping that equals a Distinct, or a Deduplicate over all columns."""
+        """The aggregation that equals a Distinct, or a Deduplicate over all columns."""
         output = plan.child().output()
         return self._plans.Aggregate(output, output, plan.child())
 

@@ -130,7 +130,7 @@ class EpochTimestamps:
     def put_into(self, plan: Plan) -> Plan:
         """The analysed plan with every such expression replaced by the settable time.
 
-        The plan is row by row below at most one Aggregate; the analysis refuses such an expression above it.
+        The plan is a projection below at most one Aggregate; the analysis refuses such an expression above it.
         """
         catalyst = self._catalyst
         if not catalyst.may_have(plan, "CURRENT_LIKE"):
@@ -153,7 +153,7 @@ class EpochTimestamps:
                 projections = [self._all_put_in(each) for each in catalyst.items(plan.projections())]
                 return catalyst.expand(projections, plan.output(), children[0])
             case other:
-                raise AssertionError(f"{other} is not row by row")
+                raise AssertionError(f"{other} is not a projection")
 
     def _all_put_in(self, expressions: Any) -> list[Expression]:
         return [self.put_in(each) for each in self._catalyst.items(expressions)]

@@ -1,7 +1,7 @@
 """The maintenance plan of an aggregate view, made once from its analysed plan.
 
-partials   Spark's Partial aggregation over the row-by-row part, run on an epoch's rows: one row per touched group
-distinct   for calls with DISTINCT: the same over values that are new in their group
+partials   Spark's Partial aggregation over the projections and filters below it, run on an epoch's rows: one row per
+touched group distinct   for calls with DISTINCT: the same over values that are new in their group
 merge      these rows and the stored ones -> merged buffers, and the result (see `merge_plan`)
 subtract   the stored rows without those of rows that leave (see `subtraction_plan`)
 """
@@ -175,7 +175,7 @@ class AggregatePlan:
 
     @property
     def has_filter(self) -> bool:
-        """Whether a filter stands above the grouping, so that the result may lack groups."""
+        """Whether a filter stands above the aggregation, so that the result may lack groups."""
         return self._merge.has_filter
 
     @property
@@ -378,7 +378,7 @@ class AggregatePlan:
 
         Args:
             groups: as in `Touched.groups`.
-            columns: name → attribute of the rows below the grouping.
+            columns: name → attribute of the rows below the aggregation.
         """
         catalyst = self._catalyst
         rows = self._of_groups(self._over(self._rows, leaves).plan, groups)

@@ -33,7 +33,7 @@ class AggregateView:
     """Maintains one aggregate view.
 
     Usually the view's dataset has one row per group, with the buffers that the result does not contain as `__sw_*`
-    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the grouping
+    columns.  The buffers of all groups have a dataset of their own in two cases: a filter stands above the aggregation
     (HAVING), so that the view's dataset has only the groups that pass; or a buffer is an object.  A view with DISTINCT
     has a third dataset: the texts of the values that each group has seen.
 

@@ -97,7 +97,7 @@ class MergePlan:
     """Merges the buffers of new rows into the stored ones.
 
     Buffers are stored in the rows of the result.  They are stored separately if the result has other rows, because of a
-    filter above the grouping or of open windows, or if they are objects, which other programs that read the view
+    filter above the aggregation or of open windows, or if they are objects, which other programs that read the view
     cannot use.
 
     Attributes:

@@ -119,7 +119,7 @@ class PartialAggregation:
     ) -> None:
         self._catalyst = catalyst
         names = [f"__sw_group_{index}" for index in range(len(grouping))]
-        # Spark's own planning of a grouping would normalise -0.0 and NaN; it is not used here.
+        # Spark's own planning of an aggregation would normalise -0.0 and NaN; it is not used here.
         groups = [catalyst.alias(catalyst.normalised(each), name) for each, name in zip(grouping, names, strict=True)]
         columns, functions = list(groups), []
         for each in calls:

@@ -49,7 +49,7 @@ class SubtractionPlan:
 
     Args:
         buffers: the buffers of the calls of the query, and of their helper aggregates.
-        has_groups: whether the query has a grouping, so that a group ends with its last row.
+        has_groups: whether the query has an aggregation, so that a group ends with its last row.
     """
 
     def __init__(self, catalyst: Catalyst, buffers: Sequence[CallBuffer], has_groups: bool) -> None:

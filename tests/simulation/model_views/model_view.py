@@ -407,7 +407,7 @@ def _by_key(rows: Iterable[SideRow]) -> dict[int | None, list[SideRow]]:
 
 
 def internal_views_of(view: ModelView) -> list[ModelView]:
-    """The models of the internal views of a view: groupings, the sides of its join, or the rows below its filter."""
+    """The models of the internal views of a view: aggregations, the sides of its join, or the rows below its filter."""
     if isinstance(view, TemporalFilterRows):
         return [RowsBelow(name, view.sources, filter=view.filter) for name in view.parents]
     if isinstance(view, JoinOfSources):

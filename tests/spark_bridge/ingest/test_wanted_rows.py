@@ -33,7 +33,7 @@ def test_rows_with_equal_values_pass(tmp_path: Path, kind: str) -> None:
 
 
 def test_a_condition_has_the_columns_with_the_fewest_values() -> None:
-    """Arrow needs twice the time for each further column: a grouping by twenty columns took minutes."""
+    """Arrow needs twice the time for each further column: an aggregation by twenty columns took minutes."""
     values = {f"c{number:02}": pa.array(range(20 - number), pa.int64()) for number in range(20)}
     schema = pa.schema([(name, pa.int64()) for name in values])
     text = str(WantedRows(values=values).condition(schema))

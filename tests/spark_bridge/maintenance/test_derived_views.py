@@ -25,7 +25,7 @@ from tests.spark_bridge.view_graph import ViewGraph
 
 BY_KEY = ViewDefinition("by_key", "SELECT k, g, count(*) AS n, sum(i) AS s, max(i) AS m FROM t GROUP BY k, g")
 GRAPHS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
-    "row by row": (("large", "append", "SELECT k, n * 2 AS twice FROM by_key WHERE s > 0"),),
+    "projection": (("large", "append", "SELECT k, n * 2 AS twice FROM by_key WHERE s > 0"),),
     "regrouped": (
         ("by_k", "aggregate", "SELECT k, sum(n) AS n, count(*) AS groups, avg(s) AS a FROM by_key GROUP BY k"),
     ),

@@ -19,7 +19,8 @@ from tests.spark_bridge.view_graph import ViewGraph
 
 TOTAL = ViewDefinition("total", "SELECT k, count(*) AS n FROM t GROUP BY k")
 QUERIES: Mapping[str, str] = {
-    "grouping of a grouping": "SELECT n, count(*) AS keys FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n",
+    "aggregation of an aggregation": "SELECT n, count(*) AS keys FROM (SELECT k, count(*) AS n FROM t GROUP BY k) "
+    "GROUP BY n",
     "one row": "SELECT max(s) AS m, count(*) AS n "
     "FROM (SELECT k, g, sum(i) AS s FROM t GROUP BY k, g HAVING max(i) > 0)",
     "distinct": "SELECT count(*) AS n FROM (SELECT DISTINCT k, g FROM t)",
@@ -44,7 +45,7 @@ FAILING = {
     "within": "SELECT max(m) AS m FROM (SELECT k, max(if(i = 13, raise_error('odd'), i)) AS m FROM t GROUP BY k)",
     "above": "SELECT max(if(m = 13, raise_error('odd'), m)) AS m FROM (SELECT k, max(i) AS m FROM t GROUP BY k)",
 }
-NESTED = ViewDefinition("v", QUERIES["grouping of a grouping"])
+NESTED = ViewDefinition("v", QUERIES["aggregation of an aggregation"])
 
 
 def _graph(spark: SparkSession, root: Path, *definitions: ViewDefinition) -> ViewGraph:

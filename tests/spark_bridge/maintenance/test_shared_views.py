@@ -67,7 +67,7 @@ def test_sides_over_a_view_are_shared(local_spark: SparkSession, tmp_path: Path)
 
 
 @pytest.mark.more
-def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_aggregations_within_are_shared_and_what_is_above_them(local_spark: SparkSession, tmp_path: Path) -> None:
     within = "(SELECT n, count(*) AS c FROM (SELECT k, count(*) AS n FROM t GROUP BY k) GROUP BY n)"
     first = ViewDefinition("first", f"SELECT max(c) AS m FROM {within}")
     second = ViewDefinition("second", f"SELECT min(c) AS m, count(*) AS n FROM {within}")
@@ -79,7 +79,7 @@ def test_groupings_within_are_shared_and_what_is_above_them(local_spark: SparkSe
 
 @pytest.mark.more
 @pytest.mark.parametrize("is_restarted", [False, True], ids=["in a run", "by a restart"])
-def test_rows_of_a_grouping_within_leave_when_they_have_another_name(
+def test_rows_of_an_aggregation_within_leave_when_they_have_another_name(
     local_spark: SparkSession, tmp_path: Path, is_restarted: bool
 ) -> None:
     joined = "t JOIN (SELECT g, count(*) AS n FROM u GROUP BY g) s USING (g)"
@@ -99,7 +99,7 @@ def test_rows_of_a_grouping_within_leave_when_they_have_another_name(
 
 
 @pytest.mark.more
-def test_a_grouping_over_a_grouping_goes_on_with_both_under_other_names(
+def test_an_aggregation_over_an_aggregation_goes_on_with_both_under_other_names(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     over_view = "(SELECT c, max(n) AS n FROM (SELECT n, count(*) AS c FROM total GROUP BY n) GROUP BY c)"

@@ -70,7 +70,7 @@ def told(plan: ViewPlan) -> str:
         found += map(operator, each.computed.values())
         found += ["groups"] if each.view_class == "aggregate" else []
     runs = ((name, len([*run])) for name, run in groupby(found))
-    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in runs) or "row by row"
+    return ", ".join(name if count == 1 else f"{count} × {name}" for name, count in runs) or "projection"
 
 
 def operator(leaf: OperatorPlan) -> str:

@@ -1,4 +1,4 @@
-"""Groupings within a query, and sides of joins, become internal views, with the same names in every session."""
+"""Aggregations within a query, and sides of joins, become internal views, with the same names in every session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _plan(spark: SparkSession, query: str) -> ViewPlan:
     return analyse(spark, ViewDefinition("v", query), SCHEMAS, SCHEMAS)
 
 
-def test_a_grouping_within_is_a_view_and_the_query_reads_its_groups(local_spark: SparkSession) -> None:
+def test_an_aggregation_within_is_a_view_and_the_query_reads_its_groups(local_spark: SparkSession) -> None:
     plan = _plan(local_spark, "SELECT avg(n) AS a FROM (SELECT day, count(*) AS n FROM t GROUP BY day) WHERE n > 1")
     [inner] = plan.inner
     assert (plan.view_class, plan.parents, plan.sources, plan.sources_read) == ("aggregate", ("v.1",), ("t",), ("t",))
@@ -35,14 +35,14 @@ def test_a_grouping_within_is_a_view_and_the_query_reads_its_groups(local_spark:
     assert plan.columns == {"v.1": {"n"}} and inner.columns == {"t": {"day"}}
 
 
-def test_equal_groupings_are_one_view_after_those_that_it_reads(local_spark: SparkSession) -> None:
+def test_equal_aggregations_are_one_view_after_those_that_it_reads(local_spark: SparkSession) -> None:
     plan = _plan(local_spark, TWICE)
     assert [each.name for each in plan.inner] == ["v.1", "v.2", "v.3"]
     assert [each.parents for each in plan.inner] == [(), ("v.1",), ("v.1",)]
     assert (plan.view_class, {*plan.parents}) == ("append", {"v.2", "v.3"})
 
 
-def test_groupings_of_two_sources_with_equal_columns_are_two_views(local_spark: SparkSession) -> None:
+def test_aggregations_of_two_sources_with_equal_columns_are_two_views(local_spark: SparkSession) -> None:
     of = "SELECT k, count(*) AS n FROM {} GROUP BY k"
     plan = _plan(local_spark, f"SELECT sum(n) AS n FROM ({of.format('t')} UNION ALL {of.format('u')})")
     assert [each.sources for each in plan.inner] == [("t",), ("u",)]
@@ -56,7 +56,7 @@ def test_columns_without_a_name_have_the_same_name_in_every_session(local_spark:
 
 
 @pytest.mark.more
-def test_what_a_grouping_within_computes_is_a_part_of_the_identity(local_spark: SparkSession) -> None:
+def test_what_an_aggregation_within_computes_is_a_part_of_the_identity(local_spark: SparkSession) -> None:
     query = "SELECT sum(n) AS n FROM (SELECT k, {} AS n FROM t GROUP BY k)"
     assert _plan(local_spark, query.format("sum(i)")).identity != _plan(local_spark, query.format("max(i)")).identity
 
@@ -81,7 +81,7 @@ def test_a_function_groups_twice(local_spark: SparkSession) -> None:
         ),
     ],
 )
-def test_what_cannot_be_maintained_around_a_grouping_within_is_refused(
+def test_what_cannot_be_maintained_around_an_aggregation_within_is_refused(
     local_spark: SparkSession, reason: str, query: str
 ) -> None:
     with pytest.raises(NotIncrementalError, match=reason):

@@ -216,7 +216,7 @@ def test_what_takes_any_row_is_refused_even_if_all_rows_are_read(
         "SELECT k, r, now() AS c FROM (SELECT k, rank() OVER (PARTITION BY k ORDER BY i) AS r FROM t)",
         "SELECT t.k, max(now()) AS c FROM t JOIN u USING (k) GROUP BY t.k",
     ],
-    ids=["join", "window", "grouping"],
+    ids=["join", "window", "aggregation"],
 )
 def test_the_time_of_an_epoch_beside_rows_that_leave_is_refused(local_spark: SparkSession, query: str) -> None:
     """It leaves by its values, and the time at which it came is not known any more."""

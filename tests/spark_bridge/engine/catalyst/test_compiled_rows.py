@@ -96,7 +96,7 @@ def test_a_column_that_the_rows_lack_is_null(local_spark: SparkSession) -> None:
         "SELECT k FROM t UNION ALL SELECT upper(k) FROM t",
         "SELECT k, count(*) AS n FROM t GROUP BY k",
     ],
-    ids=["explode", "union", "grouping"],
+    ids=["explode", "union", "aggregation"],
 )
 def test_other_operators_are_left_to_spark(local_spark: SparkSession, query: str) -> None:
     assert compiled_rows(Catalyst(local_spark), plan_of(local_spark, query)) is None

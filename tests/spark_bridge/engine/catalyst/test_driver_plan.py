@@ -18,9 +18,9 @@ from spark_bridge.engine.session.spark_errors import ends_run, one_line
 
 SCHEMA = pa.schema([("k", pa.string()), ("i", pa.int64()), ("x", pa.float64())])
 QUERIES = {
-    "a grouping by hash": "SELECT k, count(*), sum(i), avg(x), min(i) FROM t GROUP BY k",
-    "a grouping by object hash": "SELECT k, sort_array(collect_set(i)), percentile(x, 0.5) FROM t GROUP BY k",
-    "a grouping by sort": "SELECT i % 7, max(k), min(k) FROM t GROUP BY i % 7",
+    "an aggregation by hash": "SELECT k, count(*), sum(i), avg(x), min(i) FROM t GROUP BY k",
+    "an aggregation by object hash": "SELECT k, sort_array(collect_set(i)), percentile(x, 0.5) FROM t GROUP BY k",
+    "an aggregation by sort": "SELECT i % 7, max(k), min(k) FROM t GROUP BY i % 7",
     "all rows in one group": "SELECT count(*), sum(x) FROM t",
     "a window": "SELECT k, i, row_number() OVER (PARTITION BY k ORDER BY i DESC) FROM t",
     "several rows of one": "SELECT k, each FROM t LATERAL VIEW explode(sequence(0, i % 3)) e AS each",
@@ -77,7 +77,7 @@ def test_it_gives_the_rows_of_a_job_each_time_anew(local_spark: SparkSession, qu
 
 
 def test_it_runs_without_a_job(local_spark: SparkSession) -> None:
-    made = Made(local_spark, QUERIES["a grouping by hash"])
+    made = Made(local_spark, QUERIES["an aggregation by hash"])
     tracker = local_spark.sparkContext.statusTracker()
     known = len(tracker.getJobIdsForGroup())
     made.over(rows(100))
@@ -88,7 +88,7 @@ def test_it_runs_without_a_job(local_spark: SparkSession) -> None:
 
 @pytest.mark.more
 def test_several_threads_take_turns(local_spark: SparkSession) -> None:
-    made = Made(local_spark, QUERIES["a grouping by hash"])
+    made = Made(local_spark, QUERIES["an aggregation by hash"])
     given = [rows(200, first) for first in range(0, 80, 10)]
     with ThreadPoolExecutor(4) as threads:
         found = [*threads.map(made.over, given)]

@@ -52,7 +52,7 @@ def test_rows_get_the_time_of_the_epoch_that_ingests_them(local_spark: SparkSess
 @pytest.mark.parametrize(
     "query",
     ["SELECT n, now() AS c FROM t", "SELECT n, max(c) AS c FROM (SELECT n, now() AS c FROM t) GROUP BY n"],
-    ids=["row by row", "grouped"],
+    ids=["projection", "grouped"],
 )
 def test_the_code_of_few_rows_keeps_no_time(local_spark: SparkSession, tmp_path: Path, query: str) -> None:
     view = FollowedView(local_spark, tmp_path, ViewDefinition("v", query), {"t": SCHEMA})
@@ -81,14 +81,14 @@ def test_the_code_of_few_rows_keeps_no_time(local_spark: SparkSession, tmp_path:
          [{"s": int(START.timestamp()) + 30}]),
     ],
 )  # fmt: skip
-def test_it_may_stand_in_every_row_by_row_expression(
+def test_it_may_stand_in_every_expression_of_a_projection(
     local_spark: SparkSession, tmp_path: Path, query: str, expected: list[dict[str, Any]]
 ) -> None:
     assert followed(local_spark, tmp_path, query) == sorted(expected, key=str)
 
 
-def test_above_a_grouping_it_is_refused(local_spark: SparkSession) -> None:
-    with pytest.raises(NotIncrementalError, match=r"now\(\).*below the grouping"):
+def test_above_an_aggregation_it_is_refused(local_spark: SparkSession) -> None:
+    with pytest.raises(NotIncrementalError, match=r"now\(\).*below the aggregation"):
         analyse(local_spark, ViewDefinition("v", "SELECT k, max(at) < now() AS old FROM t GROUP BY k"), {"t": SCHEMA})
 
 

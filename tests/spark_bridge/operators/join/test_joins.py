@@ -81,7 +81,7 @@ QUICK = ("left", "three")
 JOINED = ViewDefinition("joined", JOINS["left"][1])
 OVER = {
     "grouped": "SELECT k, count(*) AS n, sum(i) AS s, min(g) AS lo FROM joined GROUP BY k",
-    "row_by_row": "SELECT k, i + 1 AS i FROM joined WHERE g > 0",
+    "projection": "SELECT k, i + 1 AS i FROM joined WHERE g > 0",
     "joined_again": "SELECT j.k, j.i, w.i AS x FROM joined j FULL JOIN w ON j.g = w.g",
     "of_itself": "SELECT one.k, count(*) AS n FROM joined one JOIN joined other ON one.i = other.i GROUP BY one.k",
 }
