@@ -132,7 +132,7 @@ profile: setup  ## profile the CPU of 2,000 small files by process and function,
 	$(BIN)/python -m benchmarks.cpu_profile
 
 .PHONY: lock
-lock:  ## make requirements.lock anew from pyproject.toml, with the hashes of every file of each release
+lock:  ## make requirements.lock again from pyproject.toml, with the hashes of every file of each release
 	test -x build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv; }
 	build/lock/bin/uv pip compile --quiet --upgrade --generate-hashes --no-annotate --extra dev --python build/lock/bin/python \
 	  --custom-compile-command 'make lock' --output-file requirements.lock pyproject.toml > /dev/null

@@ -5,7 +5,7 @@
 
 Data flow: the catalogue names each benchmark, its arguments and its time limit → the runner starts each in a process
 of its own, whose result comes back as JSON → a record (command, day, machine, seconds, result or failure) is merged
-into `build/benchmarks/`, and with `--write` into `benchmarks/results/` → the page is written anew from all records,
+into `build/benchmarks/`, and with `--write` into `benchmarks/results/` → the page is rewritten from all records,
 with its plots in `images/` beside it.
 
 A new benchmark is:

@@ -28,7 +28,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments.add_argument("--quick", action="store_true", help="small sizes of those that matter most (3 minutes)")
     arguments.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these; the results of others stay")
     arguments.add_argument("--write", action="store_true", help="into docs/benchmarks.md and benchmarks/results/")
-    arguments.add_argument("--page-only", action="store_true", help="measure nothing; write the page anew")
+    arguments.add_argument("--page-only", action="store_true", help="measure nothing; rewrite the page")
     arguments.add_argument("--build", type=Path, default=_PROJECT / "build" / "benchmarks", help=argparse.SUPPRESS)
     options = arguments.parse_args(words)
     if options.quick and options.write:

@@ -2,7 +2,7 @@
 
     python -m benchmarks.corrections [--rows 5000000] [--turns 5]
 
-In one local session; the kinds of views in turns.  Beside it, the whole view computed anew by Spark and by DuckDB from
+In one local session; the kinds of views in turns.  Beside it, the whole view recomputed by Spark and by DuckDB from
 the same stored rows.
 """
 
@@ -138,10 +138,10 @@ def measure_view(spark: SparkSession, kind: str, rows: int, turns: int) -> Row:
                 connection.register("events", dataset.to_table(columns=SCHEMA.names))
                 connection.sql(QUERIES[kind].replace("percentile(amount, 0.5)", "median(amount)")).to_arrow_table()
 
-        anew = Number(_seconds(by_spark, 2), "s"), Number(_seconds(by_duckdb, 2), "s")
+        recomputed = Number(_seconds(by_spark, 2), "s"), Number(_seconds(by_duckdb, 2), "s")
     forget, replaced = Number(median(view.forget_s), "s"), Number(median(view.replace_s), "s")
-    ratio = forget.value / anew[0].value
-    return Row(kind, (forget, replaced, *anew), ratio, Target(TARGETS_S[kind], "s"))
+    ratio = forget.value / recomputed[0].value
+    return Row(kind, (forget, replaced, *recomputed), ratio, Target(TARGETS_S[kind], "s"))
 
 
 def measure(options: argparse.Namespace) -> Result:
@@ -150,8 +150,8 @@ def measure(options: argparse.Namespace) -> Result:
     rows = tuple(measure_view(spark, kind, options.rows, options.turns) for kind in QUERIES)
     spark.stop()
     caption = f"A file of {FILE_ROWS:,} of {options.rows:,} rows, in one view of {options.rows // 10:,} groups"
-    columns = ("forget", "replace", "anew by Spark", "anew by DuckDB")
-    return Result((Table(columns, rows, "forget, of anew by Spark", caption),))
+    columns = ("forget", "replace", "recomputed by Spark", "recomputed by DuckDB")
+    return Result((Table(columns, rows, "forget, of a recomputation by Spark", caption),))
 
 
 def main() -> None:

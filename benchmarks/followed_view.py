@@ -20,7 +20,7 @@ from state.tables.records import ViewVersion
 
 NEW_ROWS = 1_000
 WARM_EPOCHS = 5
-COLUMNS = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
+COLUMNS = ("p50", "p95", "the first rows, until they show", "recomputed by Spark", "recomputed by DuckDB")
 """Of `compared`."""
 SOURCE = "t"
 
@@ -89,20 +89,20 @@ def follow_in_turns(views: Mapping[str, FollowedView], epochs: int) -> None:
 
 
 def compared(
-    views: Mapping[str, FollowedView], anew: Mapping[str, tuple[float, float | None]], target: Target | None
+    views: Mapping[str, FollowedView], recomputed: Mapping[str, tuple[float, float | None]], target: Target | None
 ) -> tuple[Row, ...]:
     """A row for each view.
 
     Args:
         views: name → view, after `follow_in_turns`.
-        anew: name → seconds in which Spark and DuckDB compute the view from all rows; the first view has some.
+        recomputed: name → seconds in which Spark and DuckDB compute the view from all rows; the first view has some.
         target: of an epoch of those; None without one.
     """
     first, rows = next(iter(views)), list[Row]()
     for name, view in views.items():
         seconds = sorted(view.seconds[WARM_EPOCHS:])
-        times = median(seconds), seconds[int(0.95 * len(seconds))], view.first_s, *anew.get(name, (None, None))
+        times = median(seconds), seconds[int(0.95 * len(seconds))], view.first_s, *recomputed.get(name, (None, None))
         numbers = tuple(None if each is None else Number(each, "s") for each in times)
-        by_spark, _ = anew.get(name, anew[first])
-        rows.append(Row(name, numbers, median(seconds) / by_spark, target if name in anew else None))
+        by_spark, _ = recomputed.get(name, recomputed[first])
+        rows.append(Row(name, numbers, median(seconds) / by_spark, target if name in recomputed else None))
     return tuple(rows)

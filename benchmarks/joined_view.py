@@ -157,7 +157,7 @@ def shown_to_spark(spark: SparkSession, tables: Mapping[str, pa.Table]) -> Itera
         spark.catalog.dropTempView(name)
 
 
-def anew_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
+def recomputed_s(spark: SparkSession, view: Followed) -> tuple[float, float]:
     """Seconds in which Spark and DuckDB compute the joined groups from all rows in memory."""
     tables = {"orders": pa.concat_tables(view.orders), "customers": pa.concat_tables(view.regions.values())}
     with shown_to_spark(spark, tables):
@@ -208,7 +208,7 @@ def measure(options: argparse.Namespace) -> Result:
             for view in followed.values():
                 view.turn()
         alone = median(followed[ALONE].seconds[WARM_EPOCHS:])
-        by_spark, by_duckdb = anew_s(spark, followed[GROUPED])
+        by_spark, by_duckdb = recomputed_s(spark, followed[GROUPED])
         rows = []
         for name, view in followed.items():
             seconds = sorted(view.seconds[WARM_EPOCHS:])
@@ -223,7 +223,7 @@ def measure(options: argparse.Namespace) -> Result:
         life = measure_life(followed[IN_MEMORY], options.life, "of the grouped join")
     ten = measure_ten(spark, options.orders // 5, options.epochs)
     spark.stop()
-    columns = ("p50", "p95", "the first rows, until they show", "anew by Spark", "anew by DuckDB")
+    columns = ("p50", "p95", "the first rows, until they show", "recomputed by Spark", "recomputed by DuckDB")
     caption = f"An epoch of {NEW_ORDERS:,} orders and 100 customers, {options.orders:,} orders"
     return Result((Table(columns, tuple(rows), "of an aggregation alone", caption), life, ten))
 

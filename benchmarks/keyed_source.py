@@ -85,7 +85,7 @@ def _quoted(name: str) -> str:
     return f'"{name}"'
 
 
-def anew_s(spark: SparkSession, view: FollowedView) -> tuple[float, float]:
+def recomputed_s(spark: SparkSession, view: FollowedView) -> tuple[float, float]:
     """Seconds in which Spark and DuckDB compute the view from all rows in memory."""
     rows = pa.concat_tables(view.tables)
     current_rows(frame_of_table(spark, rows), KEY).createOrReplaceTempView(SOURCE)
@@ -116,11 +116,11 @@ def measure(options: argparse.Namespace) -> Result:
             followed[name] = FollowedView(spark, root, GROUPED, make, options.keys, memory_bytes, keys)
             stack.callback(followed[name].materializer.close)
         follow_in_turns(followed, options.epochs)
-        rows = compared(followed, {IN_MEMORY: anew_s(spark, followed[IN_MEMORY])}, Target(0.3, "s"))
+        rows = compared(followed, {IN_MEMORY: recomputed_s(spark, followed[IN_MEMORY])}, Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the grouped view over a source with a key")
     spark.stop()
     caption = f"An epoch of {NEW_ROWS:,} new versions of {options.keys:,} keys, 5 % of them deletions"
-    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life))
+    return Result((Table(COLUMNS, rows, "of a recomputation by Spark", caption), life))
 
 
 def main() -> None:

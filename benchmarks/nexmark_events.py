@@ -1,6 +1,6 @@
 """Events of Nexmark, as Arrow tables: persons, auctions and bids of an online auction.
 
-Made anew from the published definition (P. Tucker and others, "NEXMark: A Benchmark for Queries over Data Streams", and
+Made from the published definition (P. Tucker and others, "NEXMark: A Benchmark for Queries over Data Streams", and
 the documentation of Apache Beam's and Flink's Nexmark): the columns; of 50 events one person, three auctions and 46
 bids; half of the bids for a hot auction; three quarters of the bids of a hot bidder, and of the auctions of a hot
 seller.  Ids count the events of their kind, and the hot ones change with every hundredth.

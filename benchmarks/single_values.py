@@ -16,7 +16,7 @@ from contextlib import ExitStack
 from benchmarks.command import run_benchmark
 from benchmarks.followed_view import COLUMNS, NEW_ROWS, FollowedView, compared, follow_in_turns
 from benchmarks.result import Result, Table, Target
-from benchmarks.windows import ROWS_A_KEY, Scores, anew_s
+from benchmarks.windows import ROWS_A_KEY, Scores, recomputed_s
 from spark_bridge.engine.session.local_session import start_local_session
 from spark_bridge.engine.session.settings import SparkSettings
 from spark_bridge.engine.session.warm_up import warm_up
@@ -48,10 +48,12 @@ def measure(options: argparse.Namespace) -> Result:
             followed[name] = FollowedView(spark, root, query, make, options.rows, 0)
             stack.callback(followed[name].materializer.close)
         follow_in_turns(followed, options.epochs)
-        anew = {name: anew_s(spark, followed[name], query) for name, query in CASES.items()}
-        rows = compared(followed, anew, Target(0.3, "s"))
+        recomputed = {name: recomputed_s(spark, followed[name], query) for name, query in CASES.items()}
+        rows = compared(followed, recomputed, Target(0.3, "s"))
     spark.stop()
-    return Result((Table(COLUMNS, rows, "of anew by Spark", f"An epoch of {NEW_ROWS:,} rows, {options.rows:,} rows"),))
+    return Result(
+        (Table(COLUMNS, rows, "of a recomputation by Spark", f"An epoch of {NEW_ROWS:,} rows, {options.rows:,} rows"),)
+    )
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
     python -m benchmarks.views_over_views [--groups 100000] [--epochs 30] [--life 1000]
 
 In one local session; the graphs in turns.  Each graph has a grouped view over one source; the views over it follow its
-changes.  Beside it, the views over it computed anew by Spark.  Then the largest graph lives on.
+changes.  Beside it, the views over it recomputed by Spark.  Then the largest graph lives on.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Followed:
         return ended - started
 
 
-def anew_s(spark: SparkSession, graph: Followed) -> float:
+def recomputed_s(spark: SparkSession, graph: Followed) -> float:
     """Seconds in which Spark computes the views over the first one from its rows."""
     version = graph.versions[BY_USER.name]
     location = graph.root.child(version.path)
@@ -116,18 +116,20 @@ def measure(options: argparse.Namespace) -> Result:
             seconds, more = sorted(graph.seconds[WARM_EPOCHS:]), len(graph.views) - 1
             p50, p95 = median(seconds), seconds[int(0.95 * len(seconds))]
             each = (p50 - alone) / more if more else None
-            anew = median(anew_s(spark, graph) for _ in range(3)) if more else None
+            recomputed = median(recomputed_s(spark, graph) for _ in range(3)) if more else None
             numbers = (
                 Number(p50, "s"),
                 Number(p95, "s"),
                 None if each is None else Number(1_000 * each, "ms"),
-                None if anew is None else Number(anew, "s"),
+                None if recomputed is None else Number(recomputed, "s"),
             )
             rows.append(Row(name, numbers, target=TARGET if more else None))
         life = measure_life(graphs[LARGEST], options.life, f"with {len(GRAPHS[LARGEST])} views")
     spark.stop()
     caption = f"An epoch of {NEW_ROWS:,} rows, {options.groups:,} groups in the first view"
-    return Result((Table(("p50", "p95", "a view over it", "they anew by Spark"), tuple(rows), caption=caption), life))
+    return Result(
+        (Table(("p50", "p95", "a view over it", "they recomputed by Spark"), tuple(rows), caption=caption), life)
+    )
 
 
 def main() -> None:

@@ -94,7 +94,7 @@ class Visits(_RandomKeys):
         return pa.table([keys, pa.array(times).cast(VISITS.field("at").type)], schema=VISITS)
 
 
-def anew_s(spark: SparkSession, view: FollowedView, query: str) -> tuple[float, float | None]:
+def recomputed_s(spark: SparkSession, view: FollowedView, query: str) -> tuple[float, float | None]:
     """Seconds in which Spark and DuckDB compute a query from all rows in memory; None if DuckDB lacks its function."""
     rows = pa.concat_tables(view.tables)
     frame_of_table(spark, rows).createOrReplaceTempView("t")
@@ -125,15 +125,15 @@ def measure(options: argparse.Namespace) -> Result:
             followed[name] = FollowedView(spark, root, query, make, options.rows, memory_bytes)
             stack.callback(followed[name].materializer.close)
         follow_in_turns(followed, options.epochs)
-        anew = {name: anew_s(spark, followed[name], CASES[name][0]) for name in (IN_MEMORY, OF_ALL)}
-        rows = compared(followed, anew, Target(0.3, "s"))
+        recomputed = {name: recomputed_s(spark, followed[name], CASES[name][0]) for name in (IN_MEMORY, OF_ALL)}
+        rows = compared(followed, recomputed, Target(0.3, "s"))
         life = measure_life(followed[IN_MEMORY], options.life, "of the three largest rows")
     of_sessions = sessions(spark, options)
     spark.stop()
     caption = (
         f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.rows:,} rows of {options.rows // ROWS_A_KEY:,} keys"
     )
-    return Result((Table(COLUMNS, rows, "of anew by Spark", caption), life, of_sessions))
+    return Result((Table(COLUMNS, rows, "of a recomputation by Spark", caption), life, of_sessions))
 
 
 def sessions(spark: SparkSession, options: argparse.Namespace) -> Table:
@@ -146,10 +146,10 @@ def sessions(spark: SparkSession, options: argparse.Namespace) -> Table:
             followed[name] = FollowedView(spark, root, query, Visits(keys).rows, options.visits, memory_bytes)
             stack.callback(followed[name].materializer.close)
         follow_in_turns(followed, options.epochs)
-        anew = {SESSIONS: anew_s(spark, followed[SESSIONS], SESSION_CASES[SESSIONS][0])}
-        rows = compared(followed, anew, None)
+        recomputed = {SESSIONS: recomputed_s(spark, followed[SESSIONS], SESSION_CASES[SESSIONS][0])}
+        rows = compared(followed, recomputed, None)
     caption = f"An epoch of {NEW_ROWS:,} rows of as many keys, {options.visits:,} rows of {keys:,} keys"
-    return Table(COLUMNS, rows, "of anew by Spark", caption)
+    return Table(COLUMNS, rows, "of a recomputation by Spark", caption)
 
 
 def main() -> None:

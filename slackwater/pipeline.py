@@ -353,7 +353,7 @@ class Pipeline:
                 `ParquetFiles(...)`.  It belongs to the declaration, and not to the view: a later run may have others.
             options: `on_full="allow"` recomputes a view as a whole if it cannot be maintained epoch by epoch, at most
                 every `refresh_interval_s` seconds, and above 0 also one that would read all of its rows in an epoch;
-                `replace=True` builds the view anew if the root has another view of this name; `on_missing="allow"`
+                `replace=True` rebuilds the view if the root has another view of this name; `on_missing="allow"`
                 shows a backfill without files that were ingested and deleted; `emit="on_close"` shows a group of a
                 window or session of event time once, when the watermark has passed its end; `expire="by_watermark"`
                 lets the rows of a join leave when the watermarks tell that no partner comes, and leaves late rows out;

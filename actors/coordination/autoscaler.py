@@ -51,7 +51,7 @@ class Autoscaler:
 
     It doubles when, for 15 seconds, more files have waited than are read in 30, and only the fetch actors were the
     reason.  It halves when, for 5 minutes, hardly a file has waited, and half as many fetch actors would have had time
-    to spare throughout, by the rate of each when it was last busy.  After a decision both times begin anew.
+    to spare throughout, by the rate of each when it was last busy.  After a decision both times begin again.
 
     Args:
         fewest, most: bounds of the number of fetch actors.

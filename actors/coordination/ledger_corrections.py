@@ -38,7 +38,7 @@ def corrected_delta(store: StateStore, commit: Commit) -> Delta:
     paths = {(each.source, each.path) for each in commit.corrected}
     ledger, quarantine = _stored(store, "ledger", paths, _DECIDING), _stored(store, "quarantine", paths)
     new_ledger, new_quarantine = _new(commit.delta, "ledger", paths), _new(commit.delta, "quarantine", paths)
-    # Rows that an epoch writes anew may have to stay as they were: of these all fields are needed.
+    # Rows that an epoch writes again may have to stay as they were: of these all fields are needed.
     again = {path: rows.keys() & ledger[path].keys() for path, rows in new_ledger.items()}
     ledger |= _stored(store, "ledger", {path for path, keys in again.items() if keys}, _EVERY)
     # A correction changes the rows as the one before it in this epoch has left them.

@@ -136,7 +136,7 @@ class FileQueue:
         self.tally(progress.file.source).finish(status)
 
     def leave(self, progress: FileProgress) -> None:
-        """Removes a file that is not finished: it is read anew, or by another fetch actor.
+        """Removes a file that is not finished: it is read again, or by another fetch actor.
 
         The caller takes it from `pending`, one by one or all at once.
         """

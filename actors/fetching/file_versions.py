@@ -198,7 +198,7 @@ class FileVersions:
             if progress is not None and progress.key == (*path, file.version):
                 if not progress.replaces:
                     ended.append(progress)
-                    self._begin_anew(progress, epoch)
+                    self._begin_again(progress, epoch)
                 continue
             if progress is not None:
                 ended.append(progress)
@@ -262,15 +262,15 @@ class FileVersions:
             since[source] = min(each.listed_epoch, since.get(source, each.listed_epoch))
         return since
 
-    def _begin_anew(self, progress: FileProgress, epoch: int) -> None:
+    def _begin_again(self, progress: FileProgress, epoch: int) -> None:
         """Queues a version that is being read once more; its earlier rows stay in the views until its end."""
         self.queue.pending.remove(progress)
         self.queue.leave(progress)
-        anew = FileProgress(progress.file, listed_epoch=progress.listed_epoch, replaces=True, stored=progress.stored)
+        again = FileProgress(progress.file, listed_epoch=progress.listed_epoch, replaces=True, stored=progress.stored)
         if progress.row_offset:
-            anew.kept_row = progress.ledger_row(_READ_AGAIN, done_epoch=epoch, changed_epoch=None)
-            self.state.put_ledger(progress, anew.kept_row)
-        self.queue.add(self.state.touch(anew))
+            again.kept_row = progress.ledger_row(_READ_AGAIN, done_epoch=epoch, changed_epoch=None)
+            self.state.put_ledger(progress, again.kept_row)
+        self.queue.add(self.state.touch(again))
 
     def _replaced(self, progress: FileProgress, ending: Ending, row: dict[str, object]) -> dict[str, object]:
         """The ledger row of a version that replaces the others, or that could not be read and lets them stay."""

@@ -89,7 +89,7 @@ class VersionSet:
 
 
 class _HashSet:
-    """A sorted array, and the changes since it was made: it is made anew when they are many."""
+    """A sorted array, and the changes since it was made: it is made again when they are many."""
 
     def __init__(self, hashes: _Hashes) -> None:
         self._sorted = np.unique(hashes)

@@ -31,7 +31,7 @@ class RemovalGuard:
         self.paused = self.known = 0
 
     def decide(self, missing: int, known: int, now_s: float) -> None:
-        """Decides anew.
+        """Decides again.
 
         Args:
             missing: the number of files that are missing and not removed; more than `known` count as `known`.

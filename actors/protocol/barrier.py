@@ -124,7 +124,7 @@ class AllowRemovals(Mutation):
 
 @dataclass(frozen=True)
 class Reread(Mutation):
-    """Reads versions anew, in place of all rows that the views hold of their objects."""
+    """Reads versions again, in place of all rows that the views hold of their objects."""
 
     files: tuple[FileVersion, ...]
 

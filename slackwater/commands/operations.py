@@ -186,7 +186,7 @@ class RetryCommand(RootOperation[int], kind="retry"):
 
     line = CommandLine(
         "Correct",
-        "Read quarantined files again, or build a failed view anew.\n\n"
+        "Read quarantined files again, or rebuild a failed view.\n\n"
         "A file continues at the row where reading failed.  Single bad records (see `quarantine`) are not retried: the "
         "views hold the rows around them.  Export the records, correct them, and upload them as a new file.  If you "
         'correct a file in place and its source has on_change="append", all of the file is read again: remove the rows '
@@ -202,7 +202,7 @@ class RetryCommand(RootOperation[int], kind="retry"):
         cls,
         view: Annotated[
             str | None,
-            ArgumentLine("build this failed view anew, instead of files", option="--view", metavar="NAME"),
+            ArgumentLine("rebuild this failed view, instead of files", option="--view", metavar="NAME"),
         ] = None,
         **files: str | None,
     ) -> Command:
@@ -230,7 +230,7 @@ class RetryCommand(RootOperation[int], kind="retry"):
 
 @dataclass(frozen=True, kw_only=True)
 class RetryViewCommand(RootOperation[None], kind="retry_view"):
-    """Builds a failed view anew, or one that closes windows, so that it gets the late rows."""
+    """Rebuilds a failed view, or one that closes windows, so that it gets the late rows."""
 
     view: str
 
@@ -243,10 +243,10 @@ class RetryViewCommand(RootOperation[None], kind="retry_view"):
         forgive_view(store, root.clock, self.view)
 
     def answer(self, result: None) -> Answer:
-        return Answer(True, f"view {self.view} is built anew; `status` shows its progress")
+        return Answer(True, f"view {self.view} is rebuilt; `status` shows its progress")
 
     def answer_on_root(self, result: None) -> Answer:
-        return Answer(True, f"the next run builds view {self.view} anew")
+        return Answer(True, f"the next run rebuilds view {self.view}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -555,7 +555,7 @@ class RunMethods(ABC):
         A view with `emit="on_close"` or `expire="by_watermark"` can be rebuilt without a failure: then the late rows
         count, in closed windows too, and the views that read this view are rebuilt as well.
 
-        The views that read it, and have failed with it, are built anew too.  Readers see a view as it stands until the
+        The views that read it, and have failed with it, are rebuilt too.  Readers see a view as it stands until the
         new one is complete.  Returns when it is analysed.  To build it from another definition instead, call `add_view`
         with `replace=True`.
 

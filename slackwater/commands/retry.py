@@ -99,9 +99,9 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
 
 
 def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
-    """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run builds the view anew.
+    """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run rebuilds the view.
 
-    A view that knows late rows stands from this epoch on, and so do those that read it: they are built anew as well.
+    A view that knows late rows stands from this epoch on, and so do those that read it: they are rebuilt as well.
 
     Args:
         clock: makes the epoch.
@@ -120,9 +120,9 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     if views[name].error is not None:
         put_view(delta, replace(views[name], error=None))
     elif has_late_rows(views[name]):
-        anew = catalog.with_readers([name])
+        rebuilt = catalog.with_readers([name])
         for each in views.values():
-            if declared_name(each.name) in anew and each.frozen_epoch is None:
+            if declared_name(each.name) in rebuilt and each.frozen_epoch is None:
                 put_view(delta, replace(each, frozen_epoch=store.head.epoch))
     else:
         raise CommandRefusedError(has_not_failed(name))
@@ -130,7 +130,7 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
 
 
 def has_late_rows(view: CatalogView) -> bool:
-    """Whether rows can be late for a view: it is built anew to let them in."""
+    """Whether rows can be late for a view: it is rebuilt to let them in."""
     return view.definition.endswith((ON_CLOSE, BY_WATERMARK))
 
 

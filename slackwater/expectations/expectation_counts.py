@@ -206,7 +206,7 @@ class ExpectationCounts:
         return replace(whole, expectations={**whole.expectations, **followed.expectations})
 
     def _conditions_of(self, name: str, expect: Mapping[str, str], schema: pa.Schema) -> Conditions:
-        """The conditions over a view, made anew when they or its columns have changed."""
+        """The conditions over a view, made again when they or its columns have changed."""
         wanted, columns = dict(expect), schema.to_string()
         made = self._conditions.get(name)
         if made is None or made[:2] != (wanted, columns):

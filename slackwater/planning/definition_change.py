@@ -1,4 +1,4 @@
-"""The cost of a changed definition: what a run keeps of the stored view, computes anew, reads for that, and drops."""
+"""The cost of a changed definition: what a run keeps of the stored view, recomputes, reads for that, and drops."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Input:
             stored view.
         name: the source or the view.
         files: number of files; None for rows of the root.
-        rows: number of rows; None for files, and for a view that is computed anew itself.
-        bytes: their size as read or stored; None for a view that is computed anew itself.
+        rows: number of rows; None for files, and for a view that is recomputed itself.
+        bytes: their size as read or stored; None for a view that is recomputed itself.
     """
 
     of: Literal["files", "stored rows", "view", "groups"]

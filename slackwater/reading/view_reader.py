@@ -52,7 +52,7 @@ class ViewReader:
 
     @cached_property
     def stored_schema(self) -> pa.Schema:
-        """The columns of the dataset, with hidden ones; Lance makes them anew at each call."""
+        """The columns of the dataset, with hidden ones; Lance makes them again at each call."""
         return self.dataset.schema
 
     @cached_property

@@ -68,7 +68,7 @@ class DeclaredViews:
         self._change(lambda attempt: attempt.drop_view(name), partial(self._on_dropped, name))
 
     def retry(self, name: str) -> None:
-        """Builds a failed view anew, in this attempt or the next ones.  Errors as `Run.retry_view`."""
+        """Rebuilds a failed view, in this attempt or the next ones.  Errors as `Run.retry_view`."""
         names = (name, *self._requests.running_attempt().readers(name))
         rebuilt = [each for view in names if (each := self.definitions.get(view)) is not None]
         with self.needs.changing(*rebuilt):

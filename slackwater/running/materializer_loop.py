@@ -242,7 +242,7 @@ class MaterializerLoop:
         return self._change(partial(self._change_views, partial(self._views.drop, name)))
 
     def retry_view(self, name: str) -> Future[None]:
-        """Builds a failed view anew; done when the view is analysed."""
+        """Rebuilds a failed view; done when the view is analysed."""
         return self._change(partial(self._change_views, partial(self._views.retry, name)))
 
     def release(self) -> Future[None]:

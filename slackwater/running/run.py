@@ -285,7 +285,7 @@ class Run(RunMethods):
             if backfill.missing
         ]
         notes += [
-            f"view {name} has failed, and {_standing(view)}: {view.error}; correct it or the row, and build it anew: "
+            f"view {name} has failed, and {_standing(view)}: {view.error}; correct it or the row, and rebuild it: "
             f"slackwater retry {root} --view {name}"
             for name, view in self._control.maintained.views.items()
             if view.error is not None

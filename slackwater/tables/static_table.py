@@ -25,7 +25,7 @@ def table_location(root: Location, name: str) -> Location:
 class StaticTable:
     """The stored rows of one static table.
 
-    Its file carries a hash of the rows that the pipeline declares.  So a start brings rows that are declared anew, and
+    Its file carries a hash of the rows that the pipeline declares.  So a start brings rows that are declared again, and
     keeps those that have replaced the same declaration.
 
     Args:

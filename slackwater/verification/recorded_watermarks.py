@@ -161,5 +161,5 @@ def _ttl_us(view: CatalogView) -> int | None:
 def _lost(num_late: int) -> CannotComputeError:
     return CannotComputeError(
         f"the quarantine lacks some of its {num_late:,} late rows, which were cleared: verify an epoch from before, or "
-        "build the view anew (slackwater retry --view)"
+        "rebuild the view (slackwater retry --view)"
     )

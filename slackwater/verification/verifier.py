@@ -397,7 +397,7 @@ class Verifier:
 
     def _without_rows(self, view: CatalogView) -> ViewCheck:
         reason = "it failed in its first epoch, and has no rows"
-        reason += ", until it is built anew" if view.error is None else f": {view.error}; correct it, and retry it"
+        reason += ", until it is rebuilt" if view.error is None else f": {view.error}; correct it, and retry it"
         return self._not_checkable(view, self._record.epoch, reason)
 
     def _without_ledger(self, view: CatalogView, epoch: int) -> ViewCheck:

@@ -42,7 +42,7 @@ class _Change:
 
 
 class SmallRows:
-    """Holds the rows as of one version; a version that this process has not made by `follow` is read anew.
+    """Holds the rows as of one version; a version that this process has not made by `follow` is read again.
 
     Rows that have turned out to be wide are not read again.
     """

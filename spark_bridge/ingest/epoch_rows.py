@@ -72,11 +72,11 @@ class EpochRows:
 
 @dataclass(frozen=True)
 class Stopped:
-    """A view that is maintained no longer: it has failed, or is built anew beside the shown rows.
+    """A view that is maintained no longer: it has failed, or is rebuilt beside the shown rows.
 
     Args:
         at: the last epoch whose rows it has; 0 for a view that fails in its first epoch, and has none.
-        error: why it has failed; None if it is built anew.
+        error: why it has failed; None if it is rebuilt.
     """
 
     at: int

@@ -209,8 +209,8 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
     elif old == wanted:
         change = "is stored with other types of its columns, or with other Python functions, than it is declared with"
     raise DefinitionChangedError(
-        f"view {plan.name!r} {change}; declare it as it was, under another name, or with replace=True, which builds it "
-        "anew beside the stored one"
+        f"view {plan.name!r} {change}; declare it as it was, under another name, or with replace=True, which rebuilds "
+        "it from all rows, and keeps the stored view until then"
     )
 
 

@@ -59,7 +59,7 @@ def cannot_follow(name: str) -> str:
     """The message for a view that is older than `materialize=True` of its sources."""
     return (
         f"view {name!r} does not know the file of a row, so files cannot be replaced or forgotten: declare it with "
-        "replace=True, which builds it anew"
+        "replace=True, which rebuilds it"
     )
 
 

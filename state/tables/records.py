@@ -223,7 +223,7 @@ class CatalogView:
         key: the columns of the result that identify a group.
         created_epoch: the epoch of its first version.
         frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
-            failed, or is built anew; 0 if it failed in its first epoch.  None while it is maintained.
+            failed, or is rebuilt; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
         visible: source or view that it reads → its columns when the view was created; it sees no later ones.  An
             internal view that it reads stands there without columns.

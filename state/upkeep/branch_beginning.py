@@ -13,7 +13,7 @@ from state.tables.records import EpochRecord
 def first_record(record: EpochRecord) -> EpochRecord:
     """The first epoch of a branch, from the record of its root.
 
-    A view that is not complete reads an earlier epoch, which the branch does not have: there it begins anew.
+    A view that is not complete reads an earlier epoch, which the branch does not have: there it begins again.
     """
     views = {name: view for name, view in record.views.items() if view.pinned_epoch is None}
     return replace(record, views=views)

@@ -258,7 +258,7 @@ MUTANTS = (
         start=121,
     ),
     Mutant(
-        "a file begins anew after a restart",
+        "a file begins again after a restart",
         "actors/recovery/committed_files.py",
         (('row_offset=row["row_offset"],', "row_offset=0,"),),
     ),

@@ -70,7 +70,7 @@ _SAME_GROUPS, _CHANGE = (
     "spark_bridge/operators/group/aggregate_calls.py",
     "tests/slackwater/planning/test_definition_change.py",
 )
-_ANEW = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_built_anew"
+_REBUILT = f"{_REGROUPED}::test_a_view_that_needs_more_than_the_stored_groups_is_rebuilt"
 _TAKEN_OVER = f"{_REGROUPED}::test_a_view_over_the_same_groups_takes_them_over_in_one_epoch"
 
 _LARGE, _LARGE_JOINS = (
@@ -393,7 +393,7 @@ VIEW_MUTANTS = (
         "a view that has failed leaves its internal views",
         "spark_bridge/maintenance/recorded_views.py",
         (("        internal = self._internal_views_of(name)\n", "        internal = list[str]()\n"),),
-        shown_by=f"{_INTERNAL}::test_a_view_fails_with_its_internal_views_and_is_built_anew[within]",
+        shown_by=f"{_INTERNAL}::test_a_view_fails_with_its_internal_views_and_is_rebuilt[within]",
     ),
     Mutant(
         "a dropped view leaves its internal views",
@@ -728,7 +728,7 @@ VIEW_MUTANTS = (
         "copies of rows are all the last row",
         _ROW_CHAIN,
         (("copies.add(((InternalRow) rows.next()).copy());", "copies.add(rows.next());"),),
-        shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time_anew[an aggregation by hash]",
+        shown_by=f"{_IN_DRIVER}::test_it_gives_the_rows_of_a_job_each_time[an aggregation by hash]",
     ),
     Mutant(
         "rows in memory are those after the epoch",
@@ -1221,7 +1221,7 @@ VIEW_MUTANTS = (
         "groups by another key are taken over",
         _SAME_GROUPS,
         (("groups != wanted_groups or ", ""),),
-        shown_by=f"{_ANEW}[only a key]",
+        shown_by=f"{_REBUILT}[only a key]",
     ),
     Mutant(
         "groups without a new measure are taken over",
@@ -1233,16 +1233,16 @@ VIEW_MUTANTS = (
         "values of DISTINCT are taken over under other numbers",
         _SAME_GROUPS,
         ((" or distinct != wanted_distinct", ""),),
-        shown_by=f"{_ANEW}[a value less]",
+        shown_by=f"{_REBUILT}[a value less]",
     ),
     Mutant(
         "groups of another join are taken over",
         _SAME_GROUPS,
         (("[each.definition for each in view.computed.values()]", "[]"),),
-        shown_by=f"{_ANEW}[another join]",
+        shown_by=f"{_REBUILT}[another join]",
     ),
     Mutant(
-        "groups of rows that are computed anew are taken over",
+        "groups of rows that are recomputed are taken over",
         "spark_bridge/maintenance/declaration.py",
         (("if rebuilt.isdisjoint(parents):", "if True:"),),
         shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
@@ -1251,7 +1251,7 @@ VIEW_MUTANTS = (
         "groups of a view that stands are taken over",
         "spark_bridge/query/view_planner.py",
         (("stored.frozen_epoch is not None or ", ""),),
-        shown_by=f"{_REGROUPED}::test_a_view_that_stands_is_built_anew_and_not_of_its_old_groups",
+        shown_by=f"{_REGROUPED}::test_a_view_that_stands_is_rebuilt_and_not_of_its_old_groups",
     ),
     Mutant(
         "buffers are taken over in the order of the stored view",
@@ -1272,7 +1272,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_ADDED}::test_only_added_measures_are_computed_of_the_stored_rows[a measure]",
     ),
     Mutant(
-        "a backfill that begins anew after a correction computes the added measures alone",
+        "a backfill that begins again after a correction computes the added measures alone",
         "spark_bridge/maintenance/backfills.py",
         (
             (
@@ -1280,7 +1280,7 @@ VIEW_MUTANTS = (
                 "= begun; begun.version = None",
             ),
         ),
-        shown_by=f"{_ADDED}::test_a_correction_in_the_middle_builds_all_measures_anew[later]",
+        shown_by=f"{_ADDED}::test_a_correction_in_the_middle_rebuilds_all_measures[later]",
     ),
     Mutant(
         "a piece that is computed is added to a backfill that has restarted",
@@ -1337,7 +1337,7 @@ VIEW_MUTANTS = (
                 "(plan, views[name])\n",
             ),
         ),
-        shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows",
+        shown_by=f"{_REGROUPED}::test_a_view_over_a_regrouped_one_is_rebuilt_of_its_new_rows",
     ),
     Mutant(
         "every session has a class of the same name",

@@ -117,7 +117,7 @@ class KeepingSoak:
         return len(self._orders)
 
     def feed(self, orders: int) -> None:
-        """New orders, and corrections of prices: files that are written anew, or deleted."""
+        """New orders, and corrections of prices: files that are rewritten, or deleted."""
         for _ in range(orders):
             path = f"{self.orders:05}.csv"
             rows = [

@@ -85,6 +85,6 @@ def test_a_branch_tries_views_on_its_own_and_gives_them_to_its_root(tmp_path: Pa
     report = after.run(until="caught_up")
     assert report.files == 1
     assert [each["path"] for each in store.views.table().to_pylist()] == [each["path"] for each in before], (
-        "none is built anew"
+        "none is rebuilt"
     )
     assert sw.verify(store, pipeline=after).all_equal

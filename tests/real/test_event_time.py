@@ -117,16 +117,14 @@ def test_a_backlog_in_any_order_has_no_late_row_and_windows_close_once(tmp_path:
         _file(tmp_path / "in", "1-newer", _FILES + 1, 3)
         run.wait(until="caught_up")
         shown = _hours(tmp_path)
-        # The late rows are let in: the view is built anew, from the files.
+        # The late rows are let in: the view is rebuilt, from the files.
         run.retry_view("per_hour")
         eventually(lambda: _hours(tmp_path) == closed | {_FILES - 2: 3, 2: 3, 3: 3})
     assert _watermark(tmp_path) == end + timedelta(hours=1) - _LATENESS
     assert _watermarks(tmp_path) == sorted(_watermarks(tmp_path), key=lambda at: at or 0), "it never goes back"
     assert shown == closed | {_FILES - 2: 3}
     assert sum(row["path"].endswith("newer.parquet") for row in store.ledger.quarantine().to_pylist()) == 1
-    assert sw.verify(store, pipeline=_made(tmp_path)).all_equal, (
-        "the view that was built anew has the late rows of before"
-    )
+    assert sw.verify(store, pipeline=_made(tmp_path)).all_equal, "the view that was rebuilt has the late rows of before"
 
 
 def test_the_last_windows_close_when_no_row_comes_for_the_idle_time(tmp_path: Path) -> None:

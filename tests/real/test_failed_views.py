@@ -1,4 +1,4 @@
-"""A view that fails over a row, in whole runs: the others go on, and it is built anew when it is retried."""
+"""A view that fails over a row, in whole runs: the others go on, and it is rebuilt when it is retried."""
 
 from __future__ import annotations
 
@@ -74,11 +74,11 @@ def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> N
 
     with declared(tmp_path).start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
-        assert run.status().views["strict"].stands_at is not None, "a new run does not build it anew"
+        assert run.status().views["strict"].stands_at is not None, "a new run does not rebuild it"
         run.forget("bad.parquet")
         write(place, "2.parquet", parquet(good[2]))
         ended = slackwater("retry", str(root), "--view", "strict")
-        assert ended.code == 0 and "view strict is built anew" in ended.out
+        assert ended.code == 0 and "view strict is rebuilt" in ended.out
         eventually(lambda: store.snapshot().view("strict").count_rows() == 60)
         assert run.wait(until="caught_up", timeout_s=120)
         assert run.status().views["strict"].error is None

@@ -605,7 +605,7 @@ def test_rows_of_closed_windows_are_late_and_the_windows_stay_as_they_are_whatev
         assert any(outcome.late_rows for outcome in outcomes)
 
 
-def test_a_view_with_closed_windows_that_is_built_anew_has_the_late_rows(told: Told) -> None:
+def test_a_view_with_closed_windows_that_is_rebuilt_has_the_late_rows(told: Told) -> None:
     story = [*[file(name, rows=8) for name in "abcd"], START, CAUGHT_UP, file("e"), file("f"), CAUGHT_UP]
     told(*story, ASK(RetryViewCommand(view="closed")), EVENTS(30), file("g"), KILL, START, **_CLOSING, seeds=16)
 

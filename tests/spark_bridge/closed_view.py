@@ -199,8 +199,8 @@ class Followed:
         self.materializer.run_epoch(self._epoch + 1, given, (), {"t": us(minute)})
         self.reopen()
 
-    def build_anew(self) -> None:
-        """Builds the views anew, which show what they showed until then; no row is late for them."""
+    def rebuild(self) -> None:
+        """Rebuilds the views, which show what they showed until then; no row is late for them."""
         stand = {name: replace(self._known[name], frozen_epoch=0) for name in ("closed", "above")}
         self.materializer.declare(self._definitions, {"t": SCHEMA}, self._known | stand)
         self._is_hidden, self._closed = True, None

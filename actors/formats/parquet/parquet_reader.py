@@ -59,7 +59,7 @@ class ParquetReader(TableReader[pq.ParquetFile]):
 
 
 class _ParquetFile(pq.ParquetFile):  # type: ignore[misc]
-    """Arrow makes the schema anew whenever it is asked for it."""
+    """Arrow makes the schema again whenever it is asked for it."""
 
     @cached_property
     def schema_arrow(self) -> pa.Schema:

@@ -67,7 +67,7 @@ class RunLog:
                 log.info("backfill", view=name, fraction=progress[0], missing=progress[1])
         for name, view in status.views.items():
             if self._is_news(("failure", name), view.error, 0.0) and view.error is not None:
-                step = f"correct it or its files, and build it anew: slackwater retry {self._root} --view {name}"
+                step = f"correct it or its files, and rebuild it: slackwater retry {self._root} --view {name}"
                 # Text: an epoch does not fit the numbers of every reader of JSON.
                 log.warning(
                     "a view has failed",

@@ -131,7 +131,7 @@ def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: st
     stands_at, name = view["reflects_epoch"], view["name"]
     since = "" if stands_at not in at else f" ({utc(at[stands_at])})"
     rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at}{since}"
-    step = f"correct it or its files, and build it anew with `slackwater retry {root} --view {name}`"
+    step = f"correct it or its files, and rebuild it with `slackwater retry {root} --view {name}`"
     output.text(f"view {name} has failed: {rows}; {step}")
     line = f"view {name}: {' '.join(view['error'].split())}"
     if output.console.is_terminal:

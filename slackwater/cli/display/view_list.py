@@ -29,7 +29,7 @@ def print_views(store: Store, output: Output) -> None:
 def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any]]:
     """The rows of `Views.table`, each with its `state`.
 
-    A view is `maintained`, `failed`, `built anew` (a backfill replaces the shown rows at its end), or `frozen`
+    A view is `maintained`, `failed`, `rebuilding` (a backfill replaces the shown rows at its end), or `frozen`
     (no longer declared).
 
     Args:
@@ -43,4 +43,4 @@ def _state(view: Mapping[str, Any], is_late: bool) -> str:
         return "failed"
     if not view["frozen"]:
         return "maintained"
-    return "built anew" if is_late else "frozen"
+    return "rebuilding" if is_late else "frozen"

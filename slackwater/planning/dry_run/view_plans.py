@@ -128,7 +128,7 @@ def _planned(
             catching_up += f", for {' and '.join(lacks)} alone: the rest is in the groups of the stored view"
         return PlannedView(name, plan.view_class, "catches up", f"{catching_up}\n{text}")
     if start is Start.STALE:
-        failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` builds it anew"
+        failed = f"  failed over its rows: {known.views[name].error}; `slackwater retry --view {name}` rebuilds it"
         return PlannedView(name, plan.view_class, "stays", f"{failed}\n{text}")
     return PlannedView(name, plan.view_class, "begins" if start is Start.NEW else "continues", text)
 

@@ -52,7 +52,7 @@ class AlertWatch(Companion):
             try:
                 self._states = AlertStates.of_json(found.content).declared(self._alerts)
             except ValueError:
-                _log.warning("alerts begin anew", error=f"{NAME} is torn")
+                _log.warning("alerts begin again", error=f"{NAME} is torn")
 
     @property
     def states(self) -> AlertStates:

@@ -5,7 +5,7 @@
                                             └──── PublishedEpoch ──────┘  root, view and epoch, as properties
 
 The first publication writes all rows, batch by batch.  Each later one reads from the table which epoch it shows, and
-writes the difference between that epoch and the wanted one.  If that epoch has expired, or the view was built anew, all
+writes the difference between that epoch and the wanted one.  If that epoch has expired, or the view was rebuilt, all
 rows are written again.
 
 Beside a run a process of its own does so, one loop for each table:

@@ -122,7 +122,7 @@ class PublishedParquetFiles:
     """See `PublishedTable`.
 
     Args:
-        clock: gives the times at which rows are written anew.
+        clock: gives the times at which rows are rewritten.
     """
 
     def __init__(self, target: ParquetFiles, clock: Clock) -> None:

@@ -281,7 +281,7 @@ class Catalyst:
     # Plans
 
     def with_expressions(self, plan: Plan, rewrite: Callable[[Expression], Expression]) -> Plan | None:
-        """The operator with its expressions rewritten; None for one that cannot be made anew."""
+        """The operator with its expressions rewritten; None for one that cannot be made again."""
 
         def all_rewritten(expressions: Any) -> list[Expression]:
             return [rewrite(each) for each in self.items(expressions)]

@@ -1,6 +1,6 @@
 """A physical plan over a few rows that runs in the driver's thread: put together and compiled once, without a job.
 
-Spark makes the code of a stage anew for each job, cleans and ships the closures around it, and schedules a task: 20 to
+Spark makes the code of a stage again for each job, cleans and ships the closures around it, and schedules a task: 20 to
 30 ms for rows that take one.  A chain of RDDs without a shuffle passes the partition that is asked for down to its
 leaf.  So the chain is made once, and each call asks it for a partition that holds the rows of the call.
 """

@@ -259,10 +259,10 @@ class AggregateView:
             self._distinct.exchange(changed.distinct.column(KEY_COLUMN).combine_chunks(), there)
         merged = done.merged
         if done.lost.num_rows:
-            merged += self._plan.merge(self._anew(rows, done.lost), None)
+            merged += self._plan.merge(self._recomputed(rows, done.lost), None)
         self._replace_groups(done.keys, merged, before)
 
-    def _anew(self, rows: Changes, groups: pa.Table) -> EpochPartials:
+    def _recomputed(self, rows: Changes, groups: pa.Table) -> EpochPartials:
         """The partials of groups, from all of their rows."""
         every = rows.all(self._view, self._plan.values_of(groups))
         return self._plan.partials_of(every.frames, every.tasks, lambda keys: pa.repeat(0, len(keys)), only=groups)
@@ -275,7 +275,7 @@ class AggregateView:
             touched += self._plan.touched_by(new.frames, new.tasks)
         if touched.groups.num_rows == 0:
             return
-        partials = self._anew(rows, touched.groups)
+        partials = self._recomputed(rows, touched.groups)
         if self._distinct is not None and self._plan.counts:
             values = partials.distinct.column(KEY_COLUMN).combine_chunks()
             self._distinct.exchange(pa.concat_arrays([touched.distinct, values]).unique(), partials.distinct)

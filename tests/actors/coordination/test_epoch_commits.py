@@ -43,7 +43,7 @@ def test_a_view_stands_at_the_last_committed_epoch_and_stays_there_until_it_is_a
     commits = EpochCommits(CatalogChanges(Catalog(views={"v": VIEW})), {}, epoch=7)
     failed = replace(VIEW, frozen_epoch=8, error="too wet")
     assert committed(commits, collected(9, failed)) == 7, "epoch 8 has changed nothing"
-    assert committed(commits, collected(12, replace(failed, error=None))) == 7, "it is built anew"
+    assert committed(commits, collected(12, replace(failed, error=None))) == 7, "it is rebuilt"
     assert committed(commits, collected(13, replace(failed, error="too dry"))) == 7
     another = replace(VIEW, created_epoch=15, frozen_epoch=14, error="too wet")
     assert committed(commits, collected(15, another, "v")) == 13

@@ -104,7 +104,7 @@ def test_the_first_name_is_the_first_of_the_flow(flow: Watched) -> None:
     assert ": list-s, dispatcher, fetch-0, fetch-1, merger have not" in str(error)
 
 
-def test_a_report_begins_the_time_anew(flow: Watched) -> None:
+def test_a_report_restarts_the_time(flow: Watched) -> None:
     for actor in (*UPSTREAM, *FETCHERS):
         flow.pass_time(LIMIT_S - 1.0)
         flow.collect(flow.barriers[-1], actor)
@@ -114,7 +114,7 @@ def test_a_report_begins_the_time_anew(flow: Watched) -> None:
     assert "merger has not reported" in str(error)
 
 
-def test_an_actor_that_still_works_on_the_epoch_begins_the_time_anew(flow: Watched) -> None:
+def test_an_actor_that_still_works_on_the_epoch_restarts_the_time(flow: Watched) -> None:
     flow.collect(flow.barriers[-1], *UPSTREAM, "fetch-0")
     for number in range(1, 4):
         flow.pass_time(LIMIT_S - 1.0)

@@ -57,7 +57,7 @@ def test_others_go_on_meanwhile_and_an_empty_version_takes_the_old_rows_out() ->
     assert corrections(empty) == [Correction("s", "c", file("c", "2").version)]
 
 
-def test_a_crash_in_the_middle_begins_the_file_anew() -> None:
+def test_a_crash_in_the_middle_reads_the_file_again() -> None:
     fetch = started()
     fetch.on_message(changed("a"), 0.0)
     piece(fetch, file("a", "2"), rows(3), last=False)

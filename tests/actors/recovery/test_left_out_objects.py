@@ -93,7 +93,7 @@ def test_after_a_restart_nobody_asks_again_for_what_is_known_to_be_gone(tmp_path
     assert seen.take_missing(10).keys() == {path_fingerprint("s", "there")}
 
 
-def test_after_a_restart_a_gone_version_that_is_queued_again_may_be_missing_anew(tmp_path: Path) -> None:
+def test_after_a_restart_a_gone_version_that_is_queued_again_may_be_missing_again(tmp_path: Path) -> None:
     made = definition(tmp_path, "s")
     gone = FileProgress(file("gone"), listed_epoch=1, row_offset=3, gone_epoch=2)
     commit(made, (gone, Ending("done")))

@@ -186,7 +186,7 @@ def test_a_version_that_comes_in_place_of_one_that_killed_is_not_to_blame() -> N
     assert story.goes_on(at_once=1, suspects=(later,)).poisoned.keys() == {A, later}
 
 
-def test_what_is_retried_is_suspected_anew_with_all_its_versions() -> None:
+def test_what_is_retried_is_suspected_again_with_all_its_versions() -> None:
     story, later = Story(), ("s", "a", b"2")
     for _ in range(3):
         story.goes_on(at_once=1, suspects=(A, later))

@@ -110,7 +110,7 @@ class ModelDatasets:
 
     def computed(self, rows: EpochRows) -> Computed:
         """See `spark_bridge.changes.view.ComputesBeside`."""
-        return Computed(partial(self._write, [*self._spans(rows)], anew=False))
+        return Computed(partial(self._write, [*self._spans(rows)], is_rebuilt=False))
 
     def correct(self, rows: Any) -> ViewVersion:
         """Computes the view again.
@@ -118,7 +118,7 @@ class ModelDatasets:
         Args:
             rows: see `CorrectedSpans`.
         """
-        return self._write(computed(self._model, self._fails, rows.all(self._model.sources)), anew=True)
+        return self._write(computed(self._model, self._fails, rows.all(self._model.sources)), is_rebuilt=True)
 
     def take_late(self) -> list[LateRows]:
         """The late rows since the last call."""
@@ -134,16 +134,16 @@ class ModelDatasets:
         frames: Any = rows.frames
         return computed(self._model, self._fails, {each: frames.get(each, ()) for each in self._model.sources})
 
-    def _write(self, spans: Iterable[Span], *, anew: bool) -> ViewVersion:
+    def _write(self, spans: Iterable[Span], *, is_rebuilt: bool) -> ViewVersion:
         """Writes the next version: the partials first, if they are apart."""
         before = self._version
         assert before is not None, "it is created or opened first"
         path, version = before.path, self._last[before.path]
         if before.state_path is None:
-            kept = self._model.after(None if anew else self._root.view_rows(path, version), spans)
+            kept = self._model.after(None if is_rebuilt else self._root.view_rows(path, version), spans)
             return self._at(ViewVersion(self._model.name, path, self._root.commit_view(path, version, kept)))
         state_path, state_version = before.state_path, self._last[before.state_path]
-        kept = self._model.after(None if anew else self._root.view_rows(state_path, state_version), spans)
+        kept = self._model.after(None if is_rebuilt else self._root.view_rows(state_path, state_version), spans)
         state_version = self._root.commit_view(state_path, state_version, kept)
         shown, result = self._root.view_rows(path, version), self._model.result(kept)
         version = self._root.commit_view(path, version, result)

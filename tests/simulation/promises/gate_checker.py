@@ -95,10 +95,10 @@ class GateChecker:
         """Those of the accepted rows that are wrong still; with a release, those that were wrong before."""
         kept, released = dict[str, frozenset[object]](), dict[str, frozenset[object]]()
         for view, wrong in self._wrong.items():
-            is_anew = view not in before.views or before.views[view].path != head.views[view].path
+            is_rebuilt = view not in before.views or before.views[view].path != head.views[view].path
             nothing = frozenset[object]()
-            kept[view] = wrong & (nothing if is_anew else self._accepted.get(view, nothing))
-            released[view] = wrong & (nothing if is_anew else wrong_before.get(view, nothing))
+            kept[view] = wrong & (nothing if is_rebuilt else self._accepted.get(view, nothing))
+            released[view] = wrong & (nothing if is_rebuilt else wrong_before.get(view, nothing))
         is_release = any(self._expected[view].accepted > len(rows) for view, rows in kept.items())
         if is_release:
             if not self._releases:

@@ -39,7 +39,7 @@ class TransitionChecker:
             if earlier is not row:
                 self._check_finished(earlier, row)
         for key, earlier in before.queue.items():
-            if not (self._commands.is_reread(earlier) and _begins_anew(key, earlier, tables)):
+            if not (self._commands.is_reread(earlier) and _begins_again(key, earlier, tables)):
                 _check_waiting(key, earlier, tables)
 
     def _check_finished(self, earlier: Row, row: Row) -> None:
@@ -69,7 +69,7 @@ def _check_retried(key: bytes, earlier: Row, tables: FileTables) -> None:
         raise PromiseBroken("G3", f"{earlier['path']} was at row {earlier['rows_read']}, was retried, and is at {rows}")
 
 
-def _begins_anew(key: bytes, earlier: Row, tables: FileTables) -> bool:
+def _begins_again(key: bytes, earlier: Row, tables: FileTables) -> bool:
     """Whether a version is read from its first row again while the ledger keeps the rows so far."""
     row, kept = tables.queue.get(key), tables.ledger.get(key)
     if row is None or not row["replaces"]:

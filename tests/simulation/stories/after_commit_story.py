@@ -94,7 +94,7 @@ def _wait(random: Random) -> list[Step]:
 
 
 def _changed_file(path: str, random: Random) -> list[Step]:
-    """A file is written anew while it waits, or comes back after it was removed."""
+    """A file is rewritten while it waits, or comes back after it was removed."""
     if random.random() < 0.25:
         return [
             mount(random.choice(("m", "b/m"))),

@@ -77,7 +77,7 @@ def file(
     kill_row: int = 0,
     fails: str = "",
 ) -> Step:
-    """A file appears, or is written anew.
+    """A file appears, or is rewritten.
 
     Args:
         path: its name; `source/name` for another source than the first.

@@ -45,7 +45,7 @@ def test_the_status_has_the_place_the_error_and_the_next_step_of_a_failed_view(w
     assert states(lines) == {"late": "failed", "by_carrier": "maintained"}
     step = (
         f"view late has failed: it stands at epoch {written.epochs[2]} (2026-01-31 12:00:02 UTC); correct it or its "
-        f"files, and build it anew with `slackwater retry {written.root} --view late`"
+        f"files, and rebuild it with `slackwater retry {written.root} --view late`"
     )
     assert step in lines
     [error] = [line for line in lines if line.startswith("view late: ")]
@@ -83,9 +83,9 @@ def test_a_frozen_view_has_not_failed(written: WrittenRoot) -> None:
     assert states(shown.splitlines())["late"] == "frozen" and "has failed" not in shown
 
 
-def test_a_view_that_is_built_anew_says_so(written: WrittenRoot) -> None:
+def test_a_view_that_is_rebuilt_says_so(written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=None, begun="late.next")
-    assert states(slackwater("status", written.root.url).out.splitlines())["late"] == "built anew"
+    assert states(slackwater("status", written.root.url).out.splitlines())["late"] == "rebuilding"
 
 
 @pytest.mark.more

@@ -253,7 +253,7 @@ def test_a_further_expectation_leaves_what_was_accepted_of_the_others(root: Loca
     assert (found[POSITIVE].accepted, found[NAMED].rows, found[NAMED].accepted) == (1, 1, 0)
 
 
-def test_a_view_that_is_built_anew_has_nothing_accepted(root: Location) -> None:
+def test_a_view_that_is_rebuilt_has_nothing_accepted(root: Location) -> None:
     view = CountedView(root, payments(a=[-1, -2]))
     view.epoch_over()
     view.counts.release()
@@ -293,7 +293,7 @@ def test_other_expectations_are_counted_over_all_rows(root: Location) -> None:
     assert view.counts.after_epoch(view.epoch, {}, view.versions, {}) == {"v": None}
 
 
-def test_a_view_that_is_built_anew_is_counted_whole(root: Location) -> None:
+def test_a_view_that_is_rebuilt_is_counted_whole(root: Location) -> None:
     view = CountedView(root, payments(a=[-1, -2]))
     view.epoch_over()
     view.create(payments(a=[-1, 2]))

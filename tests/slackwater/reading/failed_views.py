@@ -27,7 +27,7 @@ def fail_view(
         root: the root.
         view: the name of the view.
         stands_at: the last epoch whose rows it has; None if it failed in its first epoch, which is then this one.
-        error: the reason; None if it is frozen, or built anew.
+        error: the reason; None if it is frozen, or rebuilt.
         begun: the recorded name of its backfill, if there is one.
         version: changed fields of the version of the view, such as `reflects_epoch`.
 

@@ -36,7 +36,7 @@ def test_a_view_that_failed_in_its_first_epoch_reflects_none(store: Store, writt
     fail_view(written.root, "late", None)
     assert views(store)["late"] == (OVERFLOW, None, True)
     fail_view(written.root, "late", 0, error=None)
-    assert views(store)["late"] == (None, None, True), "it is built anew, and has no rows until then"
+    assert views(store)["late"] == (None, None, True), "it is rebuilt, and has no rows until then"
 
 
 def test_a_full_view_stands_at_its_rows_though_it_was_created_after_them(store: Store, written: WrittenRoot) -> None:

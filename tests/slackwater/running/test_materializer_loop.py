@@ -506,7 +506,7 @@ def test_a_retried_view_is_declared_without_its_error() -> None:
     assert again.retried == set() and again.reports[0].changed_views == (replace(FAILED, error="it fails again"),)
 
 
-def test_a_view_that_closes_windows_is_built_anew_to_let_late_rows_in() -> None:
+def test_a_view_that_closes_windows_is_rebuilt_to_let_late_rows_in() -> None:
     closing = replace(CREATED, definition=f"SELECT 1\n{ON_CLOSE}")
     looped = Looped(known=(closing,))
     looped.turns()
@@ -524,7 +524,7 @@ def test_a_view_that_closes_windows_is_built_anew_to_let_late_rows_in() -> None:
     built = replace(closing, created_epoch=closing.created_epoch + 9)
     done = Looped(known=(built,), retried=frozenset(looped.retried))
     done.turns()
-    assert done.materializer.known["v"] == built, "it was built anew"
+    assert done.materializer.known["v"] == built, "it was rebuilt"
 
 
 @pytest.mark.parametrize(

@@ -134,9 +134,7 @@ def test_the_columns_of_other_measures_are_not_read(local_spark: SparkSession, t
 
 @pytest.mark.more
 @pytest.mark.parametrize("at", few(("in the first epoch", "later"), "later"))
-def test_a_correction_in_the_middle_builds_all_measures_anew(
-    local_spark: SparkSession, tmp_path: Path, at: str
-) -> None:
+def test_a_correction_in_the_middle_rebuilds_all_measures(local_spark: SparkSession, tmp_path: Path, at: str) -> None:
     graph = _replaced(local_spark, tmp_path, *ADDED["a measure"])
     if at == "later":
         graph.correct({("t", "new"): random_rows(random.Random(8), 9)})

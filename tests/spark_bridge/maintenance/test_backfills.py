@@ -264,7 +264,7 @@ def test_a_view_that_is_dropped_and_added_before_the_next_epoch_is_another_one(p
 
 
 @pytest.mark.more
-def test_a_backfill_of_another_query_begins_anew_in_the_next_run(pipeline: Pipeline) -> None:
+def test_a_backfill_of_another_query_begins_again_in_the_next_run(pipeline: Pipeline) -> None:
     chance = random.Random(8)
     pipeline.run(random_rows(chance, 40))
     pipeline.declare(EARLY, ViewDefinition("added", "SELECT k, i FROM t WHERE i > 0"))

@@ -126,7 +126,7 @@ def test_view_that_is_added_later_gets_all_rows(
 
 
 @pytest.mark.more
-def test_computation_that_a_crash_ended_begins_anew(
+def test_computation_that_a_crash_ended_begins_again(
     local_spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(derived_views, "_AT_ONCE_ROWS", -1)

@@ -84,7 +84,7 @@ def test_a_query_that_groups_within_equals_sparks_answer_at_every_epoch(
 
 @pytest.mark.more
 @pytest.mark.parametrize("where", FAILING)
-def test_a_view_fails_with_its_internal_views_and_is_built_anew(
+def test_a_view_fails_with_its_internal_views_and_is_rebuilt(
     local_spark: SparkSession, tmp_path: Path, where: str
 ) -> None:
     schema = pa.schema([("k", pa.string()), ("i", pa.int64())])
@@ -117,7 +117,7 @@ def test_a_dropped_view_takes_its_internal_views_along(local_spark: SparkSession
 
 
 @pytest.mark.more
-def test_a_view_that_is_left_out_for_a_while_is_built_anew_with_its_internal_views(
+def test_a_view_that_is_left_out_for_a_while_is_rebuilt_with_its_internal_views(
     local_spark: SparkSession, tmp_path: Path
 ) -> None:
     over = ViewDefinition("v", QUERIES["over a view"])
@@ -175,7 +175,7 @@ def test_a_view_is_replaced_by_one_with_other_internal_views(local_spark: SparkS
 @pytest.mark.parametrize(
     "query", [QUERIES["over a view"], "SELECT t.k, total.n FROM t JOIN total ON t.k = total.k"], ids=["groups", "join"]
 )
-def test_a_internal_view_over_a_view_that_is_replaced_is_built_anew(
+def test_a_internal_view_over_a_view_that_is_replaced_is_rebuilt(
     local_spark: SparkSession, tmp_path: Path, query: str, is_restarted: bool
 ) -> None:
     over = ViewDefinition("v", query)

@@ -213,7 +213,7 @@ def test_a_view_that_fails_in_its_first_epoch_is_empty(views: Views) -> None:
     assert done.views["b"].path == "views/b-1.lance"
 
 
-def test_a_failed_view_is_built_anew_when_it_is_retried(views: Views) -> None:
+def test_a_failed_view_is_rebuilt_when_it_is_retried(views: Views) -> None:
     views.declare({"a": "append"})
     before = views.run("s")
     views.failing = {"a"}

@@ -93,7 +93,7 @@ def test_a_view_over_the_same_groups_takes_them_over_in_one_epoch(
 
 @pytest.mark.more
 @pytest.mark.parametrize("name", few(OTHERS, "only new measures"))
-def test_a_view_that_needs_more_than_the_stored_groups_is_built_anew(
+def test_a_view_that_needs_more_than_the_stored_groups_is_rebuilt(
     local_spark: SparkSession, tmp_path: Path, name: str
 ) -> None:
     graph = _replaced(local_spark, tmp_path, *OTHERS[name])
@@ -104,7 +104,7 @@ def test_a_view_that_needs_more_than_the_stored_groups_is_built_anew(
 
 
 @pytest.mark.more
-def test_a_view_that_stands_is_built_anew_and_not_of_its_old_groups(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_view_that_stands_is_rebuilt_and_not_of_its_old_groups(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GROUPED)])
     graph.correct({("t", "a"): random_rows(random.Random(1), 9)})
     graph.catalog["v"] = replace(graph.catalog["v"], frozen_epoch=graph.epoch)
@@ -135,7 +135,7 @@ def test_an_end_before_the_commit_leaves_the_stored_view_and_the_next_attempt_ta
 
 
 @pytest.mark.more
-def test_a_view_over_a_regrouped_one_is_built_anew_of_its_new_rows(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_view_over_a_regrouped_one_is_rebuilt_of_its_new_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     over = ViewDefinition("over", "SELECT count(*) AS n, sum(s) AS s FROM v")
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GROUPED), over])
     random_epoch(graph, random.Random(7))

@@ -111,7 +111,7 @@ def test_an_aggregation_over_an_aggregation_goes_on_with_both_under_other_names(
     assert paths == _paths(graph, "first")
     _drop(graph, "first", TOTAL, second)
     _epochs(graph)
-    assert _paths(graph, "second") == paths, "nothing is computed anew"
+    assert _paths(graph, "second") == paths, "nothing is recomputed"
     graph.materializer.close()
 
 

@@ -98,11 +98,11 @@ export class Views {
     const rebuilt = new Set(told.backfills.map((view) => view.name));
     const cards = told.views.map((view) => this.card(view, told.epoch, rebuilt.has(view.name)));
     const warnings = told.views.filter((view) => view.error !== null).map((view) =>
-      el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(stands(view))}. Correct it or its files, and build it anew with `,
+      el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(stands(view))}. Correct it or its files, and rebuild it with `,
         el("code", {}, `slackwater retry ${root} --view ${view.name}`)));
     const shown = new Set(told.views.map((view) => view.name));
     const late = told.backfills.map((view) =>
-      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is built anew beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
+      el("li", {}, el("strong", {}, view.name), ` (${view.class ?? "?"}) ${shown.has(view.name) ? "is rebuilt beside the rows that it shows" : "catches up; it is readable after that"}`, view.fraction === null ? "" : `: ${Math.floor(view.fraction * 100)} %`));
     const focused = document.activeElement?.closest?.("#view-list [data-view]")?.dataset.view;
     const picture = graph(told.views);
     byId("view-list").replaceChildren(
@@ -121,7 +121,7 @@ export class Views {
 
   lag(view, isRebuilt) {
     if (view.error !== null) return stands(view);
-    if (view.frozen) return isRebuilt ? `built anew; until then ${stands(view)}` : "frozen: no longer declared";
+    if (view.frozen) return isRebuilt ? `rebuilding; until then ${stands(view)}` : "frozen: no longer declared";
     const behind = this.behind(view);
     return behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
   }

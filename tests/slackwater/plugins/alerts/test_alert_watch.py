@@ -155,7 +155,7 @@ def test_a_run_whose_root_has_another_owner_writes_no_alerts(written: WrittenRoo
     assert [each.alert for each in read_states(written.root).active] == [LAG]
 
 
-def test_a_torn_file_begins_anew(written: WrittenRoot) -> None:
+def test_a_torn_file_begins_again(written: WrittenRoot) -> None:
     (written.root.path / NAME).write_bytes(b'{"active": [')
     watch = watch_of(written, Alert(LAG))
     watch.look(run_of(written, lag_s=301))

@@ -135,7 +135,7 @@ def test_a_publication_is_a_job_from_the_view_to_the_table(root: LineageRoot) ->
     assert told(root.epoch(delta=8))[-1] == ("RUNNING", "flights.late.delta.late")
 
 
-def test_a_view_that_fails_is_told_at_once_and_begins_anew_as_another_run(root: LineageRoot) -> None:
+def test_a_view_that_fails_is_told_at_once_and_begins_again_as_another_run(root: LineageRoot) -> None:
     first = root.epoch()[0 + 1]
     root.view("late", {"flights": ("n", "carrier")}, error="division by zero")
     root.rows += 1

@@ -103,7 +103,7 @@ def test_any_epoch_is_published_once_and_the_table_never_goes_back(tmp_path: Pat
 
 @pytest.mark.more_after(1)
 @FORMATS
-def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written_again(
+def test_a_table_whose_epoch_has_expired_or_whose_view_was_rebuilt_is_written_again(
     tmp_path: Path, format: str
 ) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
@@ -121,7 +121,7 @@ def test_a_table_whose_epoch_has_expired_or_whose_view_was_built_anew_is_written
 
 @pytest.mark.more_after(1)
 @FORMATS
-def test_a_view_that_was_built_anew_is_written_again(tmp_path: Path, format: str) -> None:
+def test_a_view_that_was_rebuilt_is_written_again(tmp_path: Path, format: str) -> None:
     view, target = GrowingView(Location(str(tmp_path / "root"))), target_in(tmp_path, format)
     view.create(events(1, 2))
     sw.publish(view.store, "v", target)

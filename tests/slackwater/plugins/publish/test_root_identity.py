@@ -43,7 +43,7 @@ def start(view: GrowingView) -> str:
     return require_capable(view.writer.root, SystemClock(), "probe", lambda: True).identity
 
 
-def made_anew(directory: Path, *numbers: int, is_early: bool = False) -> GrowingView:
+def made_again(directory: Path, *numbers: int, is_early: bool = False) -> GrowingView:
     """Another root in the place of the present one: like the root of the same URL on another machine."""
     shutil.rmtree(directory / "root")
     return view_in(directory, *numbers, is_early=is_early)
@@ -59,7 +59,7 @@ def test_a_root_of_the_same_url_with_another_identity_is_refused_with_both_ident
     sw.publish(first.store, "v", target)
     identity = first.store.identity()
     [epoch, rows] = contents(tmp_path, format)
-    second = made_anew(tmp_path, 3)
+    second = made_again(tmp_path, 3)
     with pytest.raises(UsageError) as refusal:
         sw.publish(second.store, "v", target)
     text = str(refusal.value)
@@ -90,7 +90,7 @@ def test_a_root_that_replaces_another_one_adopts_its_table(tmp_path: Path, forma
     first.table.append(events(4))
     first.commit()
     sw.publish(first.store, "v", target)
-    second = made_anew(tmp_path, 3)
+    second = made_again(tmp_path, 3)
     adopted = sw.publish(second.store, "v", target, adopt=True)
     assert (adopted.is_whole, adopted.since, adopted.rows) == (True, None, 1)
     require_equal(second.store, tmp_path, format)
@@ -116,7 +116,7 @@ def test_a_root_without_an_identity_publishes_by_its_url_and_continues_with_its_
     view.commit()
     assert not sw.publish(view.store, "v", target).is_whole
     require_equal(view.store, tmp_path, format)
-    early = made_anew(tmp_path, 9, is_early=True).store
+    early = made_again(tmp_path, 9, is_early=True).store
     with pytest.raises(UsageError, match=f"{identity}.*without an identity"):
         sw.publish(early, "v", target)
     with pytest.raises(UsageError, match="start its pipeline once"):
@@ -164,7 +164,7 @@ def test_another_view_is_not_adopted(tmp_path: Path, format: str) -> None:
     target = target_in(tmp_path, format)
     sw.publish(view_in(tmp_path, 1, 2).store, "v", target)
     _rename_view(tmp_path, format)
-    second = made_anew(tmp_path, 3)
+    second = made_again(tmp_path, 3)
     with pytest.raises(UsageError, match="holds view 'w'"):
         sw.publish(second.store, "v", target, adopt=True)
 
@@ -188,7 +188,7 @@ def test_a_marker_of_an_empty_table_of_another_root_is_refused(tmp_path: Path) -
     marker = read_marker(Location(str(tmp_path / "v")))
     assert marker is not None and marker.identity == first.store.identity()
     shutil.rmtree(tmp_path / "v" / "_delta_log")
-    second = made_anew(tmp_path, 3)
+    second = made_again(tmp_path, 3)
     with pytest.raises(UsageError, match=f"{marker.identity}.*delete the marker"):
         sw.publish(second.store, "v", target)
     (tmp_path / "v" / MARKER).unlink()
@@ -205,7 +205,7 @@ def test_a_delta_log_that_has_lost_the_commits_of_another_root_is_refused(tmp_pa
     table.create_checkpoint()
     [log] = (tmp_path / "v" / "_delta_log").glob("*.json")
     log.unlink()
-    second = made_anew(tmp_path, 3)
+    second = made_again(tmp_path, 3)
     with pytest.raises(sw.errors.CommitRefusedError, match="written by another program"):
         sw.publish(second.store, "v", target)
 

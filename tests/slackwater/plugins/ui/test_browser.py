@@ -137,8 +137,8 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         fail_view(written.root, "late", written.epochs[2], error=None, begun="late.next")
         page.wait_for_selector("#view-list li")
         assert page.locator("#view-list [data-failed]").count() == 0
-        assert "is built anew beside the rows" in (page.text_content("#view-list li") or "")
-        assert "built anew; until then it stands at" in (page.text_content("#view-list [data-view=late] summary") or "")
+        assert "is rebuilt beside the rows" in (page.text_content("#view-list li") or "")
+        assert "rebuilding; until then it stands at" in (page.text_content("#view-list [data-view=late] summary") or "")
         fail_view(written.root, "late", None)
         page.wait_for_selector("#view-list [data-failed=late]")
         assert "It has no rows." in (page.text_content("#view-list [data-failed=late]") or "")

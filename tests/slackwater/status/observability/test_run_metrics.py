@@ -174,7 +174,7 @@ def test_what_a_failed_attempt_takes_back_is_counted_once() -> None:
     assert published(read(500), read(200), read(450), read(620)).values["slackwater_rows_total"] == {("flights",): 620}
 
 
-def test_listings_that_every_attempt_counts_anew_are_added_up() -> None:
+def test_listings_that_every_attempt_counts_again_are_added_up() -> None:
     def listed(times: int) -> RunStatus:
         return replace(STATUS, sources={"flights": replace(SOURCE, listings=times)})
 
@@ -188,7 +188,7 @@ def test_a_backfill_that_is_shown_has_caught_up() -> None:
     assert values["slackwater_view_caught_up_ratio"] == {("late",): 1.0}
 
 
-def test_a_failed_view_counts_until_it_is_built_anew_or_gone() -> None:
+def test_a_failed_view_counts_until_it_is_rebuilt_or_gone() -> None:
     wet = ViewStatus("aggregate", stands_at=7, error="too wet")
     failed = replace(STATUS, views={**STATUS.views, "by_carrier": wet})
     assert published(failed).values["slackwater_view_failed"] == {("by_carrier",): 1.0, ("top",): 0.0}

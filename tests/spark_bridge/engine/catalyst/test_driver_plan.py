@@ -1,4 +1,4 @@
-"""A plan in the driver's thread gives the rows and the errors of a job, each time anew, and leaves nothing behind."""
+"""A plan in the driver's thread gives the rows and the errors of a job, each time again, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def memory_of_tasks(spark: SparkSession) -> int:
 
 @pytest.mark.more_after(1)
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES)
-def test_it_gives_the_rows_of_a_job_each_time_anew(local_spark: SparkSession, query: str) -> None:
+def test_it_gives_the_rows_of_a_job_each_time(local_spark: SparkSession, query: str) -> None:
     made, before = Made(local_spark, query), memory_of_tasks(local_spark)
     for given in (rows(50), rows(400, first=30), rows(0), rows(50)):
         assert bag(made.over(given)) == bag(made.by_job(given))

@@ -135,7 +135,7 @@ class Joined:
         self.views: Mapping[str, ViewVersion] = {}
         self.watermarks: dict[str, int] = {}
         self._ingested = {0: {name: _SCHEMA.empty_table() for name in self._sources}}
-        self._is_built_anew = False
+        self._is_rebuilt = False
         self.in_time = {name: _SCHEMA.empty_table() for name in self._sources}
         self.materializer = self._made()
 
@@ -154,18 +154,18 @@ class Joined:
         columns = [name for name in _SCHEMA.names if name in plan.columns[source]]
         return EarlierRows(source, self._ingested[epoch][source].select(columns), progress, 20)
 
-    def build_anew(self) -> None:
-        """Builds the views anew from all rows, late ones too; they show what they showed until then."""
+    def rebuild(self) -> None:
+        """Rebuilds the views from all rows, late ones too; they show what they showed until then."""
         stand = {name: replace(view, frozen_epoch=0) for name, view in self._known.items()}
         self.materializer.declare(self._definitions, self._schemas, stand)
-        self._is_built_anew = True
+        self._is_rebuilt = True
         self.watermarks = {}
         self.in_time = dict(self._ingested[self._epoch])
 
     @property
-    def is_built_anew(self) -> bool:
+    def is_rebuilt(self) -> bool:
         """Whether the new views are not shown yet."""
-        return self._is_built_anew
+        return self._is_rebuilt
 
     def reopen(self) -> None:
         """Ends the attempt; the next one continues from the last epoch."""
@@ -187,7 +187,7 @@ class Joined:
     def run(self, rows: Mapping[str, pa.Table], watermarks: Mapping[str, int]) -> EpochViews:
         """Runs an epoch, in which watermarks come into force, in minutes; late rows must be named."""
         self._epoch += 1
-        late, is_shown = Counter[_Place](), "v" in self.views and not self._is_built_anew
+        late, is_shown = Counter[_Place](), "v" in self.views and not self._is_rebuilt
         before = self._ingested[self._epoch - 1]
         self._ingested[self._epoch] = {
             name: pa.concat_tables([each, rows.get(name, each.slice(0, 0))]) for name, each in before.items()
@@ -202,7 +202,7 @@ class Joined:
         done = self.materializer.run_epoch(self._epoch, self._given(rows), (), at)
         self.views = {**{name: view for name, view in self.views.items() if name not in done.dropped}, **done.views}
         if any(each.name == "v" for each in done.created):
-            self._is_built_anew = False
+            self._is_rebuilt = False
         self._known = done.catalog(self._known)
         found = Counter[_Place]()
         for each in done.late:
@@ -303,20 +303,18 @@ def test_a_join_whose_rows_expire_is_sparks_answer_over_the_rows_in_time(
 
 
 @pytest.mark.more
-def test_late_rows_are_let_in_by_building_the_view_anew_from_all_rows(
-    local_spark: SparkSession, tmp_path: Path
-) -> None:
+def test_late_rows_are_let_in_by_rebuilding_the_view_from_all_rows(local_spark: SparkSession, tmp_path: Path) -> None:
     joined, chance = Joined(local_spark, tmp_path, _JOINS["left"][0], _USED["left"]), random.Random(2)
     _follow(joined, chance, range(15))
     assert joined.num_late and joined.check()
-    joined.build_anew()
+    joined.rebuild()
     for epoch in range(15, 80):
-        if not joined.is_built_anew:
+        if not joined.is_rebuilt:
             break
         if not joined.materializer.backfill():
             rows = {name: _rows(chance, f"{name}{epoch}", 3, range(-60, 5 * epoch)) for name in "tu"}
             joined.run(rows, {"t": 5 * epoch, "u": 5 * epoch})
-    assert not joined.is_built_anew
+    assert not joined.is_rebuilt
     assert joined.check()
     num_late = joined.num_late
     for minute in (500, 505, 510):

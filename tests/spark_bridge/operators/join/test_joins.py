@@ -228,7 +228,7 @@ def test_views_over_joins_that_are_added_later_get_all_rows(
             break
         graph.materializer.backfill()
         new, replaced = random_files(graph, chance)
-        # A correction makes the sides of a join begin anew, as long as they lack history.
+        # A correction makes the sides of a join begin again, as long as they lack history.
         graph.correct(new, replaced if number > 40 or {"joined.1", "joined.2"} <= graph.views.keys() else {})
         graph.check("total", *(name for name in ("joined", "over") if name in graph.views))
     graph.settle()

@@ -368,7 +368,7 @@ def test_explain_tells_the_rule_and_the_cost(local_spark: SparkSession) -> None:
 
 @pytest.mark.more
 def test_the_identity_of_a_plain_filter_is_what_it_was(local_spark: SparkSession) -> None:
-    """The views of a root that exists are not built anew."""
+    """The views of a root that exists are not rebuilt."""
     text = {name: analyse(local_spark, ViewDefinition("v", VIEWS[name]), _SCHEMAS).identity for name in _IDENTITIES}
     found = {name: re.findall(r"time 1 of v\.1 is (.*)", each) for name, each in text.items()}
     assert found == {name: [each] for name, each in _IDENTITIES.items()}
