@@ -6,6 +6,7 @@ from tests.mutants.mutant import Mutant
 
 _CONTAINER = "actors/formats/avro/container.py"
 _AVRO = "tests/actors/formats/test_avro.py"
+_PARQUET = "tests/actors/formats/test_parquet.py"
 _ORC = "tests/actors/formats/test_orc.py"
 _CONTRACT = "tests/actors/formats/test_reader_contract.py"
 
@@ -15,6 +16,24 @@ FORMAT_MUTANTS = (
         "actors/reading/open_file.py",
         (("    except Exception as error:\n", "    except ImportError as error:\n"),),
         shown_by="tests/actors/reading/test_open_file.py",
+    ),
+    Mutant(
+        "a value that looks like an encrypted column is refused",
+        "actors/formats/parquet/encryption.py",
+        (("    if is_suspect and _has_encrypted_columns(footer(footer_bytes)):\n", "    if is_suspect:\n"),),
+        shown_by=f"{_PARQUET}::test_a_plain_file_with_the_bytes_of_an_encrypted_column_is_read",
+    ),
+    Mutant(
+        "far times of INT96 are read in nanoseconds",
+        "actors/formats/parquet/int96.py",
+        (("        if not _is_outside(us):\n", "        if True:\n"),),
+        shown_by=f"{_PARQUET}::test_int96_outside_of_nanoseconds_is_read_in_microseconds",
+    ),
+    Mutant(
+        "digits below microseconds beside a far time of INT96 are left out",
+        "actors/formats/parquet/int96.py",
+        (("            is_lossy |= _lossy(us, ns)\n", "            pass\n"),),
+        shown_by=f"{_PARQUET}::test_digits_of_int96_below_microseconds_make_a_bad_record_as_ever",
     ),
     Mutant(
         "a lack of memory is the fault of the file",

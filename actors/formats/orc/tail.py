@@ -17,6 +17,7 @@ _CODECS = {0: "null", 1: "deflate", 2: "snappy", 4: "lz4", 5: "zstandard"}
 _MOST_CHUNK_BYTES = 1 << 23
 _CHUNK_HEAD_BYTES = 3
 _STATISTICS = 7
+_POSTSCRIPT_MAGIC = 8000
 _GUESSED_BYTES = 16 * 1024
 _LIST, _MAP, _STRUCT, _DECIMAL = 10, 11, 12, 14
 _TEXTS = (7, 8, 16, 17)
@@ -102,7 +103,7 @@ class OrcTail:
         self.nbytes = file.size
         last_start = max(0, file.size - file.settings.footer_bytes)
         last = file.fetch([(last_start, file.size)]).read_at(last_start, file.size - last_start)
-        self._postscript = self._read_postscript(memoryview(last).cast("B"))
+        self._postscript = self._read_postscript(file, memoryview(last).cast("B"))
         end = file.size - 1 - len(self._postscript)
         footer_bytes, metadata_bytes = self._lengths
         self.start = end - footer_bytes - metadata_bytes
@@ -157,10 +158,12 @@ class OrcTail:
             footer = b"".join((len(part) << 1 | 1).to_bytes(_CHUNK_HEAD_BYTES, "little") + part for part in parts)
         changed = {1: written(1, len(footer)), 5: b"", 7: b""}
         postscript = b"".join(changed.get(each.number, bytes(each.raw)) for each in fields(self._postscript))
+        if self._is_hive_0_11:
+            postscript += written(_POSTSCRIPT_MAGIC, _MAGIC)
         # Arrow asks for the last bytes before it knows how many it needs.
         return bytes(_GUESSED_BYTES) + footer + postscript + bytes([len(postscript)])
 
-    def _read_postscript(self, last: memoryview) -> memoryview:
+    def _read_postscript(self, file: ObjectFile, last: memoryview) -> memoryview:
         nbytes = last[-1]
         if nbytes >= len(last):
             raise UnreadableFile("not an ORC file: its end is not that of one")
@@ -169,7 +172,10 @@ class OrcTail:
             found = {each.number: each for each in fields(postscript)}
         except UnreadableFile:
             found = {}
-        if 8000 not in found or bytes(found[8000].message) != _MAGIC or 1 not in found:
+        magic = bytes(found[_POSTSCRIPT_MAGIC].message) if _POSTSCRIPT_MAGIC in found else None
+        # Hive 0.11 wrote the magic only at the start of a file.
+        self._is_hive_0_11 = magic is None and 1 in found and file.head(len(_MAGIC)) == _MAGIC
+        if not self._is_hive_0_11 and (magic != _MAGIC or 1 not in found):
             raise UnreadableFile("not an ORC file: its end is not that of one")
         none = Field(0, 0, memoryview(b""))
         self._lengths = found[1].integer, found.get(5, none).integer

@@ -78,6 +78,11 @@ class ParquetBounds:
         self._group_bytes: list[int] = []
         for group in range(self._metadata.num_row_groups):
             chunks = self._metadata.row_group(group)
+            if chunks.num_columns != self._metadata.num_columns:
+                raise UnreadableFile(
+                    f"damaged Parquet file: row group {group} has {chunks.num_columns} columns, and the schema "
+                    f"{self._metadata.num_columns}"
+                )
             for index, _, path in read:
                 self._judge(chunks.column(index), path, group, index)
             self.num_rows.append(max(0, chunks.num_rows))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,12 +13,15 @@ from actors.file_errors import UnreadableFile
 from actors.formats.asked_arrow import ask_arrow
 from actors.formats.limits import CpuTime, Expansion
 from actors.formats.parquet.bounds import ParquetBounds
+from actors.formats.parquet.encryption import TRAILER_BYTES, require_plain_columns, require_plain_footer
+from actors.formats.parquet.int96 import exact_times, int96_columns
 from actors.formats.template import DecodedTable, OpenedFile, ReadRequest, TableReader
 from actors.formats.windows import ChunkWindows
 from actors.objects.object_file import Fetched, ObjectFile
 from actors.objects.ranges import range_plan
 from actors.rows import Rows
 from actors.schemas.chosen_columns import only_columns
+from actors.schemas.conform import Timestamps
 from actors.settings import MIB, ReadLimits
 
 
@@ -30,15 +33,25 @@ class ParquetReader(TableReader[pq.ParquetFile]):
     """
 
     def _open(self, file: ObjectFile) -> OpenedFile[pq.ParquetFile]:
-        last_bytes = file.fetch([(max(0, file.size - file.settings.footer_bytes), file.size)])
-        parquet = _parquet_file(last_bytes.stream(), file.size, self._limits)
+        last_start = max(0, file.size - file.settings.footer_bytes)
+        last_bytes = file.fetch([(last_start, file.size)])
+        stream = last_bytes.stream()
+        held = bytes(last_bytes.read_at(last_start, file.size - last_start))
+        require_plain_footer(held)
+        parquet = _parquet_file(stream, file.size, self._limits)
+
+        def footer(nbytes: int) -> bytes:
+            end = file.size - TRAILER_BYTES
+            return bytes(last_bytes.read_at(end - nbytes, nbytes))
+
+        require_plain_columns(held, parquet.metadata.serialized_size, footer)
         return OpenedFile(parquet, parquet.schema_arrow)
 
     def _tables(
         self, opened: OpenedFile[pq.ParquetFile], request: ReadRequest, cpu: CpuTime, expansion: Expansion
     ) -> Iterator[DecodedTable]:
         columns = only_columns(opened.schema, request.wanted.names)
-        reading = _Reading(request.file, opened.head, columns, self._limits)
+        reading = _Reading(request.file, opened.head, columns, self._limits, self._timestamps)
         return reading.tables(request.offset.row, request.piece_bytes)
 
     def _cut(self, parts: Iterator[Rows], piece_bytes: int, cpu: CpuTime) -> Iterator[Rows]:
@@ -73,6 +86,7 @@ def _parquet_file(
     metadata: pq.FileMetaData | None = None,
     dictionaries: Sequence[str] = (),
     buffer_bytes: int = 0,
+    int96_unit: str | None = None,
 ) -> pq.ParquetFile:
     """The file over a stream: `buffer_bytes` of each column at a time, or a whole chunk if that is 0."""
     if not size:
@@ -87,6 +101,7 @@ def _parquet_file(
             # Other threads would fetch ahead what is here.
             pre_buffer=not isinstance(stream, pa.BufferReader),
             schema_depth_limit=limits.max_nesting + 1,
+            coerce_int96_timestamp_unit=int96_unit,
         )
         num_columns = parquet.metadata.num_columns
         if num_columns > limits.max_columns:
@@ -106,10 +121,19 @@ class _Reading:
     Args:
         columns: the columns, as they are in the file.
         limits: the limits of the reader.
+        timestamps: the treatment of digits below microseconds.
     """
 
-    def __init__(self, file: ObjectFile, parquet: pq.ParquetFile, columns: pa.Schema, limits: ReadLimits) -> None:
+    def __init__(
+        self,
+        file: ObjectFile,
+        parquet: pq.ParquetFile,
+        columns: pa.Schema,
+        limits: ReadLimits,
+        timestamps: Timestamps = "exact",
+    ) -> None:
         self._file, self._parquet, self._columns, self._limits = file, parquet, columns.names, limits
+        self._int96, self._timestamps = int96_columns(parquet.schema, columns), timestamps
         self._bounds = ParquetBounds(parquet, columns, limits)
         self._num_rows = self._bounds.num_rows
 
@@ -173,21 +197,33 @@ class _Reading:
             self._bounds.check_pages(stream, groups)
         long_texts = self._bounds.long_texts(stream, groups)
         parquet = self._parquet
-        if long_texts or not self._file.is_whole:
-            parquet = _parquet_file(stream, self._file.size, self._limits, parquet.metadata, long_texts, buffer_bytes)
-        for table in self._batches(parquet, groups, piece_bytes):
+        if long_texts or self._int96 or not self._file.is_whole:
+            reopened = partial(
+                _parquet_file, stream, self._file.size, self._limits, parquet.metadata, long_texts, buffer_bytes
+            )
+            parquet = reopened(int96_unit="us" if self._int96 else None)
+        tables = self._batches(parquet, groups, piece_bytes, self._columns)
+        if self._int96 and self._timestamps == "exact":
+            tables = self._with_exact_times(tables, self._batches(reopened(), groups, piece_bytes, self._int96))
+        for table in tables:
             yield from self._bounds.slices(table) if long_texts else [table]
 
-    def _batches(self, parquet: pq.ParquetFile, groups: list[int], piece_bytes: int) -> Iterator[pa.Table]:
+    def _with_exact_times(self, in_us: Iterator[pa.Table], in_ns: Iterator[pa.Table]) -> Iterator[pa.Table]:
+        for table, times in zip(in_us, in_ns, strict=True):
+            yield from exact_times(table, times)
+
+    def _batches(
+        self, parquet: pq.ParquetFile, groups: list[int], piece_bytes: int, columns: list[str]
+    ) -> Iterator[pa.Table]:
         """Yields the rows of a run of row groups; a group that is larger than a piece comes in batches."""
         num_rows, group_bytes = self._num_rows[groups[0]], self._bounds.group_bytes(groups[0])
         most_rows = self._bounds.most_rows(groups)
         place = f"damaged Parquet file, in row groups {groups[0]} to {groups[-1]}"
         if group_bytes <= 2 * piece_bytes and most_rows is None:
-            yield ask_arrow(lambda: parquet.read_row_groups(groups, columns=self._columns, use_threads=False), place)
+            yield ask_arrow(lambda: parquet.read_row_groups(groups, columns=columns, use_threads=False), place)
             return
         rows = max(1, min(num_rows * piece_bytes // group_bytes, most_rows or num_rows))
-        batches = parquet.iter_batches(rows, row_groups=groups, columns=self._columns, use_threads=True)
+        batches = parquet.iter_batches(rows, row_groups=groups, columns=columns, use_threads=True)
         while (batch := ask_arrow(lambda: next(batches, None), place)) is not None:
             yield pa.Table.from_batches([batch])
 

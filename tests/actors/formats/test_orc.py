@@ -13,7 +13,7 @@ from actors.formats.orc.orc_reader import OrcReader
 from actors.formats.orc.runs import Lengths, lengths
 from actors.formats.orc.stripe import Stripe
 from actors.formats.orc.tail import OrcTail
-from actors.formats.orc.wire import written
+from actors.formats.orc.wire import fields, written
 from actors.rows import Offset
 from actors.schemas.safe_types import safe_schema
 from actors.settings import MIB, ReadLimits
@@ -128,6 +128,22 @@ def test_rows_before_a_damaged_stripe_stay(tmp_path: Path) -> None:
         for piece in OrcReader().read(open_written(tmp_path, bytes(content)), table.schema, Offset(), 5_000):
             rows += piece.table.to_pylist()
     assert 500 < len(rows) < 1_500 and rows == table.to_pylist()[: len(rows)]
+
+
+@pytest.mark.parametrize("block_bytes", [2_000, 8 * MIB])
+@pytest.mark.parametrize("codec", ["uncompressed", "zlib"])
+def test_a_file_of_hive_0_11_has_no_magic_at_its_end(tmp_path: Path, codec: str, block_bytes: int) -> None:
+    table = _words(500)
+    content = write_orc(table, 100, codec, file_version="0.11")
+    postscript = content[-1 - content[-1] : -1]
+    kept = b"".join(bytes(each.raw) for each in fields(memoryview(postscript)) if each.number in (1, 2, 3))
+    old = content[: -1 - len(postscript)] + kept + bytes([len(kept)])
+    file = open_written(tmp_path, old, whole_object_bytes=block_bytes, block_bytes=block_bytes)
+    assert OrcReader().infer_schema(file) == table.schema
+    for start in (0, 250):
+        assert table_of(OrcReader().read(file, table.schema, Offset(start))) == table.slice(start)
+    with pytest.raises(UnreadableFile, match="its end is not that of one"):
+        OrcReader().infer_schema(open_written(tmp_path, b"OR?" + old[3:]))
 
 
 def test_a_file_of_no_rows_has_a_schema(tmp_path: Path) -> None:

@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import base64
 import random
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as pe
 import pytest
 
 from actors.file_errors import UnreadableFile
@@ -180,3 +184,140 @@ def test_what_is_read_in_windows_is_looked_at_before_it_is_decoded(tmp_path: Pat
         small = ReadLimits(max_batch_bytes=500_000)
         with pytest.raises(UnreadableFile, match=r"column a.*: a page takes \d+ bytes .*ReadLimits.max_batch_bytes"):
             list(ParquetReader(small).read(file, schema))
+
+
+_US = pa.schema([("t", pa.timestamp("us"))])
+_1970 = datetime(1970, 1, 1)  # noqa: DTZ001
+_NEAR = _1970 + timedelta(days=20_000, microseconds=5)
+_FAR, _EARLY = _1970 + timedelta(days=2_932_896, hours=23), _1970 - timedelta(days=719_162)
+"""9999-12-31 and 0001-01-01."""
+
+
+def _int96(table: pa.Table, rows: int | None = None, **options: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, use_deprecated_int96_timestamps=True, row_group_size=rows, **options)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("timestamps", ["exact", "truncate"])
+@pytest.mark.parametrize("piece_bytes", [30, 8_000_000])
+def test_int96_outside_of_nanoseconds_is_read_in_microseconds(
+    tmp_path: Path, timestamps: Any, piece_bytes: int
+) -> None:
+    values = [_NEAR, None, _FAR, _EARLY] * 25
+    file = open_written(tmp_path, _int96(pa.table({"t": pa.array(values, pa.timestamp("us"))}), 40))
+    reader = ParquetReader(timestamps=timestamps)
+    assert reader.infer_schema(file) == _US
+    for start in (0, 41):
+        pieces = list(reader.read(file, _US, Offset(start), piece_bytes))
+        assert table_of(pieces)["t"].to_pylist() == values[start:] and not bad_of(pieces)
+
+
+def test_int96_inside_of_lists_and_structs_is_read_in_microseconds(tmp_path: Path) -> None:
+    us = pa.timestamp("us")
+    table = pa.table(
+        {
+            "l": pa.array([[_NEAR, None, _FAR], None, []], pa.list_(us)),
+            "s": pa.array([{"t": _EARLY}, None, {"t": None}], pa.struct([("t", us)])),
+            "m": pa.array([[("a", _FAR)], [], None], pa.map_(pa.string(), us)),
+        }
+    )
+    pieces = list(ParquetReader().read(open_written(tmp_path, _int96(table)), table.schema))
+    assert rows_of(pieces) == table.to_pylist() and not bad_of(pieces)
+
+
+def test_digits_of_int96_below_microseconds_make_a_bad_record_as_ever(tmp_path: Path) -> None:
+    table = pa.table({"t": pa.array([1_000, 1_001, -1, 5_000], pa.timestamp("ns"))})
+    near = _int96(table)
+    assert _micros(tmp_path, near, "exact") == ([1, 5], [1, 2])
+    assert _micros(tmp_path, near, "truncate") == ([1, 1, -1, 5], [])
+    # The last value becomes a far time: 12 bytes, the nanoseconds of the day and the Julian day.
+    day = 2_440_588
+    plain = _int96(table, use_dictionary=False, compression="none")
+    before = (5_000).to_bytes(8, "little") + day.to_bytes(4, "little")
+    assert plain.count(before) == 1
+    far = plain.replace(before, bytes(8) + (day + 2_932_896).to_bytes(4, "little"))
+    far_us = timedelta(days=2_932_896) // timedelta(microseconds=1)
+    assert _micros(tmp_path, far, "exact") == ([1, far_us], [1, 2])
+    assert _micros(tmp_path, far, "truncate") == ([1, 1, -1, far_us], [])
+    lossy_far = plain.replace(before, (1).to_bytes(8, "little") + (day + 2_932_896).to_bytes(4, "little"))
+    assert _micros(tmp_path, lossy_far, "exact") == ([1], [1, 2, 3])
+
+
+def _micros(directory: Path, content: bytes, timestamps: Any) -> tuple[list[int], list[int]]:
+    """The times of a file in microseconds, and the positions of its bad records."""
+    pieces = list(ParquetReader(timestamps=timestamps).read(open_written(directory, content), _US))
+    return table_of(pieces)["t"].cast(pa.int64()).to_pylist(), [bad.row for bad in bad_of(pieces)]
+
+
+class _Kms(pe.KmsClient):  # type: ignore[misc]
+    """Keys that protect nothing."""
+
+    def __init__(self, config: Any) -> None:
+        super().__init__()
+
+    def wrap_key(self, key: bytes, master_key: str) -> bytes:
+        return base64.b64encode(key)
+
+    def unwrap_key(self, wrapped: bytes, master_key: str) -> bytes:
+        return base64.b64decode(wrapped)
+
+
+def write_encrypted(table: pa.Table, *, plaintext_footer: bool, column_keys: dict[str, list[str]]) -> bytes:
+    """A Parquet file with encrypted columns."""
+    config = pe.EncryptionConfiguration("footer key", column_keys=column_keys, plaintext_footer=plaintext_footer)
+    factory = pe.CryptoFactory(_Kms)
+    properties = factory.file_encryption_properties(pe.KmsConnectionConfig(custom_kms_conf={}), config)
+    sink = pa.BufferOutputStream()
+    with pq.ParquetWriter(sink, table.schema, encryption_properties=properties) as writer:
+        writer.write_table(table)
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("block_bytes", [1_000, 8_000_000])
+@pytest.mark.parametrize("plaintext_footer", [True, False])
+def test_an_encrypted_file_is_refused_before_the_metadata_of_a_column_is_read(
+    tmp_path: Path, plaintext_footer: bool, block_bytes: int
+) -> None:
+    table = pa.table({"id": [1, 2], "secret": ["a", "b"]})
+    content = write_encrypted(table, plaintext_footer=plaintext_footer, column_keys={"column key": ["secret"]})
+    file = open_written(tmp_path, content, whole_object_bytes=block_bytes, block_bytes=block_bytes)
+    what = "columns are" if plaintext_footer else "footer is"
+    for schema in (table.schema, pa.schema([table.schema.field("id")])):
+        with pytest.raises(UnreadableFile, match=f"its {what} encrypted; encrypted Parquet files are not read: decry"):
+            list(ParquetReader().read(file, schema))
+    with pytest.raises(UnreadableFile, match="encrypted"):
+        ParquetReader().infer_schema(file)
+
+
+def test_an_encrypted_column_is_found_without_the_signature_of_the_footer(tmp_path: Path) -> None:
+    table = pa.table({"id": [1, 2], "secret": ["a", "b"]})
+    content = write_encrypted(table, plaintext_footer=True, column_keys={"column key": ["secret"]})
+    nbytes = int.from_bytes(content[-8:-4], "little")
+    unsigned = content[:-36] + (nbytes - 28).to_bytes(4, "little") + content[-4:]
+    with pytest.raises(UnreadableFile, match="its columns are encrypted"):
+        list(ParquetReader().read(open_written(tmp_path, unsigned), table.schema))
+
+
+def test_a_plain_file_with_the_bytes_of_an_encrypted_column_is_read(tmp_path: Path) -> None:
+    table = pa.table({"id": ["\x2c\x19\x18\x02id\x00\x00"]})
+    assert (
+        rows_of(ParquetReader().read(open_written(tmp_path, write_parquet(table)), table.schema)) == table.to_pylist()
+    )
+
+
+def test_a_row_group_with_fewer_columns_than_the_schema_is_damage(tmp_path: Path) -> None:
+    contents = []
+    for table in (pa.table({"a": [1, 2, 3], "b": [1, 2, 3]}), pa.table({"a": [1, 2, 3]})):
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, store_schema=False)
+        contents.append(sink.getvalue().to_pybytes())
+    wide, narrow = (each[-8 - int.from_bytes(each[-8:-4], "little") : -8] for each in contents)
+    # The number of rows, and the list of one row group, behind the schema.
+    behind_schema = b"\x16\x06\x19\x1c"
+    groups = narrow[narrow.index(behind_schema) : narrow.index(b"parquet-cpp")]
+    footer = wide[: wide.index(behind_schema)] + groups + wide[wide.index(b"parquet-cpp") :]
+    content = contents[1][: -8 - len(narrow)] + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    schema = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    with pytest.raises(UnreadableFile, match="damaged Parquet file: row group 0 has 1 columns, and the schema 2"):
+        list(ParquetReader().read(open_written(tmp_path, content), schema))
