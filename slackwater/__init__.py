@@ -42,8 +42,22 @@ Invariants:
     testing/       S3 and SQS servers, and proxies with faults
 """
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from lazy_loader import attach_stub
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = attach_stub(__name__, __file__)
+_load, __dir__, __all__ = attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> _Any:
+    try:
+        return _load(name)
+    except AttributeError:
+        modules = () if name.startswith("_") else ("errors", "settings", "formats", "expect")
+        places = (f"slackwater.{each}" for each in modules)
+        place = next((each for each in places if name in _import_module(each).__all__), None)
+        hint = "" if place is None else f"; did you mean {place}.{name}?"
+        raise AttributeError(f"module 'slackwater' has no attribute {name!r}{hint}", name=name) from None

@@ -37,6 +37,25 @@ def test_the_stub_lists_each_public_name_once() -> None:
     assert [name.name for name in imports if name.asname != name.name] == [], "`X as X` exports X to type checkers"
 
 
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("OwnedError", "slackwater.errors.OwnedError"),
+        ("FetchSettings", "slackwater.settings.FetchSettings"),
+        ("CustomFormat", "slackwater.formats.CustomFormat"),
+        ("row_count", "slackwater.expect.row_count"),
+    ],
+)
+def test_a_name_of_a_public_module_is_found_there(name: str, place: str) -> None:
+    with pytest.raises(AttributeError, match=f"'slackwater' has no attribute '{name}'; did you mean {place}?"):
+        getattr(slackwater, name)
+
+
+def test_an_unknown_name_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'slackwater' has no attribute 'Nothing'$"):
+        getattr(slackwater, "Nothing")  # noqa: B009 - a type checker knows that it has none
+
+
 def test_every_error_of_the_tree_is_exported() -> None:
     tree = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert tree == set(slackwater.errors.__all__)

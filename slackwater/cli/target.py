@@ -10,11 +10,12 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args, get_type_hints
 
 import slackwater
 from state.errors import SlackwaterError, UsageError
@@ -114,8 +115,22 @@ def _suggestion(error: Exception) -> str:
         return ""
     method = getattr(owners[0], found[2])
     known = [name for name in inspect.signature(method).parameters if name != "self"]
-    close = difflib.get_close_matches(found[3], known, 1)
-    return f"; did you mean {close[0]!r}?" if close else f"; the arguments are: {', '.join(known)}"
+    nested = _arguments_of_values(method)
+    close = difflib.get_close_matches(found[3], [*known, *nested], 1)
+    if not close:
+        return f"; the arguments are: {', '.join(known)}"
+    return f"; did you mean {repr(close[0]) if close[0] in known else nested[close[0]]}?"
+
+
+def _arguments_of_values(method: Callable[..., object]) -> Mapping[str, str]:
+    """Argument of a public class that a parameter takes → its spelling."""
+    found: dict[str, str] = {}
+    for parameter, kind in get_type_hints(method).items():
+        for value in get_args(kind):
+            if is_dataclass(value) and isinstance(value, type) and value.__name__ in slackwater.__all__:
+                for each in fields(value):
+                    found.setdefault(each.name, f"{parameter}=sw.{value.__name__}({each.name}=...)")
+    return found
 
 
 def _make_importable(directory: Path) -> None:

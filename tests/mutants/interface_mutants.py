@@ -6,6 +6,18 @@ from tests.mutants.mutant import Mutant
 
 INTERFACE_MUTANTS = (
     Mutant(
+        "the error for a name of `sw.errors` does not name its place",
+        "slackwater/__init__.py",
+        (("if name in _import_module(each).__all__", "if name == each"),),
+        shown_by="tests/test_exported_members.py",
+    ),
+    Mutant(
+        "the hint for an argument of a value leaves the value out",
+        "slackwater/cli/target.py",
+        (("get_close_matches(found[3], [*known, *nested], 1)", "get_close_matches(found[3], known, 1)"),),
+        shown_by="tests/slackwater/cli/test_usage.py",
+    ),
+    Mutant(
         "a public name is hidden from type checkers",
         "slackwater/__init__.pyi",
         (("import Pipeline as Pipeline\n", "import Pipeline\n"),),

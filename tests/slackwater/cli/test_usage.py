@@ -80,6 +80,18 @@ def test_an_error_in_the_users_module_is_one_line_too(tmp_path: Path) -> None:
             "p.source('a', 'b', format='csv', patern='*')",
             "unexpected keyword argument 'patern'; did you mean 'pattern'?",
         ),
+        (
+            "p.source('a', 'b', format='csv', max_removed_share=1)",
+            "keyword argument 'max_removed_share'; did you mean on_change=sw.Replace(max_removed_share=...)?",
+        ),
+        (
+            "p.source('a', 'b', format='csv', schema_evolution='widen')",
+            "keyword argument 'schema_evolution'; did you mean schema=sw.Schema(evolution=...)?",
+        ),
+        (
+            "p.source('a', 'b', format='csv', interval_s=9)",
+            "keyword argument 'interval_s'; did you mean discovery=sw.Listing(interval_s=...)?",
+        ),
         ("p.source('a', 'b', format='xls')", "source a: format 'xls' is not known"),
         ("def p(: pass", "SyntaxError: "),
         ("def made():\n    return 1 / 0", "ZeroDivisionError: division by zero"),
