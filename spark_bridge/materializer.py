@@ -293,6 +293,11 @@ class Materializer:
         return set(map(declared_name, self._derived.unshown))
 
     @property
+    def failing(self) -> frozenset[str]:
+        """The views whose failure the next epoch records."""
+        return self._recorded.failing
+
+    @property
     def behind(self) -> frozenset[str]:
         """The full views that lack rows, without those that wait for the end of their interval."""
         return self._full.behind

@@ -31,6 +31,9 @@ class DeclaresViews(Protocol):
         dropped: Collection[str],
     ) -> Declaration: ...
 
+    @property
+    def failing(self) -> frozenset[str]: ...
+
 
 class AttemptViews:
     """The declared views, the views of the catalog, and the views that the user has dropped or retried.
@@ -119,11 +122,14 @@ class AttemptViews:
 
         Raises:
             ViewNotFoundError: there is no such declared view.
-            CommandRefusedError: the view has not failed, reads a failed view, or cannot be analysed.
+            CommandRefusedError: the view has not failed, fails in the next epoch, reads a failed view, or cannot be
+                analysed.
         """
         if name not in self.definitions:
             raise self._not_found(name, "retry")
         view = self.known.get(name)
+        if name in self._materializer().failing:
+            raise CommandRefusedError(f"view {name!r} fails in the next epoch: retry it when `status` shows its error")
         if view is not None and view.error is None and has_late_rows(view):
             self._rebuild(name)
         elif view is None or view.error is None:

@@ -99,6 +99,9 @@ class ViewMaterializer(Protocol):
     def has_news(self, watermarks: Mapping[str, int]) -> bool: ...
 
     @property
+    def failing(self) -> frozenset[str]: ...
+
+    @property
     def behind(self) -> frozenset[str]: ...
 
     @property

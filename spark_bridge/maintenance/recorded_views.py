@@ -231,6 +231,11 @@ class RecordedViews:
         return {self.shared.representative(parent) for each in self._planned.values() for parent in each.plan.parents}
 
     @property
+    def failing(self) -> frozenset[str]:
+        """The views whose failure the next epoch records."""
+        return frozenset(self._lives.within(ViewState.FAILING))
+
+    @property
     def ending(self) -> Set[str]:
         """The recorded names that the next epoch ends."""
         return self._ending

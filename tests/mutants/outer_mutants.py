@@ -495,6 +495,12 @@ OUTER_MUTANTS = (
         shown_by="tests/slackwater/running/test_view_commands.py",
     ),
     Mutant(
+        "a failing view that can have late rows is rebuilt",
+        "slackwater/commands/attempt_views.py",
+        (("if name in self._materializer().failing:", "if False:"),),
+        shown_by="tests/slackwater/running/test_view_commands.py",
+    ),
+    Mutant(
         "a refused retry leaves the view to fail again",
         "slackwater/commands/attempt_views.py",
         (

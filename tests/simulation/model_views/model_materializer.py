@@ -217,6 +217,10 @@ class ModelMaterializer:
         return self._recorded.are_timers_due()
 
     @property
+    def failing(self) -> frozenset[str]:
+        return self._recorded.failing
+
+    @property
     def behind(self) -> frozenset[str]:
         return self._full.behind
 

@@ -45,6 +45,7 @@ CREATED = CatalogView("v", "append", "SELECT x FROM s", "v", ("s",), (), 2)
 class ScriptedMaterializer:
     """A materializer that notes its calls; the test sets its progress."""
 
+    failing = frozenset[str]()
     behind = frozenset[str]()
 
     def __init__(self, calls: list[str], clock: ManualClock) -> None:

@@ -159,6 +159,10 @@ class RecordedMaterializer:
         return self.recorded.has_news
 
     @property
+    def failing(self) -> frozenset[str]:
+        return self.recorded.failing
+
+    @property
     def backfilling(self) -> dict[str, float]:
         return self._backfills.fractions
 
@@ -290,41 +294,41 @@ class Commanded:
         return self.materializer.states.get("v", ViewState.ABSENT)
 
 
-def _live() -> Commanded:
-    commanded = Commanded(VIEW)
+def _live(view: ViewDefinition = VIEW) -> Commanded:
+    commanded = Commanded(view)
     commanded.epoch()
     return commanded
 
 
-def _backfilling() -> Commanded:
-    commanded = Commanded(VIEW, ingested=True)
+def _backfilling(view: ViewDefinition = VIEW) -> Commanded:
+    commanded = Commanded(view, ingested=True)
     commanded.epoch()
     return commanded
 
 
-def _failing() -> Commanded:
-    commanded = _live()
+def _failing(view: ViewDefinition = VIEW) -> Commanded:
+    commanded = _live(view)
     commanded.fail()
     return commanded
 
 
-def _stale() -> Commanded:
-    commanded = _failing()
+def _stale(view: ViewDefinition = VIEW) -> Commanded:
+    commanded = _failing(view)
     commanded.epoch()
     return commanded
 
 
-def _dropping() -> Commanded:
-    commanded = _live()
+def _dropping(view: ViewDefinition = VIEW) -> Commanded:
+    commanded = _live(view)
     assert commanded.command("drop") is None
     return commanded
 
 
-STATES: dict[str, Callable[[], Commanded]] = {
-    "absent": Commanded,
-    "left out": lambda: Commanded(stored=STORED, ingested=True),
-    "waiting": lambda: Commanded(WAITING),
-    "declared": lambda: Commanded(VIEW),
+STATES: dict[str, Callable[[ViewDefinition], Commanded]] = {
+    "absent": lambda _: Commanded(),
+    "left out": lambda _: Commanded(stored=STORED, ingested=True),
+    "waiting": lambda _: Commanded(WAITING),
+    "declared": Commanded,
     "backfilling": _backfilling,
     "live": _live,
     "failing": _failing,
@@ -419,7 +423,7 @@ OUTCOMES: dict[str, dict[str, Outcome]] = {
     ],
 )
 def test_each_command_has_one_outcome_in_each_state(state: str, command: str, outcome: Outcome) -> None:
-    commanded = STATES[state]()
+    commanded = STATES[state](VIEW)
     assert commanded.state is _STATE_OF.get(state, _ABSENT)
     error, after, after_epoch = outcome
     assert (commanded.command(command), commanded.state) == (error, after)
@@ -466,9 +470,39 @@ def test_the_page_has_the_outcomes_of_commands() -> None:
     }
 
 
+_CLOSING = ViewDefinition("v", TEXT + ON_CLOSE)
+_LATE_RETRIES: dict[str, type[SlackwaterError] | ViewState] = {
+    "absent": ViewNotFoundError,
+    "left out": ViewNotFoundError,
+    "waiting": CommandRefusedError,
+    "declared": CommandRefusedError,
+    "backfilling": CommandRefusedError,
+    "live": _BACKFILLING,
+    "failing": CommandRefusedError,
+    "stale": _BACKFILLING,
+    "dropping": ViewNotFoundError,
+}
+"""The error of the retry of a view that can have late rows, or its state after it."""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_retry_of_a_view_that_can_have_late_rows_has_one_outcome_in_each_state(state: str) -> None:
+    commanded, outcome = STATES[state](_CLOSING), _LATE_RETRIES[state]
+    before, error = commanded.state, commanded.command("retry")
+    if isinstance(outcome, ViewState):
+        assert error is None and commanded.state is outcome
+    else:
+        assert error is outcome and commanded.state is before
+    commanded.epoch()
+    _check_record(commanded)
+    if state == "failing":
+        assert commanded.state is _STALE
+        assert commanded.command("retry") is None
+
+
 @pytest.mark.parametrize("times", [1, 2])
 def test_a_live_view_that_closes_windows_is_rebuilt_by_a_retry_and_another_one_changes_nothing(times: int) -> None:
-    commanded = Commanded(ViewDefinition("v", TEXT + ON_CLOSE))
+    commanded = Commanded(_CLOSING)
     commanded.epoch()
     for _ in range(times):
         assert commanded.command("retry") is None
@@ -489,10 +523,10 @@ def _with_internal_views(*definitions: ViewDefinition) -> Commanded:
     return commanded
 
 
-_INTERNAL: dict[str, Callable[[], Commanded]] = {
-    "with an internal view": lambda: _with_internal_views(WITHIN),
-    "with a shared internal view": lambda: _with_internal_views(WITHIN, replace(WITHIN, name="w")),
-    "with the internal view of another view": lambda: _with_internal_views(replace(WITHIN, name="u"), WITHIN),
+_INTERNAL: dict[str, Callable[[ViewDefinition], Commanded]] = {
+    "with an internal view": lambda _: _with_internal_views(WITHIN),
+    "with a shared internal view": lambda _: _with_internal_views(WITHIN, replace(WITHIN, name="w")),
+    "with the internal view of another view": lambda _: _with_internal_views(replace(WITHIN, name="u"), WITHIN),
 }
 
 
@@ -502,7 +536,7 @@ def test_a_command_whose_declaration_is_refused_changes_nothing(state: str, comm
     """Of two runs, one has the command; every record of the two is the same."""
     runs = []
     for is_commanded in (True, False):
-        commanded = {**STATES, **_INTERNAL}[state]()
+        commanded = {**STATES, **_INTERNAL}[state](VIEW)
         if is_commanded:
             before = commanded.catalog
             commanded.refuse(command, DefinitionChangedError("a view that reads it has changed"))
@@ -523,7 +557,7 @@ def test_a_retry_of_a_view_that_cannot_be_analysed_keeps_the_recorded_error() ->
 
 
 def test_a_dropped_view_leaves_the_rows_that_it_shares() -> None:
-    commanded = _INTERNAL["with a shared internal view"]()
+    commanded = _INTERNAL["with a shared internal view"](VIEW)
     assert commanded.command("drop") is None
     for _ in range(2):
         commanded.epoch()
