@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -56,6 +56,7 @@ class Rows:
             does not look for their type.
         missing: columns of the schema that the file as a whole does not have, and that are null in all its records, if
             the format tells.
+        renamed: columns of the file whose name the source cannot have, each with both names: `("", "_c0")`.
         event_high: the highest event time among the rows of `table`, in microseconds since 1970, or of rows of the
             file that were read with them; None without one.
     """
@@ -66,6 +67,7 @@ class Rows:
     anchor: Offset = Offset()
     others: tuple[pa.Field, ...] = ()
     missing: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
     event_high: int | None = None
 
     @property
@@ -94,6 +96,7 @@ class Rows:
             parts[0].anchor,
             parts[-1].others,
             parts[-1].missing,
+            parts[-1].renamed,
             highest(*(part.event_high for part in parts)),
         )
 
@@ -103,7 +106,7 @@ class Rows:
         first_bad, end_bad = (bisect_left(self.bad, row, key=lambda bad: bad.row) for row in (start, end))
         good = start - self.first_row - first_bad
         table = self.table.slice(good, end - start - (end_bad - first_bad))
-        return Rows(table, start, self.bad[first_bad:end_bad], self.anchor, self.others, self.missing, self.event_high)
+        return replace(self, table=table, first_row=start, bad=self.bad[first_bad:end_bad])
 
     def cut(self, piece_bytes: int) -> Iterator[Rows]:
         """Yields parts of about `piece_bytes`; one part if the rows are not larger than two of them."""

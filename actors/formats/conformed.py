@@ -7,12 +7,19 @@ import pyarrow as pa
 from actors.file_errors import UnreadableFile
 from actors.formats.salvage import row_as_json, salvaged
 from actors.rows import Rows
+from actors.schemas.column_names import NameRule
 from actors.schemas.conform import Timestamps, conform
 from actors.settings import ReadLimits
 
 
 def conformed(
-    table: pa.Table, schema: pa.Schema, first_row: int, timestamps: Timestamps, bad_before: int, limits: ReadLimits
+    table: pa.Table,
+    schema: pa.Schema,
+    first_row: int,
+    timestamps: Timestamps,
+    bad_before: int,
+    limits: ReadLimits,
+    names: NameRule = "any_case",
 ) -> Rows:
     """The records of a table in the schema of the source.
 
@@ -23,30 +30,32 @@ def conformed(
         timestamps: the treatment of digits below microseconds.
         bad_before: the number of earlier bad records of the file.
         limits: the limits of the reader; `max_bad_records` counts.
+        names: the match of the fields of structs.
 
     Raises:
         UnreadableFile: a column is of another kind, or more records are bad.
     """
     try:
-        return Rows(conform(table, schema, timestamps=timestamps), first_row)
+        return Rows(conform(table, schema, timestamps=timestamps, names=names), first_row)
     except UnreadableFile as error:
         if error.row is None:
             raise
-    records = _TableRecords(table, schema, timestamps)
+    records = _TableRecords(table, schema, timestamps, names)
     return salvaged(records, first_row, lambda error: getattr(error, "reason", ""), bad_before, limits)
 
 
 class _TableRecords:
     """The `Records` of a decoded table."""
 
-    def __init__(self, table: pa.Table, schema: pa.Schema, timestamps: Timestamps) -> None:
-        self._table, self._schema, self._timestamps = table, schema, timestamps
+    def __init__(self, table: pa.Table, schema: pa.Schema, timestamps: Timestamps, names: NameRule) -> None:
+        self._table, self._schema, self._timestamps, self._names = table, schema, timestamps, names
 
     def __len__(self) -> int:
         return int(self._table.num_rows)
 
     def parse(self, start: int, end: int) -> pa.Table:
-        return conform(self._table.slice(start, end - start), self._schema, timestamps=self._timestamps)
+        table = self._table.slice(start, end - start)
+        return conform(table, self._schema, timestamps=self._timestamps, names=self._names)
 
     def raw(self, index: int) -> bytes:
         return row_as_json(self._table, index)

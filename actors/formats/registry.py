@@ -15,6 +15,7 @@ from actors.formats.text.csv import CsvReader
 from actors.formats.text.debezium import DebeziumReader
 from actors.formats.text.json import JsonReader
 from actors.formats.text.text_reader import TextReader
+from actors.schemas.column_names import NameRule
 from actors.schemas.conform import Timestamps
 from actors.settings import ReadLimits
 from state.errors import SettingsError
@@ -31,14 +32,14 @@ FORMATS: dict[str, type[BuiltIn]] = {
     "text": Text,
 }
 _ALIASES = {"jsonl": "json", "ndjson": "json"}
-_READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps], FileReader]] = {
-    Parquet: lambda _, limits, timestamps: ParquetReader(limits, timestamps),
+_READERS: Mapping[type, Callable[[Any, ReadLimits, Timestamps, NameRule], FileReader]] = {
+    Parquet: lambda _, *rules: ParquetReader(*rules),
     Csv: CsvReader,
-    Json: lambda _, limits, timestamps: JsonReader(limits, timestamps),
-    Debezium: lambda _, limits, timestamps: DebeziumReader(limits, timestamps),
-    Avro: lambda _, limits, timestamps: AvroReader(limits, timestamps),
-    Orc: lambda _, limits, timestamps: OrcReader(limits, timestamps),
-    Text: lambda format, limits, _: TextReader(format, limits),
+    Json: lambda _, *rules: JsonReader(*rules),
+    Debezium: lambda _, *rules: DebeziumReader(*rules),
+    Avro: lambda _, *rules: AvroReader(*rules),
+    Orc: lambda _, *rules: OrcReader(*rules),
+    Text: lambda format, limits, *_: TextReader(format, limits),
 }
 _ENTRY_POINTS = "slackwater.formats"
 # Packages may have had them before they were built in, and roots may name those.
@@ -67,13 +68,21 @@ def is_built_in(format: Format) -> bool:
     return type(format) in _READERS
 
 
-def reader_for(format: Format, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> FileReader:
+def reader_for(
+    format: Format,
+    limits: ReadLimits = ReadLimits(),
+    timestamps: Timestamps = "exact",
+    names: NameRule = "any_case",
+) -> FileReader:
     """The reader of a format.
 
     Args:
         format: the options of the format.
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds; the reader of a third party has its own.
+        names: the match of the columns of files with those of their source; the reader of a third party has its own.
     """
     make = _READERS.get(type(format))
-    return format.reader(limits) if make is None else make(format, limits, timestamps)  # type: ignore[union-attr]
+    if make is None:
+        return format.reader(limits)  # type: ignore[union-attr]
+    return make(format, limits, timestamps, names)

@@ -18,8 +18,9 @@ from actors.formats.pieces import pieces
 from actors.objects.object_file import ObjectFile
 from actors.rows import Offset, Rows
 from actors.schemas.chosen_columns import missing_columns, only_columns, without_columns
+from actors.schemas.column_names import NameRule, renamed_columns, source_names
 from actors.schemas.conform import Timestamps, require_common_column, require_fitting_columns
-from actors.schemas.safe_types import safe_schema
+from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
 
 Head = TypeVar("Head")
@@ -47,10 +48,16 @@ class Reader(ABC):
     Args:
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds.
+        names: the match of the columns of files with those of their source.
     """
 
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        self._limits, self._timestamps = limits, timestamps
+    def __init__(
+        self,
+        limits: ReadLimits = ReadLimits(),
+        timestamps: Timestamps = "exact",
+        names: NameRule = "any_case",
+    ) -> None:
+        self._limits, self._timestamps, self._names = limits, timestamps, names
 
     @abstractmethod
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
@@ -122,30 +129,79 @@ class TableReader(Reader, Generic[Head]):
         return cpu.pausing(pieces(parts, piece_bytes))
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
-        return safe_schema(self._open(file).schema, null=pa.null())
+        return suggested_schema(self._open(file).schema)
 
     def _rows(self, request: ReadRequest) -> Iterator[Rows]:
         cpu, expansion = CpuTime(request.file.size, self._limits), Expansion(request.file.size, self._limits)
         opened = self._open(request.file)
-        require_common_column(opened.schema.names, request.schema)
-        require_fitting_columns(opened.schema, request.schema)
-        tables = self._tables(opened, request, cpu, expansion)
-        parts = self._conformed(tables, opened.schema, request, expansion)
-        yield from self._cut(parts, request.piece_bytes, cpu)
+        columns = _StoredColumns(opened.schema, request, self._names)
+        tables = columns.named(self._tables(opened, columns.request, cpu, expansion))
+        yield from self._cut(self._conformed(tables, columns, request, expansion), request.piece_bytes, cpu)
 
     def _conformed(
-        self, tables: Iterator[DecodedTable], stored: pa.Schema, request: ReadRequest, expansion: Expansion
+        self, tables: Iterator[DecodedTable], columns: _StoredColumns, request: ReadRequest, expansion: Expansion
     ) -> Iterator[Rows]:
         """Yields the rows from the offset, in the schema of the source."""
-        names, wanted, start = request.schema.names, request.wanted, request.offset.row
-        others = tuple(without_columns(stored, names)) if {*stored.names} - {*names} else ()
-        missing = missing_columns(wanted, stored.names)
+        wanted, start = request.wanted, request.offset.row
+        others, missing, renamed = columns.others, columns.missing, columns.renamed
         num_bad = 0
         for table, first_row, anchor in tables:
-            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self._limits)
+            rows = conformed(table, wanted, first_row, self._timestamps, num_bad, self._limits, self._names)
             num_bad += len(rows.bad)
-            if others or missing or anchor:
-                rows = replace(rows, anchor=anchor or rows.anchor, others=others, missing=missing)
+            if others or missing or renamed or anchor:
+                rows = replace(rows, anchor=anchor or rows.anchor, others=others, missing=missing, renamed=renamed)
             expansion.add(rows.nbytes)
             if rows.end_row > start:
                 yield rows if first_row >= start else rows.between(start, rows.end_row)
+
+
+class _StoredColumns:
+    """The columns of a file with a schema, and their match with the columns of the source.
+
+    Args:
+        stored: the columns as they are stored.
+        request: the request for columns of the source.
+        rule: the match of names.
+
+    Attributes:
+        request: the same request by the names in the file.
+        others: the columns that the source lacks.
+        missing: the names of the columns that the file lacks.
+        renamed: see `Rows.renamed`.
+
+    Raises:
+        UnreadableFile: a column is of another kind, several columns match one of the source, or none does.
+    """
+
+    def __init__(self, stored: pa.Schema, request: ReadRequest, rule: NameRule) -> None:
+        schema = request.schema
+        names = source_names(stored.names, schema.names, rule)
+        found = pa.schema([field.with_name(name) for name, field in zip(names, stored, strict=True)])
+        require_common_column(names, schema)
+        require_fitting_columns(found, schema, rule)
+        self.others = tuple(without_columns(found, schema.names)) if {*names} - {*schema.names} else ()
+        self.missing = missing_columns(schema, names)
+        self.renamed = renamed_columns(stored.names, names)
+        self.request, self._names = request, None if names == stored.names else names
+        if self._names is None:
+            return
+        stored_names = dict(zip(names, stored.names, strict=True))
+        fields = [field.with_name(stored_names.get(field.name, field.name)) for field in schema]
+        wanted = request.columns
+        self.request = request._replace(
+            schema=pa.schema(fields),
+            columns=None if wanted is None else frozenset(stored_names.get(name, name) for name in wanted),
+        )
+        self._given: dict[str, list[str]] = {}
+        for name, stored_name in zip(names, stored.names, strict=True):
+            self._given.setdefault(stored_name, []).append(name)
+
+    def named(self, tables: Iterator[DecodedTable]) -> Iterator[DecodedTable]:
+        """Yields the tables with the names of the source.  All columns of one name are in a table, or none."""
+        if self._names is None:
+            yield from tables
+            return
+        for decoded in tables:
+            given = {name: iter(names) for name, names in self._given.items()}
+            names = [next(given[name]) for name in decoded.table.column_names]
+            yield decoded._replace(table=decoded.table.rename_columns(names))

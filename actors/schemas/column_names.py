@@ -1,17 +1,27 @@
-"""Names of columns: names for columns of a file that lack a usable one.
+"""Names of columns: unique ones for the columns of a file, and their match with the columns of a source.
 
 Every reader uses these functions, for the columns of a file and for the fields of its structs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Literal, TypeAlias
+
+from actors.file_errors import UnreadableFile
+
+NameRule: TypeAlias = Literal["any_case", "exact"]
+"""The match of the columns of files with those of their source: in any case, as in Spark and DuckDB, or by equal names.
+
+Sources of earlier versions match by equal names."""
 
 RESERVED_PREFIX = "__sw_"
+_FOLDS: Mapping[NameRule, Callable[[str], str]] = {"any_case": str.lower, "exact": str}
 _UNSTORABLE = str.maketrans(dict.fromkeys(".`\0", "_"))
+_UNSTORABLE_FIELD = str.maketrans("\0", "_")
 
 
-def unique_names(names: Sequence[str], taken: Collection[str] = ()) -> list[str]:
+def unique_names(names: Sequence[str], *, are_nested: bool = False) -> list[str]:
     """The names of the columns of a file, each usable in a query and in Lance, and different without case.
 
     A usable name stays as it is.  The first of several equal names keeps it, and the others get a number.  The cost is
@@ -21,19 +31,20 @@ def unique_names(names: Sequence[str], taken: Collection[str] = ()) -> list[str]
 
     Args:
         names: the names in the order of the file.
-        taken: names that the columns must not have, for example those of metadata columns.
+        are_nested: True for the fields of a struct, which may have a dot or a backtick.
     """
-    usable = [_usable(name, position) for position, name in enumerate(names)]
+    unstorable = _UNSTORABLE_FIELD if are_nested else _UNSTORABLE
     # A name that is in the file as such is not given to another column.
-    reserved = {name.lower() for name in usable}
-    used = {name.lower() for name in taken}
+    in_file = {name.lower() for name in names}
+    used: set[str] = set()
     next_number: dict[str, int] = {}
     unique = []
-    for name in usable:
+    for position, given in enumerate(names):
+        name = _usable(given.translate(unstorable), position)
         folded = name.lower()
-        if folded in used:
+        if folded in used or (name != given and folded in in_file):
             number = next_number.get(folded, 1)
-            while f"{folded}_{number}" in used or f"{folded}_{number}" in reserved:
+            while f"{folded}_{number}" in used or f"{folded}_{number}" in in_file:
                 number += 1
             next_number[folded] = number + 1
             name, folded = f"{name}_{number}", f"{folded}_{number}"
@@ -42,8 +53,75 @@ def unique_names(names: Sequence[str], taken: Collection[str] = ()) -> list[str]
     return unique
 
 
+def source_names(
+    names: Sequence[str], columns: Collection[str], rule: NameRule = "any_case", *, are_nested: bool = False
+) -> list[str]:
+    """The name that each column of a file has in its source.
+
+    A column of the file and a column of the source match if their names are equal; by the rule `any_case` also if they
+    differ by case alone.  A column without a usable name matches by the name that `unique_names` gives it.
+
+    Args:
+        names: the names in the order of the file.
+        columns: the columns of the source that a file can have.
+        rule: see `NameRule`.
+        are_nested: True for the fields of a struct, see `unique_names`.
+
+    Returns:
+        For each column of the file the name of the matching column of the source, or else its name by `unique_names`.
+
+    Raises:
+        UnreadableFile: several columns of the file match one column of the source.
+    """
+    known = frozenset(columns)
+    if known.issuperset(names) and len(frozenset(names)) == len(names):
+        return list(names)
+    fold = _FOLDS[rule]
+    unique = unique_names(names, are_nested=are_nested)
+    of_source: dict[str, list[str]] = {}
+    for column in columns:
+        of_source.setdefault(fold(column), []).append(column)
+    positions: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        positions.setdefault(fold(name), []).append(position)
+    found = list(unique)
+    for folded, same in positions.items():
+        matching = of_source.get(folded, [])
+        spellings = [names[position] for position in same]
+        if known.issuperset(spellings) and len({*spellings}) == len(same):
+            for position in same:
+                found[position] = names[position]
+        elif len(same) > 1:
+            # Columns of one name are read if the source has each of them, by the names that they were given.
+            if matching and not known.issuperset(unique[position] for position in same):
+                raise UnreadableFile(_ambiguous(spellings, matching[0]))
+        else:
+            position = same[0]
+            if not matching and fold(unique[position]) not in positions:
+                matching = of_source.get(fold(unique[position]), [])
+            if len(matching) > 1:
+                raise UnreadableFile(f"column {spellings[0]!r} of the file matches {' and '.join(matching)}; rename it")
+            if matching:
+                found[position] = matching[0]
+    return found
+
+
+def renamed_columns(names: Sequence[str], given: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """The columns of a file that have got another name in their source, each with both names.
+
+    Args:
+        names: the names in the order of the file.
+        given: what `unique_names` or `source_names` returns for them.
+    """
+    return tuple((name, new) for name, new in zip(names, given, strict=True) if name.lower() != new.lower())
+
+
+def _ambiguous(spellings: Sequence[str], column: str) -> str:
+    *first, last = (f"{each!r}" for each in spellings)
+    return f"the columns {', '.join(first)} and {last} of the file match column {column!r} of the source; rename them"
+
+
 def _usable(name: str, position: int) -> str:
-    name = name.translate(_UNSTORABLE)
     if not name.strip():
         return f"_c{position}"
     return f"_{name}" if name.startswith(RESERVED_PREFIX) else name

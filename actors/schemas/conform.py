@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 
 from actors.file_errors import UnreadableFile, one_line
+from actors.schemas.column_names import NameRule, source_names
 from actors.schemas.safe_types import safe_type
 from state.errors import SchemaError
 
@@ -33,6 +34,7 @@ def conform(
     first_row: int = 0,
     parse_text: bool = False,
     timestamps: Timestamps = "exact",
+    names: NameRule = "any_case",
 ) -> pa.Table:
     """The table with exactly the columns of the schema, in its order and types.
 
@@ -45,12 +47,14 @@ def conform(
         first_row: the position in the file of the table's first row, from 0.
         parse_text: True to parse strings as dates and timestamps, for text formats.
         timestamps: the treatment of digits below microseconds.
+        names: the match of the fields of structs.
 
     Raises:
         UnreadableFile: a column is of another kind, or a value does not fit; the message names column, types and row.
     """
     if table.schema.equals(schema, check_metadata=True) and _is_valid(table):
         return table
+    conversion = _Conversion(timestamps, names)
     columns = []
     for field in schema:
         index = table.schema.get_field_index(field.name)
@@ -60,11 +64,11 @@ def conform(
             columns.append(pa.nulls(table.num_rows, field.type))
             continue
         column = table.column(index)
-        _require_fit(column.type, field, parse_text)
+        _require_fit(column.type, field, names, parse_text=parse_text)
         chunks: list[pa.Array] = []
         row = first_row
         for chunk in column.chunks:
-            chunks.append(_converted(chunk, field, row, timestamps))
+            chunks.append(_converted(chunk, field, row, conversion))
             row += len(chunk)
         columns.append(pa.chunked_array(chunks, field.type))
     return pa.Table.from_arrays(columns, schema=schema)
@@ -91,28 +95,37 @@ def lost_digits(reason: str) -> str:
 def require_common_column(names: list[str], schema: pa.Schema) -> None:
     """Refuses a file without any column of its source: all its values would be null.
 
+    Args:
+        names: the columns of the file, by their names in the source.
+        schema: the columns of the source.
+
     Raises:
         UnreadableFile: the message names the columns of the file.
     """
-    if not set(names) & set(schema.names):
+    if set(names).isdisjoint(schema.names):
         raise UnreadableFile(
             f"none of the source's columns ({_few(schema.names)}) is in the file, which has {_few(names)}"
         )
 
 
-def require_fitting_columns(found: pa.Schema, schema: pa.Schema) -> None:
+def require_fitting_columns(found: pa.Schema, schema: pa.Schema, names: NameRule = "any_case") -> None:
     """Refuses a file with a column of another kind than the source's, also if its values are not read.
+
+    Args:
+        found: the columns of the file, by their names in the source.
+        schema: the schema of the source.
+        names: the match of the fields of structs.
 
     Raises:
         UnreadableFile: the message names the column and both types.
     """
     for field in schema:
         for index in found.get_all_field_indices(field.name):
-            _require_fit(found.field(index).type, field, parse_text=False)
+            _require_fit(found.field(index).type, field, names, parse_text=False)
 
 
-def _require_fit(found: pa.DataType, field: pa.Field, parse_text: bool) -> None:
-    if found != field.type and not _fits(found, field.type, parse_text):
+def _require_fit(found: pa.DataType, field: pa.Field, names: NameRule, *, parse_text: bool) -> None:
+    if found != field.type and not _fits(found, field.type, names, parse_text=parse_text):
         raise UnreadableFile(
             f"column {field.name}: the source has {field.type}, the file has {found}; "
             "write the file again with the type of the source"
@@ -124,7 +137,7 @@ def _few(names: list[str]) -> str:
     return (shown + (", …" if len(names) > 5 else "")) or "no columns"
 
 
-def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
+def _fits(found: pa.DataType, wanted: pa.DataType, names: NameRule, *, parse_text: bool) -> bool:
     """True if values of one type may be converted to the other, judged by the types alone."""
     try:
         found = safe_type(found, "", null=pa.null())
@@ -133,14 +146,17 @@ def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
     if kinds.is_null(found):
         return True
     if kinds.is_struct(found) and kinds.is_struct(wanted):
-        types = {field.name: field.type for field in found}
-        return all(field.name not in types or _fits(types[field.name], field.type, parse_text) for field in wanted)
+        types = dict(zip(_field_names(found, wanted, names), (field.type for field in found), strict=True))
+        return all(
+            field.name not in types or _fits(types[field.name], field.type, names, parse_text=parse_text)
+            for field in wanted
+        )
     if kinds.is_map(found) and kinds.is_map(wanted):
-        return _fits(found.key_type, wanted.key_type, parse_text) and _fits(
-            found.item_type, wanted.item_type, parse_text
+        return _fits(found.key_type, wanted.key_type, names, parse_text=parse_text) and _fits(
+            found.item_type, wanted.item_type, names, parse_text=parse_text
         )
     if kinds.is_list(found) and kinds.is_list(wanted):
-        return _fits(found.value_type, wanted.value_type, parse_text)
+        return _fits(found.value_type, wanted.value_type, names, parse_text=parse_text)
     if found == wanted:
         return True
     if kinds.is_integer(found):
@@ -156,16 +172,28 @@ def _fits(found: pa.DataType, wanted: pa.DataType, parse_text: bool) -> bool:
     return bool(found == pa.float32() and wanted == pa.float64())
 
 
-def _converted(chunk: pa.Array, field: pa.Field, first_row: int, timestamps: Timestamps) -> pa.Array:
+class _Conversion(NamedTuple):
+    """The rules by which values are converted."""
+
+    timestamps: Timestamps
+    names: NameRule
+
+
+def _field_names(found: pa.StructType, wanted: pa.StructType, names: NameRule) -> list[str]:
+    """The name that each field of a struct has in the struct of the source."""
+    return source_names([field.name for field in found], [field.name for field in wanted], names, are_nested=True)
+
+
+def _converted(chunk: pa.Array, field: pa.Field, first_row: int, conversion: _Conversion) -> pa.Array:
     try:
-        return _checked(chunk, field.type, timestamps)
+        return _checked(chunk, field.type, conversion)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         reason = lost_digits(f"column {field.name}: {one_line(error)}")
-    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type, timestamps) + 1)
+    raise UnreadableFile(reason, first_row + _first_bad(chunk, field.type, conversion) + 1)
 
 
-def _checked(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
-    result = array if array.type == wanted else _convert(array, wanted, timestamps)
+def _checked(array: pa.Array, wanted: pa.DataType, conversion: _Conversion) -> pa.Array:
+    result = array if array.type == wanted else _convert(array, wanted, conversion)
     return _validated(result) if _is_checked(wanted) else result
 
 
@@ -181,13 +209,13 @@ def _validated(array: pa.Array) -> pa.Array:
     return array
 
 
-def _first_bad(chunk: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> int:
+def _first_bad(chunk: pa.Array, wanted: pa.DataType, conversion: _Conversion) -> int:
     """The index of the first value that cannot be converted, by binary search."""
     low, high = 0, len(chunk)
     while high - low > 1:
         middle = (low + high) // 2
         try:
-            _checked(chunk.slice(low, middle - low), wanted, timestamps)
+            _checked(chunk.slice(low, middle - low), wanted, conversion)
             low = middle
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             high = middle
@@ -202,7 +230,7 @@ def _is_checked(kind: pa.DataType) -> bool:
     return any(_is_checked(kind.field(index).type) for index in range(kind.num_fields))
 
 
-def _convert(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa.Array:
+def _convert(array: pa.Array, wanted: pa.DataType, conversion: _Conversion) -> pa.Array:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if kinds.is_dictionary(array.type):
@@ -215,19 +243,22 @@ def _convert(array: pa.Array, wanted: pa.DataType, timestamps: Timestamps) -> pa
         return array
     if kinds.is_null(array.type):
         return pa.nulls(len(array), wanted)
+    if kinds.is_struct(array.type) and not kinds.is_struct(wanted):
+        # `{}`, which fits every type.
+        return pa.nulls(len(array), wanted)
     if kinds.is_struct(wanted):
-        return _convert_struct(array, wanted, timestamps)
+        return _convert_struct(array, wanted, conversion)
     if kinds.is_map(wanted):
         offsets, within = _own_elements(array)
-        keys = _convert(array.keys[within], wanted.key_type, timestamps)
-        items = _convert(array.items[within], wanted.item_type, timestamps)
+        keys = _convert(array.keys[within], wanted.key_type, conversion)
+        items = _convert(array.items[within], wanted.item_type, conversion)
         return pa.MapArray.from_arrays(offsets, keys, items, type=wanted, mask=_null_mask(array))
     if kinds.is_list(wanted):
         offsets, elements = _elements(array)
-        values = _convert(elements, wanted.value_type, timestamps)
+        values = _convert(elements, wanted.value_type, conversion)
         return pa.ListArray.from_arrays(offsets, values, type=wanted, mask=_null_mask(array))
     if kinds.is_timestamp(wanted):
-        return _convert_time(_truncated(array) if timestamps == "truncate" else array, wanted)
+        return _convert_time(_truncated(array) if conversion.timestamps == "truncate" else array, wanted)
     if kinds.is_decimal(wanted) and kinds.is_integer(array.type):
         # Arrow asks for room for every value of the integer type; only the present values must fit.
         array = array.cast(pa.decimal128(_MAX_PRECISION, wanted.scale))
@@ -258,14 +289,15 @@ def _own_elements(array: pa.Array) -> tuple[pa.Array, slice]:
     return pc.subtract(array.offsets, first), slice(first, last)
 
 
-def _convert_struct(array: pa.StructArray, wanted: pa.StructType, timestamps: Timestamps) -> pa.Array:
+def _convert_struct(array: pa.StructArray, wanted: pa.StructType, conversion: _Conversion) -> pa.Array:
+    names = _field_names(array.type, wanted, conversion.names)
+    positions = {name: position for position, name in enumerate(names)}
     children = []
     for field in wanted:
-        index = array.type.get_field_index(field.name)
-        if index < 0:
-            children.append(pa.nulls(len(array), field.type))
+        if field.name in positions:
+            children.append(_convert(array.field(positions[field.name]), field.type, conversion))
         else:
-            children.append(_convert(array.field(index), field.type, timestamps))
+            children.append(pa.nulls(len(array), field.type))
     return pa.StructArray.from_arrays(children, fields=list(wanted), mask=_null_mask(array))
 
 

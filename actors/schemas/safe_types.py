@@ -21,7 +21,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as kinds
 
-from actors.schemas.column_names import RESERVED_PREFIX
+from actors.schemas.column_names import RESERVED_PREFIX, unique_names
 from state.errors import SchemaError
 
 _MAX_PRECISION = 38
@@ -50,6 +50,37 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
         if "\0" in field.name or has_nul_in_names(field.type):
             raise SchemaError(f"column {field.name!r}: a name contains a NUL character; rename it")
     return pa.schema([pa.field(field.name, safe_type(field.type, field.name, null)) for field in schema])
+
+
+def suggested_schema(schema: pa.Schema) -> pa.Schema:
+    """The safe schema that the columns of a file suggest for a source: with usable names, also of fields in structs.
+
+    A column without any value has type null, and so has a struct without fields.
+
+    Raises:
+        SchemaError: a column's type has no form in Spark; the message names the column.
+    """
+    fields = [
+        pa.field(name, _with_usable_names(field.type))
+        for name, field in zip(unique_names(schema.names), schema, strict=True)
+    ]
+    return safe_schema(pa.schema(fields), null=pa.null())
+
+
+def _with_usable_names(kind: pa.DataType) -> pa.DataType:
+    """The type, with a usable name for each field within it."""
+    if kinds.is_struct(kind):
+        names = unique_names([field.name for field in kind], are_nested=True)
+        return pa.struct(
+            [pa.field(name, _with_usable_names(field.type)) for name, field in zip(names, kind, strict=True)]
+        )
+    if kinds.is_map(kind):
+        return pa.map_(_with_usable_names(kind.key_type), _with_usable_names(kind.item_type))
+    if kinds.is_list(kind) or kinds.is_large_list(kind) or kinds.is_fixed_size_list(kind):
+        return pa.list_(_with_usable_names(kind.value_type))
+    if kinds.is_dictionary(kind) or kinds.is_run_end_encoded(kind):
+        return _with_usable_names(kind.value_type)
+    return _with_usable_names(kind.storage_type) if isinstance(kind, pa.BaseExtensionType) else kind
 
 
 STORABLE_NAME = "a stored column needs a name without a dot, a backtick or a NUL character"
@@ -88,6 +119,8 @@ def safe_type(kind: pa.DataType, column: str, null: pa.DataType = pa.string()) -
         return safe_type(kind.value_type, column, null)
     if kinds.is_struct(kind):
         if not kind.num_fields:
+            if kinds.is_null(null):
+                return null
             raise SchemaError(f"column {column}: a struct without fields has no form in Spark; leave the column out")
         fields = [pa.field(f.name, safe_type(f.type, f"{column}.{f.name}", null)) for f in kind]
         return pa.struct(fields)

@@ -50,7 +50,7 @@ FORMAT_MUTANTS = (
     Mutant(
         "columns that a file lacks are not told",
         "actors/formats/template.py",
-        (("others=others, missing=missing)", "others=others, missing=())"),),
+        (("missing=missing, renamed", "missing=(), renamed"),),
         shown_by="tests/actors/formats/test_other_columns.py",
     ),
     Mutant(

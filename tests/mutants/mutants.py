@@ -17,6 +17,7 @@ from tests.mutants.outer_mutants import OUTER_MUTANTS
 from tests.mutants.place_mutants import PLACE_MUTANTS
 from tests.mutants.publication_mutants import PUBLICATION_MUTANTS
 from tests.mutants.removal_mutants import REMOVAL_MUTANTS
+from tests.mutants.schema_mutants import SCHEMA_MUTANTS
 from tests.mutants.serving_mutants import SERVING_MUTANTS
 from tests.mutants.store_mutants import STORE_MUTANTS
 from tests.mutants.view_mutants import VIEW_MUTANTS
@@ -903,6 +904,7 @@ MUTANTS = (
     *PLACE_MUTANTS,
     *REMOVAL_MUTANTS,
     *PUBLICATION_MUTANTS,
+    *SCHEMA_MUTANTS,
     *SERVING_MUTANTS,
     *STORE_MUTANTS,
     *VIEW_MUTANTS,

@@ -8,7 +8,7 @@ anyway.  A chunk that is too small to hide much is not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -67,7 +67,7 @@ class ParquetBounds:
         self._row_bytes = row_bytes(columns)
         schema, names = parquet.schema, frozenset(columns.names)
         leaves = [(index, schema.column(index)) for index in range(self._metadata.num_columns)]
-        read = [(index, leaf, path) for index, leaf in leaves if (path := leaf.path).partition(".")[0] in names]
+        read = [(index, leaf, path) for index, leaf in leaves if _is_within(path := leaf.path, names)]
         self._repeated = [index for index, leaf, _ in read if leaf.max_repetition_level > 0]
         self._ranges: dict[int, list[Range]] = {}
         self._claimed_bytes: dict[int, int] = {}
@@ -198,3 +198,9 @@ class ParquetBounds:
         rows = max(1, self._most_bytes // max(1, longest))
         for start in range(0, table.num_rows, rows):
             yield table.slice(start, rows)
+
+
+def _is_within(path: str, columns: Collection[str]) -> bool:
+    """True if a leaf may be within one of these columns, whose names may have dots as a path has."""
+    parts = path.split(".")
+    return any(".".join(parts[:count]) in columns for count in range(1, len(parts) + 1))

@@ -132,7 +132,8 @@ class _Reading:
         limits: ReadLimits,
         timestamps: Timestamps = "exact",
     ) -> None:
-        self._file, self._parquet, self._columns, self._limits = file, parquet, columns.names, limits
+        self._file, self._parquet, self._limits = file, parquet, limits
+        self._columns = list(dict.fromkeys(columns.names))
         self._int96, self._timestamps = int96_columns(parquet.schema, columns), timestamps
         self._bounds = ParquetBounds(parquet, columns, limits)
         self._num_rows = self._bounds.num_rows

@@ -20,8 +20,9 @@ from actors.formats.text.lines import Text
 from actors.formats.text.rows import OpenedText, RecordReader, large_blocks
 from actors.objects.object_file import ObjectFile
 from actors.schemas.chosen_columns import missing_columns
+from actors.schemas.column_names import NameRule, renamed_columns, source_names, unique_names
 from actors.schemas.conform import Timestamps, conform, lost_digits, require_common_column
-from actors.schemas.safe_types import safe_schema
+from actors.schemas.safe_types import suggested_schema
 from actors.settings import MIB, ReadLimits
 from state.errors import SchemaError
 
@@ -43,10 +44,17 @@ class CsvReader(RecordReader):
         format: the options of the format.
         limits: the limits of one file.
         timestamps: the treatment of digits below microseconds.
+        names: the match of the columns of files with those of their source.
     """
 
-    def __init__(self, format: Csv, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        super().__init__(limits, timestamps)
+    def __init__(
+        self,
+        format: Csv,
+        limits: ReadLimits = ReadLimits(),
+        timestamps: Timestamps = "exact",
+        names: NameRule = "any_case",
+    ) -> None:
+        super().__init__(limits, timestamps, names)
         self._format = format
         self._records = CsvRecords(format.delimiter, format.quote)
         self._last: _Parser | None = None
@@ -55,6 +63,7 @@ class CsvReader(RecordReader):
         names, content = self._text(file, None)
         if not names:
             raise EmptyFile("the file is empty and has no schema")
+        names = unique_names(names)
         parser = _Parser(self._format, self._records, names, None, self._limits, self._timestamps)
         first_block = next(large_blocks(content, parser, 8 * MIB, self._limits), memoryview(b""))
         try:
@@ -63,7 +72,7 @@ class CsvReader(RecordReader):
             reason = parser.reason(error)
         else:
             fields = [_with_form(field) for field in inferred]
-            return safe_schema(pa.schema(fields), null=pa.null())
+            return suggested_schema(pa.schema(fields))
         raise UnreadableFile(reason)
 
     def _open(self, request: ReadRequest) -> OpenedText | None:
@@ -72,13 +81,12 @@ class CsvReader(RecordReader):
             if kinds.is_nested(field.type):
                 raise SchemaError(f"column {field.name}: CSV has no {field.type}; declare it as a string")
         names, content = self._text(request.file, schema, request.offset.anchor_byte)
-        for name in names if request.every_column else schema.names:
-            if names.count(name) > 1:
-                raise UnreadableFile(f"column {name} appears twice")
         if not names:
             return None
-        require_common_column(names, schema)
-        return OpenedText(content, self._parser(names, schema, every_column=request.every_column))
+        given = source_names(names, schema.names, self._names)
+        require_common_column(given, schema)
+        parser = self._parser(given, schema, every_column=request.every_column)
+        return OpenedText(content, parser, renamed_columns(names, given))
 
     def _parser(self, names: list[str], schema: pa.Schema, *, every_column: bool) -> _Parser:
         """A parser; mostly that of the last file, which had the same columns."""

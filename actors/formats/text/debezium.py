@@ -26,6 +26,7 @@ from actors.formats.template import Reader, ReadRequest
 from actors.formats.text.json import JsonReader
 from actors.objects.object_file import ObjectFile
 from actors.rows import Rows
+from actors.schemas.column_names import NameRule
 from actors.schemas.conform import Timestamps
 from actors.schemas.merged_schema import merged_schema
 from actors.settings import ReadLimits
@@ -40,9 +41,14 @@ _NO_ROW = "it has neither `before` nor `after`; a change of a row has one of the
 class DebeziumReader(Reader):
     """See `FileReader`; the schema names the columns of the envelope."""
 
-    def __init__(self, limits: ReadLimits = ReadLimits(), timestamps: Timestamps = "exact") -> None:
-        super().__init__(limits, timestamps)
-        self._json = JsonReader(limits, timestamps)
+    def __init__(
+        self,
+        limits: ReadLimits = ReadLimits(),
+        timestamps: Timestamps = "exact",
+        names: NameRule = "any_case",
+    ) -> None:
+        super().__init__(limits, timestamps, names)
+        self._json = JsonReader(limits, timestamps, names)
 
     def infer_schema(self, file: ObjectFile) -> pa.Schema:
         envelope = self._json.infer_schema(file)

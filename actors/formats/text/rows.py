@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -66,10 +67,11 @@ class RecordParser(Protocol):
 
 
 class OpenedText(NamedTuple):
-    """The text of a file, and the parser of its records."""
+    """The text of a file, and the parser of its records; `renamed` as in `Rows`."""
 
     content: TextContent
     parser: RecordParser
+    renamed: tuple[tuple[str, str], ...] = ()
 
 
 class RecordReader(Reader):
@@ -86,8 +88,10 @@ class RecordReader(Reader):
 
     def _rows(self, request: ReadRequest) -> Iterator[Rows]:
         if (opened := self._open(request)) is not None:
-            content, parser = opened
+            content, parser, renamed = opened
             parts = _parts(content, parser, request.offset, request.piece_bytes, self._limits)
+            if renamed:
+                parts = (replace(rows, renamed=renamed) for rows in parts)
             # All columns are parsed: each of them makes a record good or bad.
             yield from content.cpu.pausing(pieces(parts, request.piece_bytes, request.columns))
 

@@ -1,0 +1,42 @@
+"""Faults of the schemas of sources: names, missing columns, columns without a value."""
+
+from __future__ import annotations
+
+from tests.mutants.mutant import Mutant
+
+_NAMES = "actors/schemas/column_names.py"
+_TEST_NAMES = "tests/actors/schemas/test_column_names.py"
+_TEST_FILES = "tests/actors/formats/test_names_of_columns.py"
+
+SCHEMA_MUTANTS = (
+    Mutant(
+        "a column without a name keeps its empty name",
+        _NAMES,
+        (('        return f"_c{position}"\n', "        return name\n"),),
+        shown_by=_TEST_NAMES,
+    ),
+    Mutant(
+        "a renamed column takes the name of another column",
+        _NAMES,
+        ((" or (name != given and folded in in_file)", ""),),
+        shown_by=_TEST_NAMES,
+    ),
+    Mutant(
+        "two columns of a file match one of the source",
+        _NAMES,
+        (("if matching and not known.issuperset(unique[position] for position in same):", "if False:"),),
+        shown_by=_TEST_NAMES,
+    ),
+    Mutant(
+        "an earlier source matches in any case",
+        _NAMES,
+        (('"exact": str}', '"exact": str.lower}'),),
+        shown_by=_TEST_FILES,
+    ),
+    Mutant(
+        "the bytes of a column with a dot in its name are not fetched",
+        "actors/formats/parquet/bounds.py",
+        (("range(1, len(parts) + 1)", "range(1, 2)"),),
+        shown_by=_TEST_FILES,
+    ),
+)
