@@ -54,12 +54,16 @@ class RaySettings:
         namespace: the namespace of the named coordinators.
         runtime_env: the runtime environment of the workers, as `ray.init` takes it
             (`{"py_modules": ["my_formats"]}`).  Outside of a job, the packages of this project are added.
+        fast_start: whether the start may use private parts of Ray: a Ray of the run's own has no process that the run
+            does not need, and actors are forks of one process.  False uses only public functions, which takes longer.
+            A version of Ray that is not tested with the fast start has the effect of False.
     """
 
     address: str | None = None
     num_cpus: int | None = None
     namespace: str = "slackwater"
     runtime_env: Mapping[str, Any] = field(default_factory=dict)
+    fast_start: bool = True
 
     def __post_init__(self) -> None:
         if self.num_cpus is not None:

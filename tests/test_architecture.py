@@ -38,7 +38,7 @@ _MAY_REMOVE = {
     "slackwater/plugins/demo/scenario.py: self._log.open('ab')": "in a directory that was empty",
     "slackwater/plugins/demo/scenario.py: self._events.open('ab')": "in a directory that was empty",
     "slackwater/plugins/publish/publishing_process.py: os.fdopen(...)": "the standard output",
-    "spark_bridge/engine/application/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
+    "spark_bridge/engine/fast_start/class_archive.py: open(...)": "an empty file for a lock, in a private directory",
     "spark_bridge/engine/catalyst/row_chain.py: os.fdopen(...)": "a file in memory",
     "actors/objects/range_cache.py: open(...)": "a file that the call creates",
     "slackwater/plugins/publish/iceberg_files.py: io.new_output(...)": "a file of a new name",
@@ -50,7 +50,11 @@ _MAY_REMOVE = {
 }
 
 # These rooms host plain classes on Ray and Spark.
-_RAY_ROOMS = (Path("actors/hosting"), Path("spark_bridge/engine/application"), Path("spark_bridge/ingest"))
+_RAY_ROOMS = (
+    *(Path("actors/fast_start"), Path("actors/hosting")),
+    *(Path("spark_bridge/engine/application"), Path("spark_bridge/engine/fast_start"), Path("spark_bridge/ingest")),
+)
+_FAST_START = Path("actors/fast_start")
 # `to_ray` and `to_spark` import Ray and Spark when a program that has them calls.
 _EXITS = {Path("slackwater/reading/view.py")}
 
@@ -93,6 +97,19 @@ def test_only_hosting_rooms_import_ray() -> None:
         str(module)
         for module, packages in _packages_at_run_time().items()
         if "ray" in packages and module.parent not in _RAY_ROOMS and module not in _EXITS
+    ] == []
+
+
+def test_only_the_fast_start_uses_private_parts_of_ray() -> None:
+    """By an import, or as `ray._private` in an expression."""
+    assert [
+        str(module)
+        for module, tree in trees(*PACKAGES).items()
+        if module.parent != _FAST_START
+        and (
+            any(name.startswith("ray._") for name in _imported(ast.walk(tree)))
+            or any(isinstance(node, ast.Attribute) and node.attr == "_private" for node in ast.walk(tree))
+        )
     ] == []
 
 

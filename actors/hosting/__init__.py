@@ -1,8 +1,7 @@
 """Ray: the runtime of the shells, the actors of a run, and the client of the process that runs a pipeline.
 
     run_client.py         RunClient            starts the coordinator and talks to it
-    ray_session.py        connect_ray, ...     the connection of this process to Ray
-    fork_server.py        ForkServer           forks the workers of a run on this node; `forked_worker` asks it
+    ray_session.py        connect_ray, ...     the connection of this process to Ray, plain or by `actors.fast_start`
     coordinator.py        Coordinator          ┐
     list_actor.py         ListActor            │
     name_actor.py         NameActor            │ the shells of `actors.shells` as Ray actors, each with its
@@ -19,7 +18,7 @@
 
 Invariants:
 
-* Ray and asyncio are imported in this room alone.
+* Ray and asyncio are imported in this room and in `actors.fast_start` alone.
 * Ray handles belong to one attempt; a typed reference (`Actor[Shell]`) is such a handle.
 * An actor loads neither Lance nor the code of other steps at its start.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ray
-from ray._private import state
-from ray.core.generated.common_pb2 import ActorDiedErrorContext
 
 from actors.shells.runtime import ActorDiedError
 from actors.telemetry.text import first_line
 
 _BASE = ray.exceptions.ActorDiedError.BASE_ERROR_MSG
+# Ray's table of actors has this reason as a value, which no public function returns without the dashboard.
+_NODE_DIED = "The actor died because its node has died."
 
 
 def death_of(error: ray.exceptions.RayActorError) -> ActorDiedError:
@@ -18,16 +18,9 @@ def death_of(error: ray.exceptions.RayActorError) -> ActorDiedError:
     When an actor's process dies, its node reports that within a second.  An actor that is `unavailable` instead has a
     node that does not answer: Ray counts it as dead only after five missed health checks.
     """
-    node_lost = isinstance(error, ray.exceptions.ActorUnavailableError) or _died_with_node(error)
-    return ActorDiedError(_cause(error), node_lost=node_lost)
-
-
-def _died_with_node(error: ray.exceptions.RayActorError) -> bool:
-    """True if Ray's table of actors has the death of the node as the reason; the error itself has it as text only."""
-    if not error.actor_id or not ray.is_initialized():
-        return False
-    died = getattr(state.actors(error.actor_id).get("DeathCause"), "actor_died_error_context", None)
-    return died is not None and died.reason == ActorDiedErrorContext.NODE_DIED
+    cause = _cause(error)
+    node_lost = isinstance(error, ray.exceptions.ActorUnavailableError) or cause.startswith(_NODE_DIED)
+    return ActorDiedError(cause, node_lost=node_lost)
 
 
 def _cause(error: ray.exceptions.RayActorError) -> str:

@@ -1,49 +1,74 @@
-"""The connection of this process to Ray: to a cluster, or to a Ray of its own without needless processes."""
+"""The connection of this process to Ray: to a cluster, or to a Ray of its own."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial, partialmethod
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
 
 import ray
-from ray._private import services, utils
-from ray._private.node import Node
-from ray._private.state import GlobalState
-from ray._private.utils import detect_fate_sharing_support
 
-from actors.hosting import forked_worker
-from actors.hosting.fork_server import ForkServer
+from actors.fast_start.choice import choose_for_ray
 from actors.telemetry.text import first_line
-from state.clock import SystemClock
 from state.errors import RunFailedError, SettingsError
 
 _LOCAL = "local"
 _TASK_S = 60.0
-_RAYLET = "start_raylet"
-# Ray starts three processes beside a node of its own: one that asks a cloud for more machines, one that carries the
-# lines of workers' logs to drivers, and the head of the dashboard, which without a dashboard only reports usage.  They
-# take two CPU seconds and a second and a half of every start.
-_NOT_STARTED = ("start_monitor", "start_log_monitor", "start_api_server")
-# Loads the packages of Ray's agent, 0.4 s, to see whether they are installed; this project requires them.
-_AGENT_PACKAGES = "get_dashboard_dependency_error"
-_REGISTERED_S, _LOOK_S = 10.0, 0.01
-# The raylet connects to its own object store a second after a first attempt that came too early.
-_SYSTEM_CONFIG = {"raylet_client_connect_timeout_milliseconds": 50, "raylet_client_num_connect_attempts": 200}
-# A list of at most one server, of the connection that this process has made.
-_fork_servers: list[ForkServer] = []
-# Of runtime environments that leave a worker the packages of this process.
-_MODULES = frozenset({"py_modules"})
-_OF_JOB = _MODULES | {"working_dir", "excludes", "env_vars", "config"}
+
+
+class RayStart(Protocol):
+    """A way to connect this process to Ray: the fast one, `FastRay`, or `PlainRay`."""
+
+    def start(self, num_cpus: int, options: Mapping[str, Any]) -> None:
+        """Starts a Ray on this machine.
+
+        Args:
+            num_cpus: its logical CPUs.
+            options: further arguments of `ray.init`.
+        """
+
+    def join(self, address: str, options: Mapping[str, Any]) -> None:
+        """Joins the Ray at an address.  Arguments and errors as those of `ray.init`."""
+
+    def end(self) -> None:
+        """Ends what was started beside Ray."""
+
+    @property
+    def actor_options(self) -> dict[str, Any]:
+        """Options of the run's first actor, which apply to the actors that it makes, too."""
+
+
+class PlainRay:
+    """The start by Ray's public functions alone, see `RayStart`."""
+
+    @property
+    def actor_options(self) -> dict[str, Any]:
+        return {}
+
+    def start(self, num_cpus: int, options: Mapping[str, Any]) -> None:
+        ray.init(address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, **options)
+
+    def join(self, address: str, options: Mapping[str, Any]) -> None:
+        ray.init(address=address, **options)
+
+    def end(self) -> None:
+        """Does nothing: Ray ends its own processes."""
+
+
+# A list of at most one start, of the connection that this process has made.
+_starts: list[RayStart] = []
 
 
 def connect_ray(
-    *, address: str | None, num_cpus: int, namespace: str, runtime_env: Mapping[str, Any] | None = None
+    *,
+    address: str | None,
+    num_cpus: int,
+    namespace: str,
+    runtime_env: Mapping[str, Any] | None = None,
+    fast_start: bool = True,
 ) -> bool:
     """Connects this process to Ray: to the cluster at the address, else at `RAY_ADDRESS`, else to one that it starts.
 
@@ -52,6 +77,7 @@ def connect_ray(
         num_cpus: logical CPUs of a Ray that is started here, at least.
         namespace: see `RaySettings`.
         runtime_env: of its workers, as `ray.init` takes it.
+        fast_start: see `RaySettings`.
 
     Returns:
         True for a new connection: the caller must `disconnect_ray`.
@@ -60,6 +86,7 @@ def connect_ray(
         SettingsError: the address is of Ray's client, or of its job server.
         RunFailedError: no cluster answers there.
     """
+    is_fast = choose_for_ray(fast_start)
     if ray.is_initialized():
         return False
     options: dict[str, Any] = {"namespace": namespace, "log_to_driver": False, "logging_level": "error"}
@@ -68,12 +95,15 @@ def connect_ray(
     joined = ray_address(address)
     # Ray's own lines, of a node that died, stand in logs.
     os.environ.setdefault("RAY_COLOR_PREFIX", "0")
+    start = _fast_ray() if is_fast else PlainRay()
     with _own_sigterm():
         if joined is None:
-            _start_ray(max(num_cpus, os.cpu_count() or 1), options)
+            start.start(max(num_cpus, os.cpu_count() or 1), options)
+            _starts.append(start)
             return True
         try:
-            _join_ray(joined, options)
+            start.join(joined, options)
+            _starts.append(start)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise RunFailedError(
                 f"there is no Ray cluster at {joined}: {first_line(error)}; start it, or take RAY_ADDRESS and "
@@ -82,41 +112,11 @@ def connect_ray(
     return True
 
 
-def _join_ray(address: str, options: Mapping[str, Any]) -> None:
-    """Joins a Ray; the workers of this run's actors on this node are forks, if they need no other packages."""
-    # The command that asks for a fork reads what Linux knows of processes.
-    if sys.platform != "linux" or not _MODULES.issuperset(options.get("runtime_env", ())):
-        ray.init(address=address, **options)
-        return
-    # `ray job stop` sends SIGTERM to all descendants of a job, and the last epoch still needs the actors.
-    with _forks(is_detached=True):
-        ray.init(address=address, **options)
-    # With that of the job in which this process is, if it is in one.
-    if not _OF_JOB.issuperset(ray.get_runtime_context().runtime_env):
-        _end_fork_server()
+def _fast_ray() -> RayStart:
+    # Imports private modules of Ray, which another version may lack.
+    from actors.fast_start.fast_ray import FastRay
 
-
-def _start_ray(num_cpus: int, options: Mapping[str, Any]) -> None:
-    """Starts a Ray, whose workers are forks."""
-    with _forks(is_detached=False), lean_ray(), _own_process_groups():
-        ray.init(address=_LOCAL, num_cpus=num_cpus, include_dashboard=False, _system_config=_SYSTEM_CONFIG, **options)
-
-
-@contextmanager
-def _forks(*, is_detached: bool) -> Iterator[None]:
-    """Starts a fork server, which is loaded beside Ray; without the connection it ends."""
-    with suppress(OSError):
-        _fork_servers.append(ForkServer(is_detached=is_detached))
-    try:
-        yield
-    except BaseException:
-        _end_fork_server()
-        raise
-
-
-def _end_fork_server() -> None:
-    while _fork_servers:
-        _fork_servers.pop().end()
+    return FastRay()
 
 
 def ray_address(address: str | None) -> str | None:
@@ -151,15 +151,13 @@ def _own_sigterm() -> Iterator[None]:
 def disconnect_ray() -> None:
     """Ends the connection, and a Ray that was started for it."""
     ray.shutdown()
-    _end_fork_server()
+    while _starts:
+        _starts.pop().end()
 
 
-def fork_options() -> dict[str, Any]:
-    """Options of an actor that make its worker a fork, and the workers of the actors that it makes.
-
-    None in a Ray that this process has started: there every worker is a fork.
-    """
-    return next(({"runtime_env": each.runtime_environment()} for each in _fork_servers if each.is_detached), {})
+def actor_options() -> dict[str, Any]:
+    """See `RayStart.actor_options`; none without a connection that this process has made."""
+    return next((each.actor_options for each in _starts), {})
 
 
 def tried_task() -> dict[str, float]:
@@ -179,64 +177,5 @@ def tried_task() -> dict[str, float]:
     }
 
 
-@contextmanager
-def lean_ray() -> Iterator[None]:
-    """Within it `ray.init` starts no needless process, and workers as forks of the fork server.
-
-    A Ray that is made otherwise starts as it always does.
-    """
-    replacements: dict[tuple[Any, str], Any] = {(Node, name): _do_nothing for name in _NOT_STARTED}
-    replacements[Node, _RAYLET] = partialmethod(_start_raylet, getattr(Node, _RAYLET, None))
-    replacements[utils, _AGENT_PACKAGES] = _do_nothing
-    replaced = {place: getattr(*place, None) for place in replacements}
-    if not all(map(callable, replaced.values())):
-        yield
-        return
-    _set(replacements)
-    try:
-        yield
-    finally:
-        _set(replaced)
-
-
-def _set(attributes: Mapping[tuple[Any, str], Any]) -> None:
-    for (owner, name), value in attributes.items():
-        setattr(owner, name, value)
-
-
-@contextmanager
-def _own_process_groups() -> Iterator[None]:
-    """Within it Ray's processes start in groups of their own.
-
-    `timeout` and supervisors send SIGTERM to the group of a process, and the last epoch still needs Ray.  Only where
-    the kernel ends these processes with this one: elsewhere Ray finds them by their group.
-    """
-    if not detect_fate_sharing_support():
-        yield
-        return
-    started = services.ConsolePopen
-    services.ConsolePopen = partial(started, process_group=0)
-    try:
-        yield
-    finally:
-        services.ConsolePopen = started
-
-
-def _start_raylet(node: Node, start: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Starts a raylet whose workers are forks, and waits until it is registered.
-
-    Ray waits for that too, but looks only once a second.
-    """
-    node._ray_params.worker_path = forked_worker.__file__
-    started = start(node, *arguments, **named)
-    clock, state = SystemClock(), GlobalState()
-    state._initialize_global_state(services._get_gcs_client_options(node.gcs_address))
-    deadline_s = clock.monotonic() + _REGISTERED_S
-    while clock.monotonic() < deadline_s and all(each["NodeID"] != node._node_id for each in state.node_table()):
-        clock.sleep(_LOOK_S)
-    state.disconnect()
-    return started
-
-
-def _do_nothing(*_arguments: Any, **_named: Any) -> None:
-    """In place of functions of Ray, and the task of `tried_task`."""
+def _do_nothing() -> None:
+    """The task of `tried_task`."""

@@ -12,7 +12,7 @@ import structlog
 from actors.hosting.actor_death import death_of
 from actors.hosting.coordinator import Coordinator
 from actors.hosting.ray_actors import control_options
-from actors.hosting.ray_session import fork_options
+from actors.hosting.ray_session import actor_options
 from actors.protocol.barrier import Mutation
 from actors.protocol.blocks import Block
 from actors.protocol.reports import CollectReport, EpochBlocks
@@ -48,7 +48,7 @@ class RunClient:
         name = f"slackwater-{plan.run}-{plan.number}"
         self._definition, self._plan = definition, plan
         options = control_options(definition.placement, near=ray.get_runtime_context().get_node_id())
-        coordinator = ray.remote(Coordinator).options(name=name, **options, **fork_options())
+        coordinator = ray.remote(Coordinator).options(name=name, **options, **actor_options())
         self._coordinator = coordinator.remote(definition, plan)
         self._merger: Any = None
         self._next: Any = None

@@ -275,6 +275,7 @@ class RunControl:
                     runtime_env=runtime_environment(
                         ray.runtime_env, joins_cluster=ray_address(ray.address) is not None
                     ),
+                    fast_start=ray.fast_start,
                 )
         except KeyboardInterrupt:
             self._spark.give_up()

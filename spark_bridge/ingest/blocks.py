@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from actors.fast_start.choice import uses_private_ray
 from actors.protocol.blocks import Block
 from actors.schemas.ddl import quoted_name
 from spark_bridge.engine.catalyst.leaves import FEW_BYTES, LeafRows
@@ -81,13 +82,18 @@ def _fetched(blocks: Sequence[Block]) -> list[pa.Table]:
 def _frame_of_objects(spark: SparkSession, schema: pa.Schema, references: Sequence[Any]) -> DataFrame:
     """A DataFrame whose partitions are Ray objects, which Spark's tasks fetch.
 
-    RayDP's own function for this fetches an object to find its type, and so moves rows to the driver's node.
+    RayDP's own function fetches an object to find its type, and so moves rows to the driver's node.
+    The plain start uses it.
     """
-    from ray._private.worker import global_worker
+    if not uses_private_ray():
+        from raydp.spark.dataset import ray_dataset_to_spark_dataframe
+
+        return ray_dataset_to_spark_dataframe(spark, schema, list(references))
+    from actors.fast_start.private_parts import owner_addresses
 
     jvm: Any = spark._jvm
-    owners = [global_worker.core_worker.get_owner_address(each) for each in references]
-    rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, [each.binary() for each in references], owners)
+    objects = [each.binary() for each in references]
+    rdd = jvm.org.apache.spark.rdd.RayDatasetRDD(spark._jsc, objects, owner_addresses(references))
     columns = from_arrow_schema(schema).json()
     reader = jvm.org.apache.spark.sql.raydp.ObjectStoreReader
     return DataFrame(reader.RayDatasetToDataFrame(spark._jsparkSession, rdd, columns), spark)

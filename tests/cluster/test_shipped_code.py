@@ -69,12 +69,12 @@ print(json.dumps({**said, "forks": forks, "descendants": descendants}))
 
 _CONNECTIONS = """
 import json, os
-from actors.hosting.ray_session import connect_ray, disconnect_ray, fork_options
+from actors.hosting.ray_session import connect_ray, disconnect_ray, actor_options
 
 def may_fork(environment):
     connect_ray(address=os.environ["RAY_ADDRESS"], num_cpus=1, namespace="forks", runtime_env=environment)
     try:
-        return bool(fork_options())
+        return bool(actor_options())
     finally:
         disconnect_ray()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.mutants.mutant import Mutant
 
 _TESTS = "tests/slackwater/plugins/serve/test_connections.py"
-_FORKS = "tests/actors/hosting/test_fork_server.py"
+_FORKS = "tests/actors/fast_start/test_fork_server.py"
+_CHOICE = "tests/actors/fast_start/test_choice.py"
 
 ENDPOINT_MUTANTS = (
     Mutant(
@@ -74,15 +75,27 @@ ENDPOINT_MUTANTS = (
     ),
     Mutant(
         "a worker sends its environment to any user",
-        "actors/hosting/forked_worker.py",
+        "actors/fast_start/forked_worker.py",
         (("            if not is_own_user(connection):\n", "            if False:\n"),),
         shown_by=f"{_FORKS}::test_worker_sends_nothing_to_a_server_of_another_user",
     ),
     Mutant(
         "the fork server forks for any user",
-        "actors/hosting/fork_server.py",
+        "actors/fast_start/fork_server.py",
         (("            if not is_own_user(connection):\n", "            if False:\n"),),
         shown_by=f"{_FORKS}::test_server_answers_no_process_of_another_user",
+    ),
+    Mutant(
+        "the fast start is used although the settings exclude it",
+        "actors/fast_start/choice.py",
+        (("return asked and not (", "return asked or not ("),),
+        shown_by=f"{_CHOICE}::test_setting_counts_for_the_connection_of_this_process",
+    ),
+    Mutant(
+        "an untested version of Ray starts fast",
+        "actors/fast_start/choice.py",
+        (("not number.startswith(", "number.startswith("),),
+        shown_by=f"{_CHOICE}::test_newer_ray_starts_plainly_with_one_line_in_the_log",
     ),
     Mutant(
         "the repr of an alert shows the URL of its webhook",

@@ -34,6 +34,7 @@ class RayCheck:
             found = run_probe(
                 "slackwater.plugins.doctor.ray_probe",
                 self._settings.namespace,
+                "fast" if self._settings.fast_start else "plain",
                 *([address] if address else []),
                 timeout_s=_START_S,
             )

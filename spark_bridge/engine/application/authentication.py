@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import psutil
@@ -28,14 +29,34 @@ CONFIGS = {"spark.authenticate.secret": "in-the-environment"}
 """Spark requires a value here, in command lines; the secret itself stands in no command line."""
 
 
+# One entry for each secret that this process has made: the nodes of a cluster that runs already lack it.
+_made = set[str]()
+
+
 def prepare_secret() -> None:
     """Puts a secret into this process's environment, unless it has one."""
-    os.environ.setdefault(_VARIABLE, os.urandom(_BYTES).hex())
+    if _VARIABLE not in os.environ:
+        os.environ[_VARIABLE] = os.urandom(_BYTES).hex()
+        _made.add(os.environ[_VARIABLE])
+
+
+def require_shared_secret() -> None:
+    """Refuses RayDP's own start in a cluster whose workers lack the secret: its executors would be refused for ever.
+
+    Raises:
+        SparkNotStartedError: with what to do.
+    """
+    if os.environ[_VARIABLE] in _made and not workers_inherit():
+        raise SparkNotStartedError(
+            "the plain start of Spark cannot send Spark's secret to a Ray cluster that runs already; start the nodes "
+            f"and this process with the same {_VARIABLE} in the environment, or, in a network that you trust, set "
+            f'SparkSettings(configs={{"{ENABLED}": "false"}})'
+        )
 
 
 def secret_properties() -> Mapping[str, str]:
     """Properties of a JVM that give its Ray actors the secret by a runtime environment; empty if they inherit it."""
-    if _workers_inherit():
+    if workers_inherit():
         return {}
     return {f"ray.job.runtime-env.env-vars.{_VARIABLE}": os.environ[_VARIABLE]}
 
@@ -57,10 +78,13 @@ def share_one_id(spark: SparkSession) -> None:
         _set(bootstraps.get(index), "appId", application_id)
 
 
-def _workers_inherit() -> bool:
+def workers_inherit() -> bool:
     """Whether this process has started all of Ray, and after `prepare_secret`."""
-    started = ray._private.worker._global_node.all_processes.get("raylet", ())
-    secrets = {psutil.Process(each.process.pid).environ().get(_VARIABLE) for each in started}
+    secrets = set()
+    for each in psutil.Process().children():
+        with suppress(psutil.Error):  # a child that ends just now
+            if each.name() == "raylet":
+                secrets.add(each.environ().get(_VARIABLE))
     return len(ray.nodes()) == 1 and secrets == {os.environ[_VARIABLE]}
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
-from spark_bridge.engine.application.class_archive import class_archive
+from actors.fast_start.choice import chooses_fast
 from spark_bridge.engine.application.class_path import class_path
 from spark_bridge.engine.application.java import prepare_java
 from spark_bridge.engine.application.spark_log import LOG4J_FILE, configuration_dir, quiet_fork, warehouse_dir
@@ -44,14 +44,22 @@ def start_local_session(settings: SparkSettings, app_name: str) -> SparkSession:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     configs = {"spark.sql.warehouse.dir": str(warehouse_dir()), **settings.spark_configs()}
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile=file:{configuration_dir() / LOG4J_FILE}"
-    archive = class_archive() if settings.class_archive else None
-    if archive is not None and archive.path.exists():
-        # Java ignores an archive unless its class path begins with that of the archive.
-        configs["spark.driver.extraClassPath"] = ":".join(class_path())
-        configs["spark.driver.extraJavaOptions"] += f" {archive.options('driver')}"
+    if settings.class_archive and chooses_fast(settings.fast_start, "raydp", "pyspark"):
+        _use_archive(configs)
     builder = SparkSession.builder.master(f"local[{settings.executor_cores}]").appName(app_name)
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
     for name, value in configs.items():
         builder = builder.config(name, value)
     with quiet_fork():
         return builder.getOrCreate()
+
+
+def _use_archive(configs: dict[str, str]) -> None:
+    """Adds the archive of Spark's classes to the options of the JVM, if there is one."""
+    from spark_bridge.engine.fast_start.class_archive import class_archive
+
+    archive = class_archive()
+    if archive is not None and archive.path.exists():
+        # Java ignores an archive unless its class path begins with that of the archive.
+        configs["spark.driver.extraClassPath"] = ":".join(class_path())
+        configs["spark.driver.extraJavaOptions"] += f" {archive.options('driver')}"

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from spark_bridge.engine.application.class_archive import class_archive
+from actors.fast_start.choice import chooses_fast
+from spark_bridge.engine.application.authentication import CONFIGS
 from spark_bridge.engine.application.driver_jvm import driver_answers
 from spark_bridge.engine.application.spark_log import LOG4J_FILE, configuration_dir, quiet_death, warehouse_dir
 from spark_bridge.engine.session.borrowed_session import borrow, can_compute, refuse_unfit, session_of_process
@@ -24,7 +25,8 @@ from spark_bridge.engine.session.warm_up import warm_up
 from state.clock import SystemClock
 
 if TYPE_CHECKING:
-    from spark_bridge.engine.application.ray_application import RayApplication, Step
+    from spark_bridge.engine.application.ray_application import RayApplication
+    from spark_bridge.engine.application.session_start import ApplicationSpec, SessionStart, Step
 
 _LOOK_S = 0.1
 # A list of at most one application.
@@ -73,20 +75,33 @@ def begin_session(
         step: called with the name of each step of the start.
     """
     from spark_bridge.engine.application.ray_application import RayApplication
+    from spark_bridge.engine.application.session_start import ApplicationSpec
 
     log4j = f"file:{configuration_dir() / LOG4J_FILE}"
     quiet_death()
     configs = {
+        **CONFIGS,
         "spark.sql.warehouse.dir": str(warehouse_dir()),
         **settings.spark_configs(),
         "spark.log4j.config.file.name": log4j,
     }
     configs["spark.driver.extraJavaOptions"] += f" -Dlog4j2.configurationFile={log4j}"
-    archive = class_archive() if settings.class_archive else None
-    executors = (settings.num_executors, settings.executor_cores, settings.executor_memory)
-    application = RayApplication(app_name, configs, executors, archive, step)
+    spec = ApplicationSpec(app_name, configs, settings.num_executors, settings.executor_cores, settings.executor_memory)
+    application = RayApplication(spec, _start(settings, spec, step), step)
     application.launch(ray_is_up)
     return application
+
+
+def _start(settings: SparkSettings, spec: ApplicationSpec, step: Step) -> SessionStart:
+    if not chooses_fast(settings.fast_start, "raydp", "pyspark"):
+        from spark_bridge.engine.application.raydp_start import RaydpStart
+
+        return RaydpStart(spec, step)
+    # Imports private modules of Ray, which another version may lack.
+    from spark_bridge.engine.fast_start.class_archive import class_archive
+    from spark_bridge.engine.fast_start.early_driver import EarlyDriver
+
+    return EarlyDriver(spec, class_archive() if settings.class_archive else None, step)
 
 
 def finish_session(application: RayApplication, timeout_s: float) -> SparkSession:

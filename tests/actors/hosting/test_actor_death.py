@@ -27,7 +27,8 @@ def test_of_another_one_it_is_said_what_ray_knows() -> None:
     context = ActorDiedErrorContext(
         error_message="The actor died because its node has died.\nmore", actor_id=ray.ActorID.nil().binary(), pid=7
     )
-    assert death_of(ActorDiedError(context)).cause == "The actor died because its node has died."
+    death = death_of(ActorDiedError(context))
+    assert death.cause == "The actor died because its node has died." and death.node_lost
     assert death_of(ActorDiedError()).cause == ActorDiedError.BASE_ERROR_MSG
 
 

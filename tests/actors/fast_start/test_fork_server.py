@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from actors.hosting import forked_worker
-from actors.hosting.fork_server import ForkServer
+from actors.fast_start import forked_worker
+from actors.fast_start.fork_server import ForkServer
 from tests.waiting import is_gone
 
 _PLAIN = ("--runtime-env-hash=0", "--help")
@@ -23,7 +23,7 @@ _IN_CLUSTER = ("-s", forked_worker.ray_program(), *_RUNTIME_ENV)
 # Importing Ray takes most of a CPU second, on any machine.
 _LOADS_RAY_S = 0.3
 _OWNER = """
-from actors.hosting.fork_server import ForkServer
+from actors.fast_start.fork_server import ForkServer
 server = ForkServer()
 print(server.pid, flush=True)
 input()

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from spark_bridge.engine.application.class_archive import ClassArchive, cache_dir, merged
 from spark_bridge.engine.application.class_path import class_path
 from spark_bridge.engine.application.java import prepare_java
+from spark_bridge.engine.fast_start.class_archive import ClassArchive, cache_dir, merged
 from tests.cases import few
 from tests.waiting import eventually
 

@@ -21,7 +21,7 @@ VARIABLE = "SLACKWATER_FORK_SERVER"
 """In the environment of a worker: the server's socket."""
 PY_EXECUTABLE = (
     r"$(tr '\0 ' '\n\n' < /proc/$RAY_RAYLET_PID/cmdline | sed -n s/^--python_worker_command=//p)"
-    " -m actors.hosting.forked_worker"
+    " -m actors.fast_start.forked_worker"
 )
 """Of a runtime environment, for Ray's shell: the node's Python, which Ray takes without one, with this program."""
 _LOADED_S = 60.0

@@ -105,7 +105,7 @@ class ClassArchive:
             return
         if not lists:
             return
-        command = [sys.executable, "-m", "spark_bridge.engine.application.class_archive"]
+        command = [sys.executable, "-m", "spark_bridge.engine.fast_start.class_archive"]
         command += [str(self._java.parent.parent), str(self._directory), *self._jars]
         try:
             subprocess.Popen(

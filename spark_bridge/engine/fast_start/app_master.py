@@ -10,8 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import ray
-
+from actors.fast_start.private_parts import driver_properties
 from spark_bridge.engine.application.authentication import secret_properties
 
 
@@ -39,7 +38,8 @@ class AppMaster:
             The master's URL for Spark.
         """
         raydp = self._jvm.org.apache.spark.deploy.raydp
-        raydp.RayAppMaster.setProperties(json.dumps(_ray_properties(self._namespace)))
+        properties = {**secret_properties(), **driver_properties(), "ray.job.namespace": self._namespace}
+        raydp.RayAppMaster.setProperties(json.dumps(properties))
         self._ray.init()
         self._master = raydp.RayAppMaster(jars)
         return str(self._master.getMasterUrl())
@@ -48,22 +48,3 @@ class AppMaster:
         """Ends the master, and the JVM's connection to Ray and with it the executors."""
         self._master.stop()
         self._ray.shutdown()
-
-
-def _ray_properties(namespace: str) -> dict[str, str]:
-    """The properties that make Ray's library in a JVM a driver on this process's Ray."""
-    node = ray._private.worker._global_node
-    return {
-        **secret_properties(),
-        "ray.run-mode": "CLUSTER",
-        "ray.node-ip": node.node_ip_address,
-        "ray.address": node.address,
-        "ray.logging.dir": node.get_logs_dir_path(),
-        "ray.logging.level": "INFO",
-        "ray.session-dir": node.get_session_dir_path(),
-        "ray.raylet.node-manager-port": str(node.node_manager_port),
-        "ray.raylet.socket-name": node.raylet_socket_name,
-        "ray.raylet.config.num_workers_per_process_java": "1",
-        "ray.object-store.socket-name": node.plasma_store_socket_name,
-        "ray.job.namespace": namespace,
-    }

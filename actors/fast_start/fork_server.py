@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from actors.hosting.forked_worker import (
+from actors.fast_start.forked_worker import (
     OUTPUTS,
     PY_EXECUTABLE,
     VARIABLE,
@@ -66,7 +66,7 @@ class ForkServer:
             # A worker may ask before the server has loaded its modules.
             listener.bind(self._address)
             listener.listen(_WAITING)
-            run = f"from actors.hosting.fork_server import serve; serve({listener.fileno()})"
+            run = f"from actors.fast_start.fork_server import serve; serve({listener.fileno()})"
             detach = "import os; os.fork() and os._exit(0); " if is_detached else ""
             self._process = subprocess.Popen(
                 [sys.executable, "-c", f"{detach}import sys; sys.path[:] = {sys.path!r}; {run}"],
