@@ -41,7 +41,7 @@ def test_cluster_without_the_secret_is_refused(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.delenv("_SPARK_AUTH_SECRET")
     prepare_secret()
     with pytest.raises(
-        SparkNotStartedError, match=r'same _SPARK_AUTH_SECRET .* configs=\{"spark.authenticate": "false"'
+        SparkNotStartedError, match=r'same _SPARK_AUTH_SECRET .*configs=\{"spark.authenticate": "false"'
     ):
         require_shared_secret()
     monkeypatch.setenv("_SPARK_AUTH_SECRET", "of-all-nodes")
