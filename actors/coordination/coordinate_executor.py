@@ -203,11 +203,7 @@ class CoordinateExecutor:
         return self._continue(now_s)
 
     def on_schema_proposed(self, proposal: ProposeSchema, now_s: float) -> list[CoordinateInstruction]:
-        """One of the first files of a source shows a schema, or cannot be read.
-
-        Raises:
-            SchemaError: a column of the first files cannot be used.
-        """
+        """One of the first files of a source shows a schema, or cannot be read."""
         if proposal.source in self._schemas.decided:
             return []
         instructions = self._schemas.propose(proposal)

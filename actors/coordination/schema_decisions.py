@@ -42,9 +42,6 @@ class SchemaDecisions:
 
         Returns:
             The decisions for the sources that are open from now on; or a request for another file.
-
-        Raises:
-            SchemaError: a column of the first files cannot be used.
         """
         source = proposal.source
         sample = self._samples[source]

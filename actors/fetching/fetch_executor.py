@@ -51,7 +51,7 @@ from actors.protocol.reports import CollectReport, FetchProgress
 from actors.rows import Rows
 from actors.settings import FetchSettings
 from actors.sources.source import FilePolicy
-from state.errors import ProtocolError, SchemaError
+from state.errors import ProtocolError
 
 _BACKOFF_S = 0.5
 
@@ -222,8 +222,8 @@ class FetchExecutor:
         self._reads.retry_at(progress, now_s + _BACKOFF_S * 2**progress.unanswered)
         return []
 
-    def on_inferred(self, file: FileVersion, schema: pa.Schema | SchemaError, now_s: float) -> list[FetchInstruction]:
-        """Takes the schema of a file, usable or not; the file is read when the schema of its source is decided."""
+    def on_inferred(self, file: FileVersion, schema: pa.Schema, now_s: float) -> list[FetchInstruction]:
+        """Takes the schema of a file; the file is read when the schema of its source is decided."""
         if self._was_given_up(file):
             return self._close(file, now_s)
         progress = self._queue.get(file)

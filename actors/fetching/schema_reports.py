@@ -10,7 +10,6 @@ from actors.fetching.file_progress import FileProgress
 from actors.files import FileVersion
 from actors.protocol.instructions import ProposeSchema
 from actors.rows import Rows
-from state.errors import SchemaError
 from state.tables.records import UnmatchedColumn
 
 
@@ -29,7 +28,7 @@ class SchemaProposals:
         for source, sample in samples.items():
             self.samples[source] = max(sample, self.samples.get(source, 0))
 
-    def propose(self, progress: FileProgress, schema: pa.Schema | SchemaError | None) -> list[ProposeSchema]:
+    def propose(self, progress: FileProgress, schema: pa.Schema | None) -> list[ProposeSchema]:
         """Proposes the schema of a file, once, wherever it is read; None for a file that has ended without one."""
         if progress.has_proposed:
             return []

@@ -10,7 +10,6 @@ import pyarrow as pa
 from actors.protocol.barrier import Barrier
 from actors.protocol.messages import Message
 from actors.protocol.reports import CollectReport
-from state.errors import SchemaError
 
 
 class Instruction:
@@ -66,13 +65,13 @@ class ProposeSchema(Instruction):
 
     Args:
         path: path of the file, relative to the source.
-        schema: None if the file is empty or cannot be read; an error if it has a column that no source can have.
+        schema: None if the file is empty or cannot be read.
         sample: number of files of the source that were sent ahead so far, as far as the actor knows.
     """
 
     source: str
     path: str
-    schema: pa.Schema | SchemaError | None
+    schema: pa.Schema | None
     sample: int = 0
 
 

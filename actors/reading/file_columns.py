@@ -49,7 +49,7 @@ class FileColumns:
         """The schema that the content is read with."""
         if not self.content.names:
             raise UnreadableFile("its path has every column of the source; declare one that is in the files")
-        self._metadata, self._from_path = metadata, frozenset(from_path)
+        self._metadata, self._from_path = metadata, frozenset(map(str.lower, from_path))
         self._needs = {} if source.event_time is None else {source.event_time.column: "event time"}
         self._needs |= {} if source.key is None else dict.fromkeys(source.key.required, "key")
         self._event_time, self._now, self._bad = source.event_time, now, bad
@@ -59,8 +59,9 @@ class FileColumns:
         self._schema = only_columns(schema, columns)
         self.columns = None if columns is None else self._of_content(frozenset(columns))
         """The columns of the content that are read; None for all."""
-        is_complete = source.schema is not None or path_values(file.path).keys() <= {*schema.names}
-        self._of_path = [] if is_complete else [f for f in path_fields([file.path]) if f.name not in schema.names]
+        is_complete = source.schema is not None or len(path_values(file.path)) == len(from_path)
+        of_path = [] if is_complete else path_fields([file.path])
+        self._of_path = [field for field in of_path if field.name.lower() not in self._from_path]
 
     def complete(self, rows: Rows) -> Rows:
         """The rows of the content with all columns, in the order of the source; `_epoch` is null.
@@ -83,8 +84,8 @@ class FileColumns:
         return without(rows, self._bad) if self._bad else rows
 
     def _others(self, rows: Rows) -> tuple[pa.Field, ...]:
-        of_content = [field for field in rows.others if field.name not in self._from_path]
-        for name in (field.name for field in of_content):
+        of_content = [field for field in rows.others if field.name.lower() not in self._from_path]
+        for name in (field.name.lower() for field in of_content):
             if name in self._metadata:
                 raise UnreadableFile(
                     f"column {name} is in the file and is a metadata column of the source; "

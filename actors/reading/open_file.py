@@ -19,7 +19,7 @@ from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
-from actors.sources.source_schema import addable_columns
+from actors.sources.source_schema import addable_columns, kept_schema
 from state.errors import SchemaError, SlackwaterError
 
 
@@ -67,12 +67,21 @@ class OpenFile:
         self._told_requests = self._told_bytes = 0
 
     def infer_schema(self) -> pa.Schema:
-        """The schema that the file suggests; its bytes are not fetched again.  Errors as `FileReader.infer_schema`."""
+        """The schema that the file suggests; its bytes are not fetched again.
+
+        Raises:
+            EmptyFile, UnreadableFile: as `FileReader.infer_schema`; also if the source cannot have this schema, for
+                example because a column of its key is missing.
+        """
         try:
             with _errors_of_the_file(self._source):
-                return self._reader.infer_schema(self._content)
+                schema = self._reader.infer_schema(self._content)
+            kept_schema(self._source, schema, [self._file.path])
         except SchemaError as error:
-            raise SchemaError(f"{self._content.path}: {error}, or give the source a schema") from error
+            reason = str(error)
+        else:
+            return schema
+        raise UnreadableFile(reason)
 
     def next_piece(
         self, schema: pa.Schema, offset: Offset, columns: Collection[str] | None = None

@@ -18,18 +18,16 @@ def merged_schema(shown: Iterable[pa.Schema]) -> pa.Schema:
     column of several kinds the kind of most files wins, the first one in a tie: one bad file does not decide, and is
     read by the schema like any later file.
 
-    A name that differs from an earlier one only in case is left out, since Spark does not tell them apart.
+    Names that differ by case alone are one column, with the first spelling, since Spark does not tell them apart.
 
     Args:
         shown: the schema of each file in the order of the files, of safe types; null for a column without a value.
     """
-    columns: dict[str, list[pa.DataType]] = {}
-    spellings: dict[str, str] = {}
+    columns: dict[str, tuple[str, list[pa.DataType]]] = {}
     for schema in shown:
         for field in schema:
-            if spellings.setdefault(field.name.lower(), field.name) == field.name:
-                columns.setdefault(field.name, []).append(field.type)
-    return pa.schema([(name, _type_of_most(types)) for name, types in columns.items()])
+            columns.setdefault(field.name.lower(), (field.name, []))[1].append(field.type)
+    return pa.schema([(name, _type_of_most(types)) for name, types in columns.values()])
 
 
 def _type_of_most(types: Iterable[pa.DataType]) -> pa.DataType:
@@ -70,13 +68,13 @@ def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
 
 
 def _common_struct(one: pa.StructType, other: pa.StructType) -> pa.DataType | None:
-    fields = {field.name: field for field in one}
+    fields = {field.name.lower(): field for field in one}
     for field in other:
-        known = fields.get(field.name, field)
+        known = fields.get(field.name.lower(), field)
         kind = common_type(known.type, field.type)
         if kind is None:
             return None
-        fields[field.name] = known.with_type(kind)
+        fields[field.name.lower()] = known.with_type(kind)
     return pa.struct(list(fields.values()))
 
 

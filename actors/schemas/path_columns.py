@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from actors.file_errors import UnreadableFile, one_line
+from actors.schemas.column_names import NameRule, source_names, unique_names
 from actors.schemas.conform import conform
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -20,44 +21,50 @@ _ISO_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 def path_values(path: str) -> dict[str, str | None]:
     """Column → its text, from the directories of a path relative to its source; None for null.
 
-    The last of several segments with one key counts.
+    The last of several segments with one key counts, in any case.
 
     Example:
         >>> path_values("dt=2026-01-01/city=S%C3%A3o%20Paulo/part-0.parquet")
         {'dt': '2026-01-01', 'city': 'São Paulo'}
     """
-    values: dict[str, str | None] = {}
     if "=" not in path:
-        return values
+        return {}
+    values: dict[str, tuple[str, str | None]] = {}
     for segment in path.split("/")[:-1]:
         key, equals, text = segment.partition("=")
         if key and equals:
-            values[unquote(key)] = None if text == NO_VALUE else unquote(text)
-    return values
+            name = unquote(key)
+            first, _ = values.get(name.lower(), (name, None))
+            values[name.lower()] = first, None if text == NO_VALUE else unquote(text)
+    return dict(values.values())
 
 
 def path_fields(paths: Iterable[str]) -> list[pa.Field]:
     """The columns in paths, in the order of their appearance, with the types that their values suggest."""
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, tuple[str, list[str]]] = {}
     for path in paths:
         for name, text in path_values(path).items():
-            texts.setdefault(name, []).extend([] if text is None else [text])
-    return [pa.field(name, _suggested_type(found)) for name, found in texts.items()]
+            texts.setdefault(name.lower(), (name, []))[1].extend([] if text is None else [text])
+    names = unique_names([name for name, _ in texts.values()])
+    return [pa.field(name, _suggested_type(found)) for name, (_, found) in zip(names, texts.values(), strict=True)]
 
 
-def path_scalars(path: str, schema: pa.Schema) -> Mapping[str, pa.Scalar]:
+def path_scalars(path: str, schema: pa.Schema, rule: NameRule = "any_case") -> Mapping[str, pa.Scalar]:
     """Column → its value, for the columns of a schema that a path has.
 
     Args:
         path: the path, relative to the source.
         schema: the schema of the source.
+        rule: the match of the keys with the columns of the source.
 
     Raises:
         UnreadableFile: a value does not fit its type; the message names the segment.
     """
+    values = path_values(path)
+    names = source_names([*values], schema.names, rule)
     return {
-        name: _scalar(name, text, schema.field(name))
-        for name, text in path_values(path).items()
+        name: _scalar(key, text, schema.field(name))
+        for name, (key, text) in zip(names, values.items(), strict=True)
         if name in schema.names
     }
 
@@ -77,7 +84,7 @@ def _is_date(text: str) -> bool:
         return False
 
 
-def _scalar(name: str, text: str | None, field: pa.Field) -> pa.Scalar:
+def _scalar(key: str, text: str | None, field: pa.Field) -> pa.Scalar:
     if text is None:
         return pa.scalar(None, field.type)
     column = pa.array([text])
@@ -88,4 +95,4 @@ def _scalar(name: str, text: str | None, field: pa.Field) -> pa.Scalar:
         return column.cast(field.type)[0]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnreadableFile) as error:
         reason = error.reason if isinstance(error, UnreadableFile) else one_line(error)
-    raise UnreadableFile(f"its path has {name}={text}, but column {name} of the source is {field.type}: {reason}")
+    raise UnreadableFile(f"its path has {key}={text}, but column {field.name} of the source is {field.type}: {reason}")

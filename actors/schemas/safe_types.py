@@ -55,15 +55,20 @@ def safe_schema(schema: pa.Schema, null: pa.DataType = pa.string()) -> pa.Schema
 def suggested_schema(schema: pa.Schema) -> pa.Schema:
     """The safe schema that the columns of a file suggest for a source: with usable names, also of fields in structs.
 
-    A column without any value has type null, and so has a struct without fields.
+    A column of a type without a form in Spark is left out: reading the file reports it.  A column without any value has
+    type null, and so has a struct without fields.
 
     Raises:
-        SchemaError: a column's type has no form in Spark; the message names the column.
+        SchemaError: no column has a form in Spark; the message names the first one.
     """
-    fields = [
-        pa.field(name, _with_usable_names(field.type))
-        for name, field in zip(unique_names(schema.names), schema, strict=True)
-    ]
+    fields, error = [], None
+    for name, field in zip(unique_names(schema.names), schema, strict=True):
+        try:
+            fields.append(pa.field(name, safe_type(_with_usable_names(field.type), name, null=pa.null())))
+        except SchemaError as refused:
+            error = error or refused
+    if error is not None and not fields:
+        raise SchemaError(f"{error}, or give the source a schema")
     return safe_schema(pa.schema(fields), null=pa.null())
 
 

@@ -47,7 +47,7 @@ from actors.settings import FetchSettings
 from actors.shells.actor_shell import ActorShell, Coordinating, Receiver, times_slower
 from actors.shells.runtime import Actor, Runtime
 from actors.sources.source import SourceDefinition, appending, orders, replacing
-from state.errors import AccessDeniedError, BucketNotFoundError, SchemaError, StorageUnavailableError
+from state.errors import AccessDeniedError, BucketNotFoundError, StorageUnavailableError
 from state.store.root import Root
 
 READ, READ_SMALL, STAGE = "read", "read small", "stage"
@@ -336,8 +336,6 @@ class FetchShell(ActorShell[FetchInstruction]):
         open_file = self._open[file] = self._files[file.source].open(file)
         try:
             schema = await self._runtime.in_thread(open_file.infer_schema, READ)
-        except SchemaError as error:
-            schema = error
         except Exception as error:
             outcome = await self._outcome_of(error, file, open_file)
             self.do(self._executor.on_read([outcome], self.now_s()))

@@ -30,8 +30,8 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
             source lacks a column of its key, or its event time.
     """
     of_paths = path_fields(paths)
-    named_by_path = {field.name for field in of_paths}
-    own = [*(field for field in schema if field.name not in named_by_path), *of_paths]
+    named_by_path = {field.name.lower() for field in of_paths}
+    own = [*(field for field in schema if field.name.lower() not in named_by_path), *of_paths]
     metadata = metadata_fields(source.metadata)
     taken = {field.name.lower(): field.name for field in own}
     for field in metadata:
@@ -90,16 +90,15 @@ class SchemaSample:
 
     def __init__(self, source: SourceDefinition, expected: int, is_hasty: bool = False) -> None:
         self._source, self._expected, self._is_hasty = source, expected, is_hasty
-        self._shown: dict[str, pa.Schema | SchemaError | None] = {}
+        self._shown: dict[str, pa.Schema | None] = {}
         self._answers = 0
 
-    def add(self, path: str, schema: pa.Schema | SchemaError | None, expected: int = 0) -> None:
+    def add(self, path: str, schema: pa.Schema | None, expected: int = 0) -> None:
         """Adds the answer of one file.
 
         Args:
             path: the path of the file, relative to the source.
-            schema: its schema; None for a file that is empty or unreadable; an error for a column of a type that no
-                source can have.
+            schema: its schema; None for a file that is empty or unreadable.
             expected: the number of files that were sent ahead so far, as far as the fetch actor knows.
         """
         self._expected = max(self._expected, expected)
@@ -114,18 +113,12 @@ class SchemaSample:
 
     @property
     def shows_something(self) -> bool:
-        """True if any file has a schema, or an error in it."""
-        return any(shown is not None for shown in self._shown.values())
+        """True if any file has a schema."""
+        return bool(self._schemas())
 
     def schema(self) -> pa.Schema:
-        """The schema of the source.
-
-        Raises:
-            SchemaError: no file has a usable schema.
-        """
+        """The schema of the source, of which at least one file has shown a schema."""
         schemas = self._schemas()
-        if not schemas:
-            raise next(shown for _, shown in sorted(self._shown.items()) if isinstance(shown, SchemaError))
         return kept_schema(self._source, merged_schema(schemas.values()), schemas)
 
     def _schemas(self) -> dict[str, pa.Schema]:

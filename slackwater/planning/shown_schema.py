@@ -13,7 +13,6 @@ from actors.reading.source_reader import SourceReader
 from actors.settings import FetchSettings
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import SAMPLE_FILES, SchemaSample
-from state.errors import SchemaError
 
 
 def shown_schema(
@@ -29,7 +28,6 @@ def shown_schema(
         The schema, None if no file shows one; and the number of GETs that this took.
 
     Raises:
-        SchemaError: no file has a usable schema.
         StorageError: the store cannot be reached.
     """
     reader, waiting, gets = SourceReader(source, None, settings), iter(files), 0
@@ -44,13 +42,11 @@ def shown_schema(
     return None, gets
 
 
-def _shown(reader: SourceReader, file: FileVersion) -> tuple[pa.Schema | SchemaError | None, int]:
+def _shown(reader: SourceReader, file: FileVersion) -> tuple[pa.Schema | None, int]:
     opened = reader.open(file)
-    shown: pa.Schema | SchemaError | None
+    shown: pa.Schema | None
     try:
         shown = opened.infer_schema()
-    except SchemaError as error:
-        shown = error
     except (EmptyFile, ObjectChanged, ObjectVanished, UnreadableFile):
         shown = None
     opened.settle()

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from actors.formats.options import Csv, Json, Parquet, Text
+from actors.schemas.column_names import source_names
 from actors.schemas.metadata_columns import PATH, ROW
 from actors.sources.source import SourceDefinition
 from slackwater.reading.recorded_source import IngestedFile
@@ -158,10 +159,17 @@ class DuckDbFiles:
     def _names(self, found: Sequence[str]) -> Mapping[str, str]:
         """Column of the source → its name in a file with the columns `found`."""
         if not isinstance(self._source.format, Csv) or self._source.format.header:
-            return dict(zip(found, found, strict=True))
+            return self._matched(found)
         if len(found) != len(self._content):
             raise self._cannot(f"DuckDB finds {len(found)} columns in a file, not {len(self._content)}")
         return dict(zip(self._content, found, strict=True))
+
+    def _matched(self, found: Sequence[str]) -> Mapping[str, str]:
+        """Refuses a column that may have another name in DuckDB, which has its own names for unusable ones."""
+        names = source_names(found, [*self._content])
+        if set(names) - {*self._content} and {*self._content} - set(names):
+            raise self._cannot(f"a file lacks columns of it and has others: {', '.join(found)}")
+        return dict(zip(names, found, strict=True))
 
     def _cannot(self, reason: str) -> CannotComputeError:
         return CannotComputeError(f"source {self._source.name}: {reason}")

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from actors.schemas.metadata_columns import PATH, ROW
-from actors.schemas.path_columns import path_values
+from actors.schemas.path_columns import path_scalars
 from actors.sources.row_key import NUMBER, Key
 from actors.sources.source import SourceDefinition
 from actors.telemetry.text import first_line
@@ -152,7 +152,7 @@ class DuckDbTables:
         """
         file, source, reader = insert.file, self._source, self._reader
         assert source is not None and reader is not None and source.schema is not None
-        if not path_values(file.file.path).keys().isdisjoint(source.schema.names):
+        if path_scalars(file.file.path, source.schema):
             raise CannotComputeError(f"source {source.name} has columns that are not in its files")
         with self._source_errors():
             # One row more than expected shows a bad record that DuckDB can read.

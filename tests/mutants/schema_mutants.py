@@ -34,6 +34,18 @@ SCHEMA_MUTANTS = (
         shown_by=_TEST_FILES,
     ),
     Mutant(
+        "a column beside a directory of its name in another case is in the schema twice",
+        "actors/sources/source_schema.py",
+        (("if field.name.lower() not in named_by_path", "if field.name not in named_by_path"),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
+        "a file without a column of the key shows a schema",
+        "actors/reading/open_file.py",
+        (("            kept_schema(self._source, schema, [self._file.path])\n", ""),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
         "the bytes of a column with a dot in its name are not fetched",
         "actors/formats/parquet/bounds.py",
         (("range(1, len(parts) + 1)", "range(1, 2)"),),

@@ -13,7 +13,6 @@ import pytest
 
 import slackwater as sw
 from slackwater.verification.verification import Outcome
-from state.errors import SchemaError
 from tests.real.events import write
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("session")]
@@ -118,11 +117,20 @@ def test_a_file_of_another_kind_than_the_others_is_quarantined_even_if_it_is_the
     assert bad["path"].endswith("a.parquet") and "id" in bad["error"]
 
 
-@pytest.mark.more
-def test_types_that_no_file_of_a_sample_has_a_form_for_end_the_run_with_what_to_do(tmp_path: Path) -> None:
-    put(tmp_path, "a.parquet", pa.table({"clock": pa.array([1], pa.time64("us"))}))
-    with pytest.raises(SchemaError, match=r"a.parquet: column clock: .*give the source a schema"):
-        pipeline(tmp_path, ("everything", "SELECT * FROM t")).run(until="caught_up")
+def test_no_file_ends_the_run_by_its_columns(tmp_path: Path) -> None:
+    put(tmp_path / "one", "a.parquet", pa.table({"clock": pa.array([1], pa.time64("us"))}))
+    put(tmp_path / "one", "b.parquet", pa.Table.from_arrays([[1], [2], [3], [4]], names=["", "v", "v", "a.b"]))
+    put(tmp_path / "two", "col1=7/a.parquet", pa.table({"COL1": [1], "Id": [2]}))
+    put(tmp_path / "two", "col1=8/b.parquet", pa.table({"iD": [3]}))
+    made = sw.Pipeline("schema", tmp_path / "root", settings=SETTINGS)
+    for name in ("one", "two"):
+        made.source(name, tmp_path / name / "in", format="parquet", materialize=True)
+        made.view(f"all_{name}", f"SELECT * FROM {name}")
+    made.run(until="caught_up")
+    assert rows(tmp_path, "all_one") == [{"_c0": 1, "v": 2, "v_1": 3, "a_b": 4}]
+    assert rows(tmp_path, "all_two") == [{"Id": 2, "col1": 7}, {"Id": 3, "col1": 8}]
+    (bad,) = sw.open(tmp_path / "root").ledger.files(status="quarantined").to_pylist()
+    assert bad["path"].endswith("a.parquet") and "column clock" in bad["error"]
 
 
 @pytest.mark.more

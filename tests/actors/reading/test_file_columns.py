@@ -18,6 +18,7 @@ from actors.reading.open_file import NewColumns, OpenFile
 from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.metadata_columns import with_epoch
 from actors.settings import ReadLimits
+from actors.sources.row_key import Key
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import kept_schema
 from state.location import Location
@@ -93,6 +94,42 @@ def test_the_path_wins_over_a_column_of_the_content_and_is_none_that_is_left_out
     rows = columns.complete(Rows(table(1), 0, others=(pa.field("k", pa.string()), pa.field("y", pa.int8()))))
     assert rows.table.to_pylist() == [{"x": 1, "k": 5}]
     assert [field.name for field in rows.others] == ["y"]
+
+
+@pytest.mark.parametrize(("format", "content"), [(Csv(), b"COL1,x\n1,2\n"), (Parquet(), None)], ids=["csv", "parquet"])
+def test_a_column_that_differs_from_a_directory_by_case_is_that_of_the_path(
+    format: Format, content: bytes | None, tmp_path: Path
+) -> None:
+    content = content or write_parquet(pa.table({"COL1": [1], "x": [2]}))
+    made = source(tmp_path, format, materialize=True)
+    file = opened(tmp_path, "col1=7/f", content, made)
+    schema = kept_schema(made, file.infer_schema(), ["col1=7/f"])
+    assert schema.names == ["x", "col1"]
+    rows, last = file.next_piece(schema, Offset())
+    assert last and rows.table.to_pylist() == [{"x": 2, "col1": 7}] and rows.others == ()
+
+
+@pytest.mark.parametrize("header", [b",a,b", b"a,b,", b"v,v", b"a.b,a", b"__sw_a,b", b"sep=;,"])
+def test_every_header_gives_a_source_that_can_be_stored(header: bytes, tmp_path: Path) -> None:
+    made = source(tmp_path, Csv(), materialize=True)
+    file = opened(tmp_path, "f", header + b"\n" + b",".join([b"1"] * (header.count(b",") + 1)) + b"\n", made)
+    schema = kept_schema(made, file.infer_schema(), ["f"])
+    rows, last = file.next_piece(schema, Offset())
+    assert last and rows.table.to_pylist() == [dict.fromkeys(schema.names, 1)]
+
+
+def test_a_file_that_its_source_cannot_have_shows_no_schema(tmp_path: Path) -> None:
+    content = write_parquet(pa.table({"x": [1], "clock": pa.array([1], pa.time64("us"))}))
+    assert opened(tmp_path, "f", content, source(tmp_path, Parquet())).infer_schema() == _X
+    clock = write_parquet(pa.table({"clock": pa.array([1], pa.time64("us"))}))
+    with pytest.raises(UnreadableFile, match=r"column clock: time64\[us\] has no form in Spark"):
+        opened(tmp_path, "f", clock, source(tmp_path, Parquet())).infer_schema()
+    keyed = source(tmp_path, Parquet(), key=Key("id"), metadata=("path", "row"))
+    with pytest.raises(UnreadableFile, match="source s: key names the column id, which it does not have"):
+        opened(tmp_path, "f", content, keyed).infer_schema()
+    with pytest.raises(UnreadableFile, match="its files have a column _ROW"):
+        content = write_parquet(pa.table({"_ROW": [1]}))
+        opened(tmp_path, "f", content, source(tmp_path, Parquet(), metadata=("row",))).infer_schema()
 
 
 def test_a_file_without_the_segment_has_the_column_or_null() -> None:

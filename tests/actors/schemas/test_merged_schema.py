@@ -95,21 +95,11 @@ def test_of_a_column_of_several_kinds_that_of_most_files_is_taken(types: list[pa
     assert sample.schema() == pa.schema([("x", kept)])
 
 
-def test_a_name_that_differs_by_its_case_alone_is_left_out() -> None:
-    shown = [pa.schema([("Id", pa.int8())]), pa.schema([("id", pa.string()), ("Id", pa.int16())])]
-    assert merged_schema(shown) == pa.schema([("Id", pa.int16())])
-
-
-def test_a_file_with_a_column_that_cannot_be_used_counts_only_if_no_other_has_any() -> None:
-    sample = SchemaSample(source(), 3)
-    sample.add("c", SchemaError("c: no"))
-    sample.add("b", SchemaError("b: no"))
-    sample.add("a", None)
-    assert sample.is_complete and sample.shows_something
-    with pytest.raises(SchemaError, match="b: no"):
-        sample.schema()
-    sample.add("d", pa.schema([("x", pa.int8())]))
-    assert sample.schema() == pa.schema([("x", pa.int8())])
+def test_names_that_differ_by_case_alone_are_one_column_with_the_first_spelling() -> None:
+    struct, other = pa.struct([("a", pa.int8())]), pa.struct([("A", pa.int16()), ("b", pa.int8())])
+    shown = [pa.schema([("Id", pa.int8()), ("s", struct)]), pa.schema([("s", other), ("ID", pa.int16())])]
+    merged = pa.struct([("a", pa.int16()), ("b", pa.int8())])
+    assert merged_schema(shown) == pa.schema([("Id", pa.int16()), ("s", merged)])
 
 
 def test_a_sample_is_complete_when_every_file_that_is_out_has_answered() -> None:

@@ -25,6 +25,7 @@ from actors.schemas.path_columns import path_fields, path_scalars, path_values
         ("d=__HIVE_DEFAULT_PARTITION__/a.csv", {"d": None}),
         ("=1/a.csv", {}),
         ("d=1/d=2/a.csv", {"d": "2"}),
+        ("d=1/D=2/a.csv", {"d": "2"}),
     ],
 )
 def test_directories_of_key_and_value_are_columns(path: str, values: dict[str, Any]) -> None:
@@ -76,3 +77,11 @@ def test_a_declared_type_is_followed(text: str, kind: pa.DataType, value: object
 def test_a_value_that_does_not_fit_names_the_segment(text: str, kind: pa.DataType) -> None:
     with pytest.raises(UnreadableFile, match=f"its path has k={text}, but column k of the source is "):
         path_scalars(f"k={text}/f", pa.schema([("k", kind)]))
+
+
+def test_keys_match_in_any_case_and_have_usable_names() -> None:
+    assert path_fields(["Dt=1/a.b=x/f", "dT=2/f"]) == [pa.field("Dt", pa.int64()), pa.field("a_b", pa.string())]
+    schema = pa.schema([("DT", pa.int64()), ("a_b", pa.string())])
+    scalars = path_scalars("dt=1/a.b=x/f", schema)
+    assert {name: each.as_py() for name, each in scalars.items()} == {"DT": 1, "a_b": "x"}
+    assert path_scalars("dt=1/f", schema, "exact") == {}
