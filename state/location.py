@@ -171,10 +171,6 @@ class Location:
         path = urlsplit(self.url).path.strip("/")
         return f"{path}/" if path else ""
 
-    def is_within(self, other: Location) -> bool:
-        """Whether this is the other location, or a place below it."""
-        return f"{self.url}/".startswith(f"{other.url}/")
-
     def child(self, name: str) -> Location:
         """A location below this one, with the same options."""
         return Location(f"{self.url}/{name}", self.storage_options, self.durability)

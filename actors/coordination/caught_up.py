@@ -29,7 +29,6 @@ class CaughtUp:
         self.marks = FIRST_MARK
 
     def make_mark(self) -> int:
-        """Makes a mark and returns its number."""
         self.marks += 1
         return self.marks
 

@@ -46,7 +46,6 @@ class EventSource:
 
     @property
     def queue_url(self) -> str:
-        """The queue."""
         return self._discovery.queue_url
 
     def watch(self, path_filter: PathFilter) -> EventWatch:

@@ -50,7 +50,6 @@ class NameShards:
 
     @property
     def owners(self) -> tuple[str, ...]:
-        """The name actors."""
         return self._mapping.owners
 
     # -- changes, as `SeenIndex` has them ---------------------------------------------------------------------------

@@ -47,7 +47,6 @@ class _Owner:
 
     @property
     def tags(self) -> dict[str, str]:
-        """The tags of its queue."""
         # An empty identity replaces the identity of an earlier reader, which SQS would keep beside the new root.
         return {OWNER_TAG: self.root, IDENTITY_TAG: self.identity}
 

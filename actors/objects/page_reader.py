@@ -59,7 +59,6 @@ class PageReader:
         self._is_ordered = store.lists_from_names
 
     def begin(self) -> None:
-        """Begins a new listing."""
         if not self._open:
             self._borders = self._divided() if self._is_ordered else []
         starts, ends = [None, *self._borders], [*self._borders, None]

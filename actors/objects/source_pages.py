@@ -26,12 +26,10 @@ class SourcePages:
         self._must_look = True
 
     def begin(self) -> None:
-        """Begins a new listing."""
         self._must_look |= self._store.location.is_local or self._above is not None
         self._pages.begin()
 
     def read(self, most: int) -> ListingPage | None:
-        """See `PageReader.read`."""
         page = self._pages.read(most)
         if page is None:
             return None

@@ -28,7 +28,6 @@ class StoredBlock:
 
     @property
     def rows(self) -> int:
-        """The number of rows."""
         return sum(json.loads(each)["physical_rows"] for each in self.fragments)
 
 

@@ -65,7 +65,6 @@ class VnodeMapping:
         return {vnode: after.owner[vnode] for vnode in self.vnodes_of(owner) if after.owner[vnode] != owner}
 
     def givers_to(self, owner: str, after: VnodeMapping) -> frozenset[str]:
-        """The owners from which one owner gets vnodes."""
         return frozenset(self.owner[vnode] for vnode in after.vnodes_of(owner)) - {owner}
 
 

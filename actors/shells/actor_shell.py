@@ -118,7 +118,6 @@ class ActorShell(Shell[_Step]):
     # -- instructions ---------------------------------------------------------------------------------------------
 
     def perform_flow(self, instruction: FlowInstruction) -> None:
-        """Performs an instruction of any actor of the flow."""
         match instruction:
             case Send():
                 self.send(instruction.message, instruction.to)

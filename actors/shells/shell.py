@@ -24,7 +24,6 @@ class Shell(Generic[_Step]):
         runtime.on_lost = self.fail
 
     def perform(self, instruction: _Step) -> None:
-        """Performs one instruction."""
         raise NotImplementedError
 
     def on_time(self) -> Iterable[_Step]:

@@ -38,7 +38,6 @@ class ForeignTables:
         self.paused: str | None = None
 
     def begin_listing(self) -> None:
-        """A listing begins."""
         self._last, self._now, self._above, self._is_met = self._now, {}, None, False
 
     def take_page(self, page: ListingPage, accepted: Sequence[pa.RecordBatch]) -> None:

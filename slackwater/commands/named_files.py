@@ -32,7 +32,6 @@ class NamedFiles:
         self._glob = PathFilter(file) if self._url is None else None
 
     def has(self, source: str, path: str) -> bool:
-        """Whether an object has this name."""
         if self._glob is None:
             return f"{self._urls.get(source)}/{path}" == self._url
         return path == self._file or self._glob.accepts(path)

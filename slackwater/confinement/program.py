@@ -22,11 +22,9 @@ class Program:
 
     @property
     def arguments(self) -> list[str]:
-        """The program as arguments of a command."""
         return [self.module, str(int(self.ends_with_thread)), str(int(self.limits_files))]
 
     @classmethod
     def of_arguments(cls, arguments: list[str]) -> Program:
-        """The program with these arguments."""
         module, ends_with_thread, limits_files = arguments
         return cls(module, bool(int(ends_with_thread)), bool(int(limits_files)))

@@ -157,7 +157,6 @@ class _Metadata:
         return int(struct.unpack_from("<I", self._content, self.target(place))[0]) if place else 0
 
     def tables(self, table: int, field: int) -> Iterator[int]:
-        """The tables in a vector."""
         place = self.place(table, field)
         first = self.target(place) + 4 if place else 0
         return (self.target(first + 4 * number) for number in range(self.length(table, field)))

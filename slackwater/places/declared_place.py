@@ -90,7 +90,6 @@ class DeclaredPlace:
 
     @classmethod
     def of_json(cls, document: dict[str, Any]) -> DeclaredPlace:
-        """The place that `to_json` wrote."""
         return cls(
             PlaceKind(document["kind"]),
             document["owner"],

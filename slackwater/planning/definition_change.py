@@ -91,7 +91,6 @@ class ViewStep:
 
     @property
     def text(self) -> str:
-        """The step, for people."""
         read = " and ".join(each.text for each in self.reads) or "no rows"
         match self.becomes:
             case "kept":
@@ -287,7 +286,6 @@ class Comparison:
         self._materialized = materialized
 
     def of(self, name: str) -> DefinitionChange:
-        """The change of one view."""
         # The comparison is that of a run which may do it.
         allowed = {each: replace(of, replace=True, cascade=True) for each, of in self._definitions.items()}
         declaration = self._declaration(allowed)

@@ -37,7 +37,6 @@ class KeyRange:
         return f"{KEY_COLUMN} >= {quoted(self.start)} AND {KEY_COLUMN} < {quoted(self.end)}"
 
     def contains(self, keys: pa.ChunkedArray) -> pa.ChunkedArray:
-        """True for each key in the range."""
         if self.end is None:
             return pc.equal(keys, self.start)
         return pc.and_(pc.greater_equal(keys, self.start), pc.less(keys, self.end))

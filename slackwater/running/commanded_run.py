@@ -51,7 +51,6 @@ class CommandedRun:
             raise CommandRefusedError(f"the run failed before it could stop: {failure}")
 
     def put_tag(self, name: str, epoch: int) -> None:
-        """Gives an epoch a name."""
         # A branch keeps files from deletion: without a pause, a look that began before it would delete them.
         with self.declared.needs.excluding():
             self.owner.change(partial(put_tag, name=name, epoch=epoch))

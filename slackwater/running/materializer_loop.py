@@ -450,7 +450,6 @@ class MaterializerLoop:
     def _counted(
         self, epoch: EpochBlocks, views: Mapping[str, ViewVersion], times: WorkTimes
     ) -> Mapping[str, ViewExpectations | None]:
-        """The expectations that change with an epoch."""
         declared = {name: each for name, each in self._views.definitions.items() if each.expect}
         if self._expectations is None or not (declared or self._expectations.views):
             return {}
@@ -507,5 +506,4 @@ def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> V
 
 
 def _failed(view: CatalogView) -> ViewStatus:
-    """The status of a view that has failed."""
     return ViewStatus(view.view_class, stands_at=view.frozen_epoch or None, error=view.error)

@@ -163,7 +163,6 @@ class RunControl:
 
     @property
     def publishing(self) -> tuple[TablePublication, ...]:
-        """The publications of the run."""
         return tuple(publication for follower in self._followers.values() for publication in follower.all)
 
     def publish(self, publications: Sequence[TablePublication]) -> None:

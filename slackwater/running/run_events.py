@@ -144,7 +144,6 @@ class Reported(RunReport):
 
     @classmethod
     def of(cls, report: RunReport) -> Reported:
-        """The event of a report."""
         return cls(**{**vars(report), "seconds": round(report.seconds, 3)})
 
 

@@ -47,6 +47,5 @@ def serve_page(store: Store, *, host: str, port: int, token_file: Path | None, b
 
 
 def _browser_host(host: str) -> str:
-    """The host in the URL for a browser."""
     name = socket.gethostname() if host in _EVERY_ADDRESS else host
     return f"[{name}]" if ":" in name else name

@@ -81,7 +81,6 @@ class _Steps:
             self._progress.stop()
 
     def show(self, step: Step) -> None:
-        """Shows a step."""
         if self._progress is None:
             if step.text != self._text:
                 print_note(step.text)

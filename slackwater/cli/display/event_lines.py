@@ -50,7 +50,6 @@ class EventLines:
         self._print(Failed(type(error).__name__, " ".join(redact(str(error)).split())))
 
     def reported(self, report: RunReport) -> None:
-        """The run has ended, with this report."""
         from slackwater.running.run_events import Reported
 
         self._print(Reported.of(report))

@@ -48,7 +48,6 @@ class RootFacts:
 
     @classmethod
     def of(cls, store: Store) -> RootFacts:
-        """The present facts of a store."""
         store = store.frozen()
         return cls(store, store.owner(), SystemClock().now())
 

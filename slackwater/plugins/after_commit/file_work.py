@@ -409,7 +409,6 @@ class FileWork(Companion):
     def _note(
         self, name: str, progress: _Progress, batch: Sequence[DueFile], outcomes: Sequence[FileResult | None]
     ) -> None:
-        """Records the results of a batch."""
         action, now = str(self._after[name].action), self._clock.now()
         results = [(each, done) for each, done in zip(batch, outcomes, strict=True) if done is not None]
         self._record.append(

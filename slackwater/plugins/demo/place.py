@@ -32,9 +32,7 @@ class Place(Protocol):
     published: str
 
     @property
-    def storage_options(self) -> Mapping[str, str]:
-        """The storage options of the root."""
-        ...
+    def storage_options(self) -> Mapping[str, str]: ...
 
     @property
     def environment(self) -> Mapping[str, str]:

@@ -62,9 +62,7 @@ class Check(Protocol):
     """A check of one thing; it leaves nothing changed."""
 
     @property
-    def name(self) -> str:
-        """The checked thing."""
-        ...
+    def name(self) -> str: ...
 
     def findings(self) -> Iterable[Finding]:
         """Runs the check.  Any exception becomes a finding, too."""

@@ -46,13 +46,11 @@ class LineageDataset:
         return cls(f"{parts.scheme}://{parts.netloc}", path.strip("/") or "/", schema, version)
 
     def as_input(self) -> InputDataset:
-        """The dataset as an input of a job."""
         from openlineage.client.event_v2 import InputDataset
 
         return InputDataset(self.namespace, self.name, facets=dict(self._facets()))
 
     def as_output(self) -> OutputDataset:
-        """The dataset as an output of a job."""
         from openlineage.client.event_v2 import OutputDataset
 
         return OutputDataset(self.namespace, self.name, facets=dict(self._facets()))

@@ -285,7 +285,6 @@ def _touched(table: Table, leaving: LeavingRows) -> Iterator[tuple[FileScanTask,
 
 
 def _planned(table: Table) -> list[FileScanTask]:
-    """The data files of the table."""
     tasks = list(table.scan().plan_files())
     snapshot = table.current_snapshot()
     if snapshot is not None and _has_total(snapshot):

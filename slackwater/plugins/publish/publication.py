@@ -41,7 +41,6 @@ class PublishedEpoch:
 
     @property
     def properties(self) -> dict[str, str]:
-        """The properties of the commit."""
         identity = {_IDENTITY: self.identity} if self.identity else {}
         return {_ROOT: self.root, _VIEW: self.view, _EPOCH: str(self.epoch), **identity}
 

@@ -23,9 +23,7 @@ class PublishedRoot(Protocol):
     """The root of a publication; each call sees the last epoch."""
 
     @property
-    def root(self) -> str:
-        """Its URL."""
-        ...
+    def root(self) -> str: ...
 
     def identity(self) -> str:
         """The identity of the root; empty if it lacks one."""
@@ -51,9 +49,7 @@ class PublishedRoot(Protocol):
         """True if the backfill of a view, or of its new definition, is not complete at an epoch."""
         ...
 
-    def epoch_times(self) -> pa.Table:
-        """See `Store.epoch_times`."""
-        ...
+    def epoch_times(self) -> pa.Table: ...
 
     def publish(self, epoch: int) -> Publication:
         """Brings an epoch into the table; see `Publisher.publish`."""
@@ -63,9 +59,7 @@ class PublishedRoot(Protocol):
 class PublicationAccess(Protocol):
     """The parts of the world that `PublicationLoop` uses."""
 
-    def open(self) -> PublishedRoot:
-        """The root, opened."""
-        ...
+    def open(self) -> PublishedRoot: ...
 
     def head(self) -> TableHead | None:
         """The last commit of the table; None without one."""

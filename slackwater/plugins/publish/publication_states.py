@@ -66,7 +66,6 @@ class PublicationStates:
         self.end(f"the last epoch was not published within {seconds:.0f} s of the end of the run")
 
     def statuses(self, now: datetime) -> tuple[PublicationStatus, ...]:
-        """The state of each publication at a time."""
         return tuple(
             self._status(publication, report, now)
             for publication, report in zip(self.publications, self._reports.values(), strict=True)

@@ -104,7 +104,6 @@ class Publisher:
     adopts: bool = False
 
     def publish(self, epoch: int | str | None = None) -> Publication:
-        """See `publish`."""
         snapshot = self.store.published_snapshot() if epoch is None else self.store.snapshot(epoch)
         failure = snapshot.failure_of(self.view)
         published = self._publish(snapshot)

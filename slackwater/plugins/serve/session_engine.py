@@ -75,7 +75,6 @@ class SessionEngine:
         return catalog
 
     def close(self) -> None:
-        """Ends the engine."""
         if self._engine is not None:
             self._engine.close()
 

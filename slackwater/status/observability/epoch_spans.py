@@ -37,7 +37,6 @@ class EpochSpans:
         self._pipeline, self._provider = pipeline, provider
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
-        """Takes a committed epoch."""
         tracer = opentelemetry.get_tracer(_SCOPE, slackwater.__version__, self._provider)
         told = Trace.of(epoch.epoch, epoch.committed_at, epoch.counts, trace, epoch.commit_s)
         # `committed_at` is the time at which the commit began.

@@ -83,7 +83,6 @@ class RunMetrics:
         self._last_commit_s: float | None = None
 
     def on_epoch(self, epoch: CommittedEpoch, trace: EpochTrace) -> None:
-        """Publishes a committed epoch."""
         for phase, seconds in _phase_seconds(epoch).items():
             self._exporter.observe(EPOCH_PHASE, max(0.0, seconds), phase=phase)
         self._exporter.observe(BARRIER, epoch.seconds.collect)
@@ -95,7 +94,6 @@ class RunMetrics:
             self._exporter.observe(VIEW, seconds, view=view)
 
     def on_status(self, status: RunStatus) -> None:
-        """Publishes the status of the run."""
         self._views |= status.views.keys()
         if self._last_commit_s is not None:  # Ray drops a gauge that is not set again for two of its reports
             self._exporter.set_to(LAST_COMMIT, self._last_commit_s)

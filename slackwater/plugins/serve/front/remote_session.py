@@ -67,7 +67,6 @@ class RemoteSession:
         self._send(frames.packed(frames.STOP, self.number, reason.encode()))
 
     def close(self) -> None:
-        """Ends the session."""
         self._send(frames.packed(frames.CLOSE, self.number))
 
     def receive(self, frame: frames.Frame) -> bool:
@@ -82,7 +81,6 @@ class RemoteSession:
         return True
 
     def end(self, error: SqlError) -> None:
-        """The worker has ended."""
         awaited, self._awaited = self._awaited, None
         if awaited is not None and not awaited.done():
             awaited.set_exception(error)
