@@ -135,6 +135,7 @@ class CoordinateExecutor:
             reached_mark=self._published.latest.reached_mark if reached is None else reached,
             closed=self._schemas.closed,
             watermarks=self._watermarks.latest,
+            filled=self._schemas.filled,
             in_flight=(*self._commits.in_flight(), *self._collector.in_flight()),
             files_at_once=self._admission.files_at_once,
             suspects=self._suspects,

@@ -33,6 +33,11 @@ class SchemaDecisions:
         return self._catalog.schemas
 
     @property
+    def filled(self) -> Mapping[str, tuple[str, ...]]:
+        """See `CatalogChanges.filled`."""
+        return self._catalog.filled
+
+    @property
     def open(self) -> dict[str, pa.Schema]:
         """Source → its schema, of the sources whose files may be read."""
         return {name: schema for name, schema in self.decided.items() if name not in self.closed}

@@ -38,24 +38,33 @@ class SchemaProposals:
 
 
 class UnmatchedColumns:
-    """Columns that files have and the schema of their source does not, or the other way round, each reported once."""
+    """Columns that files have and the schema of their source does not, the other way round, or by another name.
+
+    Each is reported once.
+    """
 
     def __init__(self) -> None:
         self._new: list[UnmatchedColumn] = []
-        self._reported: set[tuple[str, str, bool]] = set()
+        self._reported: set[tuple[str, str, bool, str | None]] = set()
 
     def note(self, file: FileVersion, rows: Rows, epoch: int) -> None:
         """Notes the columns of rows that come in an epoch."""
         for column in rows.others:
-            self._note(file, column.name, epoch, is_missing=False)
+            self._note(file, column.name, epoch)
         for name in rows.missing:
             self._note(file, name, epoch, is_missing=True)
+        left_out = {column.name for column in rows.others}
+        for was, name in rows.renamed:
+            if name not in left_out:
+                self._note(file, name, epoch, was=was)
 
-    def _note(self, file: FileVersion, column: str, epoch: int, *, is_missing: bool) -> None:
-        key = file.source, column, is_missing
+    def _note(
+        self, file: FileVersion, column: str, epoch: int, *, is_missing: bool = False, was: str | None = None
+    ) -> None:
+        key = file.source, column, is_missing, was
         if key not in self._reported:
             self._reported.add(key)
-            self._new.append(UnmatchedColumn(file.source, column, file.path, epoch, is_missing))
+            self._new.append(UnmatchedColumn(file.source, column, file.path, epoch, is_missing, was))
 
     def take(self) -> tuple[UnmatchedColumn, ...]:
         """The columns that were not reported yet."""

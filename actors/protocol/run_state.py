@@ -108,6 +108,7 @@ class RunState:
         scaling: reason of that number, if the workload decided it.
         rescalings_over: number of rescalings that are over: the epoch of the barrier that moves vnodes is.
         watermarks: source → its watermark, in microseconds since 1970; a source without one is missing.
+        filled: source → its columns that a file lacked, and that are null in the rows of the file.
         failure: the error that ended the attempt.
     """
 
@@ -134,6 +135,7 @@ class RunState:
     scaling: str = ""
     rescalings_over: int = 0
     watermarks: Mapping[str, int] = field(default_factory=dict)
+    filled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     failure: Exception | None = None
 
     def since(self, epoch: int) -> RunState:

@@ -49,7 +49,7 @@ class CatalogChanges:
         }
         self.watermarks = dict(committed.watermarks)
         self.expectations = dict(committed.expectations)
-        self._unmatched = {(each.source, each.column, each.is_missing) for each in committed.unmatched}
+        self._unmatched = {_unmatched_key(each) for each in committed.unmatched}
         self._delta = DeltaBuilder()
         self.is_changed = False
 
@@ -89,13 +89,22 @@ class CatalogChanges:
         """Notes columns that files and sources do not share.  Returns those that are not in the catalog yet."""
         new = []
         for column in columns:
-            key = column.source, column.column, column.is_missing
+            key = _unmatched_key(column)
             if key not in self._unmatched:
                 self._unmatched.add(key)
                 put_unmatched(self._delta, column)
                 new.append(column)
         self.is_changed = self.is_changed or bool(new)
         return new
+
+    @property
+    def filled(self) -> dict[str, tuple[str, ...]]:
+        """Source → its columns that a file lacked, and that are null in the rows of the file."""
+        filled: dict[str, tuple[str, ...]] = {}
+        for source, column, is_missing, _ in sorted(self._unmatched):
+            if is_missing:
+                filled[source] = (*filled.get(source, ()), column)
+        return filled
 
     def put_view(self, view: CatalogView) -> None:
         """Adds a view, or changes its row."""
@@ -189,3 +198,7 @@ class CatalogChanges:
 
 def _columns(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in schema)
+
+
+def _unmatched_key(column: UnmatchedColumn) -> tuple[str, str, bool, bool]:
+    return column.source, column.column, column.is_missing, column.was is not None

@@ -254,6 +254,12 @@ class CoordinatorShell(Shell[CoordinateInstruction]):
                     "files lack a column of their source: it is null in their rows",
                     source=column.source, column=column.column, first_file=column.path, epoch=column.epoch,
                 )  # fmt: skip
+            case TellUnmatched(column) if column.was is not None:
+                self._log.warning(
+                    "a column of files has another name in their source",
+                    source=column.source, column=column.column, in_file=column.was, first_file=column.path,
+                    epoch=column.epoch,
+                )  # fmt: skip
             case TellUnmatched(column):
                 self._log.warning(
                     "files have a column that their source does not: it is left out",

@@ -197,14 +197,20 @@ def _is_paused(owner: Owner | None) -> bool:
 def _unmatched(candidate: _Candidate, catalog: Catalog) -> list[str]:
     """The columns that files of its source have alone, or lack, a sentence each: the first file of each is known."""
     name = candidate.source.name
-    columns: dict[bool, list[str]] = {False: [], True: []}
+    left_out: list[str] = []
+    missing: list[str] = []
+    renamed: list[str] = []
     for each in catalog.unmatched:
         if each.source == name:
             first = "first in it" if each.path == candidate.relative else f"first in {each.path}"
-            columns[each.is_missing].append(f"{each.column} ({first})")
+            columns = missing if each.is_missing else left_out if each.was is None else renamed
+            columns.append(
+                f"{each.column} ({first})" if each.was is None else f"{each.was!r} as {each.column} ({first})"
+            )
     said = {
-        f"Source {name} leaves out columns that its schema does not have": columns[False],
-        f"Files of source {name} lack columns, which are null in their rows": columns[True],
+        f"Source {name} leaves out columns that its schema does not have": left_out,
+        f"Files of source {name} lack columns, which are null in their rows": missing,
+        f"Files of source {name} have columns with names that it cannot have": renamed,
     }
     return [f"{sentence}: {', '.join(names)}." for sentence, names in said.items() if names]
 

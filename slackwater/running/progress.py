@@ -145,6 +145,7 @@ class RunProgress:
                 watermark=(watermark := _time_of(state.watermarks.get(lister.source))),
                 watermark_lag_s=None if watermark is None else (self._clock.now() - watermark).total_seconds(),
                 messages=self._messages(found),
+                filled_columns=state.filled.get(lister.source, ()),
                 before=self._before(lister.source),
                 **self._counts(lister.source, sums[lister.source]),
             )

@@ -310,6 +310,12 @@ class Run(RunMethods):
             if source.paused_removals
         ]
         notes += [
+            f"source {name}: files lack {', '.join(source.filled_columns)}, null in their rows; slackwater status "
+            f'{root} names the first of them, and Schema(evolution="strict") quarantines such files'
+            for name, source in sources.items()
+            if source.filled_columns
+        ]
+        notes += [
             f"source {name}: {counted(source.quarantined, 'file')} quarantined; see slackwater files {root} "
             "--status quarantined"
             for name, source in sources.items()

@@ -66,6 +66,7 @@ class SourceStatus(SourceProgress, ListingCounts):
         paused_removals: missing files whose rows stay in the views until they are back or `Run.allow_removals` lets
             them go.
         paused: the reason why no file of the source is read, with the next step; None while it is read.
+        filled_columns: the columns that a file lacked since the first run, and that are null in the rows of such files.
         watermark: the event time before which no row is expected; None without one.
         watermark_lag_s: the clock's seconds ahead of it; None without one.
         messages: the event queue; None without a queue, and before its first request.
@@ -87,6 +88,13 @@ class SourceStatus(SourceProgress, ListingCounts):
         metric=("oldest_unfinished_seconds", "source"),
     )
     oldest_unfinished_epochs: int = 0
+    filled_columns: tuple[str, ...] = counted(
+        "columns",
+        "Columns that a file lacked, and that are null in its rows.",
+        default=(),
+        kind="gauge",
+        metric=("filled_columns", "source"),
+    )
     watermark: datetime | None = counted(
         "seconds since 1970",
         "Event time before which no row of the source is expected.",

@@ -116,9 +116,12 @@ def put_unmatched(delta: DeltaBuilder, column: UnmatchedColumn) -> None:
         delta,
         "column",
         column.column,
-        column.source,
-        column.column,
-        definition=json.dumps({"path": column.path} | ({"is_missing": True} if column.is_missing else {})),
+        *(column.source, column.column, *(() if column.was is None else ("renamed",))),
+        definition=json.dumps(
+            {"path": column.path}
+            | ({"is_missing": True} if column.is_missing else {})
+            | ({} if column.was is None else {"was": column.was})
+        ),
         sources=[column.source],
         created_epoch=column.epoch,
     )
@@ -191,5 +194,11 @@ def _view(row: Mapping[str, Any]) -> CatalogView:
 
 def _unmatched(row: Mapping[str, Any]) -> UnmatchedColumn:
     definition = json.loads(row["definition"])
-    is_missing = definition.get("is_missing", False)
-    return UnmatchedColumn(row["sources"][0], row["name"], definition["path"], row["created_epoch"], is_missing)
+    return UnmatchedColumn(
+        row["sources"][0],
+        row["name"],
+        definition["path"],
+        row["created_epoch"],
+        definition.get("is_missing", False),
+        definition.get("was"),
+    )

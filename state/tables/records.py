@@ -193,14 +193,16 @@ class SourceWatermark:
 
 @dataclass(frozen=True)
 class UnmatchedColumn:
-    """A column that files have and their source does not, or that their source has and a file does not.
+    """A column that files and their source do not share, or that has another name in files.
 
     Args:
         source: the name of the source.
         column: the name of the column.
         path: the first such file, relative to the source.
         epoch: the epoch in which this file was read.
-        is_missing: False for an extra column, which is left out; True for one that is null in the rows of the file.
+        is_missing: True for a column that the file lacks, and that is null in its rows.
+        was: the name in the file, of a column that the source has by another name; None for an extra column, which is
+            left out, and for a missing one.
     """
 
     source: str
@@ -208,6 +210,7 @@ class UnmatchedColumn:
     path: str
     epoch: int
     is_missing: bool = False
+    was: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,15 @@ _SHOWN_QUARANTINED = 10
 
 
 class RootColumns:
-    """The columns that are only in files, and those that files lack."""
+    """The columns that are only in files, those that files lack, and those with another name in files."""
 
     def __init__(self, facts: RootFacts) -> None:
         self._left_out = _columns(facts, "left_out")
         self._missing = _columns(facts, "missing")
+        self._renamed = _columns(facts, "renamed")
 
     def document(self) -> Mapping[str, Any]:
-        return {"left_out": self._left_out, "missing": self._missing}
+        return {"left_out": self._left_out, "missing": self._missing, "renamed": self._renamed}
 
     def show(self, output: Output) -> None:
         if self._left_out:
@@ -28,6 +29,10 @@ class RootColumns:
         if self._missing:
             title = "columns that files lack, null in their rows, and the first of these files"
             output.rows(self._missing, _COLUMNS, title=title)
+            output.text('Schema(evolution="strict") quarantines files that lack a column of their source')
+        if self._renamed:
+            title = "columns with a name that a source cannot have, and their first files"
+            output.rows(self._renamed, ("source", "column", "in_file", "path"), title=title)
 
 
 class RootQuarantine:

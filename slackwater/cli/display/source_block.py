@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _STATUSES = ("waiting", "reading", "done", "quarantined", "vanished")
 _UNFINISHED: Final = ("waiting", "reading")
 _SHORT = ("name", "waiting", "reading", "done", "quarantined", "rows", "rows_bad", "watermark", "url")
+_SHOWN_COLUMNS = 5
 _QUEUE_SHORT = ("source", "in_flight", "oldest_s", "redelivered", "poison", "url")
 
 
@@ -78,8 +79,8 @@ def source_block(sources: Mapping[str, SourceStatus], lines: int, *, names: int,
 
 
 def source_notes(sources: Mapping[str, SourceStatus], most: int) -> list[Text]:
-    """Notes on single sources, one line for each: a pause, paused removals, the watermark, bad records, and the
-    messages of a queue.
+    """Notes on single sources, one line for each: a pause, paused removals, the watermark, bad records, columns that
+    files lack, and the messages of a queue.
     """
     notes = [note for name, status in sources.items() if (note := _note(name, status))]
     if len(notes) <= most:
@@ -155,6 +156,8 @@ def _note(name: str, status: SourceStatus) -> Text | None:
         parts.append(Text(f"watermark {status.watermark:%Y-%m-%d %H:%M:%S}{lag}"))
     if status.rows_bad:
         parts.append(Text(counted(status.rows_bad, "bad record"), style="red"))
+    if status.filled_columns:
+        parts.append(Text(f"files lack {_names(status.filled_columns)}: null in their rows", style="red"))
     if (messages := status.messages) is not None:
         in_flight = Text(f"{counted(messages.in_flight, 'message')} in flight")
         if messages.in_flight:
@@ -166,6 +169,11 @@ def _note(name: str, status: SourceStatus) -> Text | None:
     if not parts:
         return None
     return Text(f"{visible(name)}: ", no_wrap=True, overflow="ellipsis").append_text(Text(", ").join(parts))
+
+
+def _names(columns: Sequence[str]) -> str:
+    shown = ", ".join(map(visible, columns[:_SHOWN_COLUMNS]))
+    return shown if len(columns) <= _SHOWN_COLUMNS else f"{shown} and {len(columns) - _SHOWN_COLUMNS} others"
 
 
 def _sum(sources: Sequence[SourceStatus]) -> SourceStatus:

@@ -94,6 +94,9 @@ _LEVELS = {
         "source", "", _of_ledger(lambda led: {n: s.quarantined for n, s in led.sources.items()})
     ),
     "bad records": _Measure("source", "", _of_ledger(lambda led: {n: s.rows_bad for n, s in led.sources.items()})),
+    "filled columns": _Measure(
+        "source", "", _of_ledger(lambda led: {n: len(s.filled_columns) for n, s in led.sources.items()})
+    ),
     "paused removals": _Measure(
         "source", "", _of_ledger(lambda led: {n: s.paused_removals for n, s in led.sources.items()})
     ),

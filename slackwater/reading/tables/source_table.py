@@ -97,6 +97,7 @@ def _at(time: datetime) -> str:
 
 
 _COLUMN = pa.struct([("column", pa.string()), ("path", pa.string()), ("epoch", pa.int64())])
+_RENAMED = pa.struct([*_COLUMN, ("in_file", pa.string())])
 _QUEUE = pa.struct(
     [
         ("url", pa.string()),
@@ -117,6 +118,7 @@ SOURCE_SCHEMA = pa.schema(
         ("schema", pa.string()),
         ("left_out", pa.list_(_COLUMN)),
         ("missing", pa.list_(_COLUMN)),
+        ("renamed", pa.list_(_RENAMED)),
         ("changes_ignored", pa.int64()),
         ("listed_at", pa.timestamp("us", tz="UTC")),
         ("requests_last_hour", pa.int64()),
@@ -152,8 +154,7 @@ def source_table(store: StateStore, catalog: Catalog, owner: Owner | None, now: 
                 "format": definition["format"]["name"],
                 "pattern": definition["pattern"],
                 "schema": None if source.schema is None else _schema_text(source.schema),
-                "left_out": _columns(catalog, source.name, url, are_missing=False),
-                "missing": _columns(catalog, source.name, url, are_missing=True),
+                **_columns(catalog, source.name, url),
                 "changes_ignored": ignored.get(source.name, 0),
                 "listed_at": discovery.progress.listed_at,
                 "requests_last_hour": listing.get("requests_last_hour"),
@@ -189,9 +190,14 @@ def _schema_text(schema: bytes) -> str:
     return ", ".join(f"{field.name} {field.type}" for field in fields)
 
 
-def _columns(catalog: Catalog, source: str, url: str, *, are_missing: bool) -> list[dict[str, Any]]:
-    return [
-        {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
-        for each in catalog.unmatched
-        if each.source == source and each.is_missing == are_missing
-    ]
+def _columns(catalog: Catalog, source: str, url: str) -> Mapping[str, list[dict[str, Any]]]:
+    """The columns that files and the source do not share, or that have another name in files."""
+    columns: dict[str, list[dict[str, Any]]] = {"left_out": [], "missing": [], "renamed": []}
+    for each in catalog.unmatched:
+        if each.source == source:
+            column = {"column": each.column, "path": f"{url}/{each.path}", "epoch": each.epoch}
+            if each.was is not None:
+                columns["renamed"].append({**column, "in_file": each.was})
+            else:
+                columns["missing" if each.is_missing else "left_out"].append(column)
+    return columns

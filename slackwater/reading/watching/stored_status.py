@@ -46,6 +46,7 @@ def stored_status(store: Store, phase: str = "stopped") -> RunStatus:
                 source_counts(files, row["name"]),
                 paused_removals=row["paused_removals"],
                 paused=row["paused"],
+                filled_columns=tuple(each["column"] for each in row["missing"]),
                 watermark=row["watermark"],
             )
             for row in store.ledger.sources().to_pylist()

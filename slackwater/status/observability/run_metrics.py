@@ -157,7 +157,7 @@ class RunMetrics:
         if counter.unit == _YES_OR_NO:
             self._exporter.set_to(metric, value is not None, **labels)
         elif metric.kind == "gauge":
-            self._exporter.set_to(metric, value.timestamp() if isinstance(value, datetime) else value, **labels)
+            self._exporter.set_to(metric, _number(value), **labels)
         elif counter.restarts:
             self._count_from_0(metric, value, **labels)
         else:
@@ -177,6 +177,13 @@ class RunMetrics:
         if value < self._counted.get(key, 0):
             self._counted[key] = 0
         self._count(metric, value, **labels)
+
+
+def _number(value: Any) -> float:
+    """A number, the seconds of a time, or the number of names."""
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return len(value) if isinstance(value, tuple) else float(value)
 
 
 def _phase_seconds(epoch: CommittedEpoch) -> Mapping[str, float]:

@@ -221,6 +221,7 @@ def test_a_column_that_is_left_out_or_missing_is_told_and_kept_once(flow: Coordi
     (told,), commit = collected()
     assert isinstance(told, TellUnmatched) and (told.column.column, told.column.path) == ("y", "a")
     assert Catalog.of(_rows(commit)).unmatched == (told.column,)
+    assert flow.executor.state.filled == ({"s": ("y",)} if is_missing else {})
     told_again, commit = collected()
     assert told_again == [] and "catalog" not in commit.delta.tables
 

@@ -296,15 +296,17 @@ def test_a_file_with_new_columns_waits_until_its_source_has_them() -> None:
     assert (row["path"], row["row_offset"], row["requests"]) == ("a", 3, 1 + 1)
 
 
-def test_columns_that_are_left_out_or_missing_are_told_once_with_the_epoch_of_their_rows() -> None:
+def test_columns_that_are_left_out_missing_or_renamed_are_told_once_with_the_epoch_of_their_rows() -> None:
     executor = started()
     executor.on_message(files("a", "b"), 0.0)
     others = (pa.field("y", pa.null()),)
     piece(executor, file("a"), replace(rows(1), others=others))
-    piece(executor, file("b"), replace(rows(1), others=others, missing=("x",)))
+    renamed = ("", "_c0"), ("", "y")
+    piece(executor, file("b"), replace(rows(1), others=others, missing=("x",), renamed=renamed))
     assert report(executor.on_message(barrier(1), 0.0)).unmatched == (
         UnmatchedColumn("s", "y", "a", 1),
         UnmatchedColumn("s", "x", "b", 1, is_missing=True),
+        UnmatchedColumn("s", "_c0", "b", 1, was=""),
     )
     executor.on_message(files("c"), 0.0)
     piece(executor, file("c"), replace(rows(1), others=others, missing=("x",)))

@@ -11,6 +11,7 @@ import pytest
 from slackwater.reading.file_history import file_history
 from slackwater.reading.store import Store
 from slackwater.reading.store import open as open_store
+from slackwater.reading.watching.stored_status import stored_status
 from state.clock import ManualClock
 from state.lance.lance_store import LanceStateStore
 from state.location import Location
@@ -174,16 +175,22 @@ def test_columns_that_the_source_leaves_out_are_told_with_their_first_file(store
 def test_columns_that_files_lack_are_told_with_the_first_of_them(store: Store, written: WrittenRoot) -> None:
     delta, epoch = DeltaBuilder(), written.epochs[-1] + 1
     put_unmatched(delta, UnmatchedColumn("flights", "carrier", "day=1/b.csv", epoch, is_missing=True))
+    put_unmatched(delta, UnmatchedColumn("flights", "_c0", "day=1/a.csv", epoch, was=""))
     LanceStateStore.open(written.root, ManualClock(START.replace(hour=13))).commit(
         epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds()
     )
     said = "Files of source flights lack columns, which are null in their rows: carrier"
-    assert store.ledger.why("day=1/a.csv").text.endswith(f"{said} (first in day=1/b.csv).")
-    assert store.ledger.why("day=1/b.csv").text.endswith(f"{said} (first in it).")
+    renamed = "Files of source flights have columns with names that it cannot have: '' as _c0"
+    text = f"{said} (first in day=1/b.csv).\n{renamed} (first in it)."
+    assert store.ledger.why("day=1/a.csv").text.endswith(text)
+    text = f"{said} (first in it).\n{renamed} (first in day=1/a.csv)."
+    assert store.ledger.why("day=1/b.csv").text.endswith(text)
+    assert stored_status(store).sources["flights"].filled_columns == ("carrier",)
     (source,) = store.ledger.sources().to_pylist()
     assert (source["left_out"], [each["column"] for each in source["missing"]]) == ([], ["carrier"])
     status = slackwater("status", store.root).out
     assert "columns that files lack, null in their rows" in status and "carrier" in status
+    assert [each["in_file"] for each in source["renamed"]] == [""] and "_c0" in status
 
 
 def test_an_object_from_before_the_sources_time_is_too_old(written: WrittenRoot) -> None:

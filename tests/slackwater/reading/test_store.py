@@ -209,6 +209,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
             "schema": "carrier string, day date32[day]",
             "left_out": [],
             "missing": [],
+            "renamed": [],
             "changes_ignored": 0,
             "listed_at": START,
             "requests_last_hour": None,

@@ -107,6 +107,11 @@ export class Now {
       const reason = run ? run.paused : store.paused;
       if (reason) warnings.push(el("p", { class: "bad" }, `${name} is paused. ${reason}`));
     }
+    for (const each of this.sources) {
+      const columns = each.missing.map((column) => `${column.column} (first in ${column.path})`);
+      if (columns.length) warnings.push(el("p", { class: "bad" },
+        `${each.name}: files lack ${plural(columns.length, "column")}, null in their rows: ${columns.join("; ")}`));
+    }
     const key = JSON.stringify([rows, left]);
     if (key === this.drawn) return;
     this.drawn = key;

@@ -161,6 +161,12 @@ def test_paused_removals_have_a_line() -> None:
     assert lines[-1] == "s: removals are paused: 1,204 missing files; see `slackwater allow-removals`"
 
 
+def test_columns_that_files_lack_have_a_line() -> None:
+    filled = source(filled_columns=("qty", *(f"c{number}" for number in range(6))))
+    lines = shown(replace(running(), sources={"s": filled}), 200)
+    assert lines[-1] == "s: files lack qty, c0, c1, c2, c3 and 2 others: null in their rows"
+
+
 def test_a_paused_source_has_a_line() -> None:
     lines = shown(replace(running(), sources={"s": source(paused="s3://raw is a Delta table; move it")}), 200)
     assert lines[-1] == "s: paused: s3://raw is a Delta table; move it"

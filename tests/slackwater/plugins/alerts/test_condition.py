@@ -36,7 +36,7 @@ RUN = RunStatus(
 LEDGER = RunStatus(
     sources={
         "late": SourceStatus(quarantined=2, rows_bad=100, paused_removals=1, paused="s3://raw is a Delta table"),
-        "early": SourceStatus(rows_bad=99),
+        "early": SourceStatus(rows_bad=99, filled_columns=("qty", "at")),
     },
     views={
         "whole": ViewStatus("full", error="overflow"),
@@ -61,6 +61,8 @@ FACTS = Facts(RUN, LEDGER, {"late": START, "early": NOW}, NOW)
         ("source paused", {"late": 1}),
         ("bad records > 99", {"late": 100}),
         ("bad records > 1,000", {}),
+        ("filled columns > 1", {"early": 2}),
+        ("filled columns > 2", {}),
         ("paused removals > 0", {"late": 1}),
         ("late rows > 2", {"closed": 3}),
         ("violations > 4", {"closed": 5}),
