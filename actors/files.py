@@ -17,7 +17,7 @@ FileKey = tuple[str, str, bytes]
 
 @dataclass(frozen=True)
 class Vanished:
-    """A version that was gone when it was to be read, and of which no row is in the views.
+    """A version that was deleted when it was to be read, and of which no row is in the views.
 
     Args:
         is_removed: whether rows of it have left the views.
@@ -102,7 +102,7 @@ class ForgottenFile:
 
 @dataclass(frozen=True)
 class ChangedFile:
-    """An object that was handed on as `version` and is now another one; or the same one, back after it was gone."""
+    """An object that was handed on as `version` and is now another one; or the same one, back after it was deleted."""
 
     version: bytes
     now: FileVersion
@@ -117,7 +117,7 @@ class ChangedFile:
 
 
 @dataclass(frozen=True)
-class GoneFile:
+class DeletedFile:
     """A finished version whose object is not there any more."""
 
     source: str

@@ -26,7 +26,7 @@ from random import Random
 from actors.coordination.instructions import Commit
 from actors.coordination.ledger_corrections import corrected_delta
 from actors.formats.options import Parquet
-from actors.listing.missing_files import find_gone
+from actors.listing.missing_files import find_deleted
 from actors.protocol.reports import CorrectedFile
 from actors.recovery.committed_files import CommittedFiles
 from actors.settings import BarrierSettings, FetchSettings
@@ -144,7 +144,7 @@ class Probe:
                 store, Commit(1, Delta(), {}, EpochCounts(), EpochSeconds(), corrected=corrected)
             )
         absent = {path_fingerprint(SOURCE, path_of(each)): version_of(each) for each in some}
-        return lambda: find_gone(store, SOURCE, absent)
+        return lambda: find_deleted(store, SOURCE, absent)
 
 
 STEPS = {

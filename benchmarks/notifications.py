@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 
 import slackwater as sw
 from actors.hosting.event_source import EventSource
-from actors.listing.instructions import FindGone, ReadPage
+from actors.listing.instructions import FindDeleted, ReadPage
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
@@ -164,7 +164,7 @@ class _Recorded:
             todo += await self._answer(instruction)
 
     async def _answer(self, instruction: Instruction) -> Iterable[Instruction]:
-        assert not isinstance(instruction, (ReadPage, FindGone)), "nothing is listed"
+        assert not isinstance(instruction, (ReadPage, FindDeleted)), "nothing is listed"
         if isinstance(instruction, LookAt):
             found = await self._events.look_at(instruction.paths)
             return self._executor.on_looked(found, time.monotonic())

@@ -124,13 +124,13 @@ class EpochCommits:
         return EndedCommit(epoch, committed, changed)
 
     def _standing(self, view: CatalogView) -> CatalogView:
-        """A view as the catalog has it: one that stands does so at a committed epoch.
+        """The row of a view in the catalog.  A view stops at a committed epoch.
 
         The materializer counts epochs, too, that are not committed, since they have changed nothing.
         """
-        if view.frozen_epoch is None:
+        if view.stopped_epoch is None:
             return view
         known = self._catalog.views.get(view.name)
-        if known is not None and known.created_epoch == view.created_epoch and known.frozen_epoch is not None:
-            return replace(view, frozen_epoch=known.frozen_epoch)
-        return replace(view, frozen_epoch=min(view.frozen_epoch, self._epoch))
+        if known is not None and known.created_epoch == view.created_epoch and known.stopped_epoch is not None:
+            return replace(view, stopped_epoch=known.stopped_epoch)
+        return replace(view, stopped_epoch=min(view.stopped_epoch, self._epoch))

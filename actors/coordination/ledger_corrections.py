@@ -60,7 +60,7 @@ def _correct_ledger(
         before = stored.get(key)
         if each.outcome != "replaced" and before is not None and _holds_rows(before) and not row["rows_read"]:
             # It was being read once more, in vain: the rows of the earlier reading count.
-            row = {**before, "error": row.get("error"), "gone_epoch": row.get("gone_epoch")}
+            row = {**before, "error": row.get("error"), "deleted_epoch": row.get("deleted_epoch")}
             delta.put("ledger", key, vnode, **row)
         was_removed = row["status"] in REMOVED_STATUSES and row.get("removed_epoch") not in (None, epoch)
         is_replaced = each.outcome == "replaced" and row["version"] != each.version and row["rows_read"]

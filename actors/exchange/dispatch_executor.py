@@ -7,13 +7,13 @@ from functools import partial
 from typing import TypeVar
 
 from actors.exchange.barrier_aligner import BarrierAligner
-from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile, RetriedFile
+from actors.files import ChangedFile, DeletedFile, FileVersion, ForgottenFile, RetriedFile
 from actors.protocol.barrier import Barrier, Forget, Reread, Retry, Update
 from actors.protocol.instructions import End, FlowInstruction, Send, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
+    DeletedFiles,
     ForgottenFiles,
-    GoneFiles,
     Message,
     NewFiles,
     RereadFiles,
@@ -23,7 +23,7 @@ from actors.protocol.reports import CollectReport
 from actors.protocol.vnode_mapping import VnodeMapping
 from state.errors import ProtocolError
 
-_File = TypeVar("_File", FileVersion, ChangedFile, GoneFile, RetriedFile, ForgottenFile)
+_File = TypeVar("_File", FileVersion, ChangedFile, DeletedFile, RetriedFile, ForgottenFile)
 
 
 class DispatchExecutor:
@@ -51,8 +51,8 @@ class DispatchExecutor:
                 return self._scatter(message.files, partial(NewFiles, sample=message.sample))
             case ChangedFiles():
                 return self._scatter(message.files, ChangedFiles)
-            case GoneFiles():
-                return self._scatter(message.files, GoneFiles)
+            case DeletedFiles():
+                return self._scatter(message.files, DeletedFiles)
             case _:
                 raise ProtocolError(f"{self._actor}: the dispatch step takes no {type(message).__name__}")
 

@@ -40,8 +40,8 @@ from actors.protocol.blocks import BadRecords, StoredBlock
 from actors.protocol.instructions import End, Fail, ProposeColumns, Send, WakeAt, pass_on
 from actors.protocol.messages import (
     ChangedFiles,
+    DeletedFiles,
     ForgottenFiles,
-    GoneFiles,
     Message,
     NewFiles,
     RereadFiles,
@@ -142,8 +142,8 @@ class FetchExecutor:
                     if policy == "fail" and not self._files.is_without_rows(changed):
                         return [Fail(bad_input(changed.now, "the file has changed since it was listed", "on_change"))]
                     self._files.change(changed, epoch)
-            case GoneFiles():
-                instructions = self._forget(self._files.note_gone(message.files, epoch))
+            case DeletedFiles():
+                instructions = self._forget(self._files.note_deleted(message.files, epoch))
             case RetriedFiles():
                 self._files.retry(message.files)
             case ForgottenFiles():
@@ -202,7 +202,7 @@ class FetchExecutor:
     def _on_ending(self, progress: FileProgress, ending: Ending) -> list[FetchInstruction]:
         file = progress.file
         policy = self._policies[file.source]
-        if ending.is_gone and progress.row_offset and policy.on_change == "replace":
+        if ending.is_deleted and progress.row_offset and policy.on_change == "replace":
             return self._forget([self._files.remove(progress, self._epoch.number)])
         if ending.status == "quarantined" and policy.on_bad_record == "fail":
             return [Fail(bad_input(file, ending.error or "the file cannot be read"))]

@@ -24,12 +24,12 @@ class Ending:
     Args:
         status: its status in the ledger.
         error: the reason in one line; None for a file that was read.
-        is_gone: whether the object does not exist any more.
+        is_deleted: whether the object does not exist any more.
     """
 
     status: FileStatus
     error: str | None = None
-    is_gone: bool = False
+    is_deleted: bool = False
 
 
 @dataclass(eq=False)
@@ -45,7 +45,7 @@ class FileProgress:
         attempts: reads that failed, those before a retry too.
         unanswered: those of them that this actor has seen without an answer of the store.
         requests, bytes_read: cost of reading so far.
-        gone_epoch: the epoch in which a listing first lacked the object.
+        deleted_epoch: the epoch in which a listing first lacked the object.
         replaces: whether its rows, at its end and in one epoch, come in place of all that the views hold of the object.
         stored: whether a `queue` row exists in the store, or in a delta that was sealed.
 
@@ -68,7 +68,7 @@ class FileProgress:
     unanswered: int = 0
     requests: int = 0
     bytes_read: int = 0
-    gone_epoch: int | None = None
+    deleted_epoch: int | None = None
     replaces: bool = False
     stored: bool = False
 
@@ -109,7 +109,12 @@ class FileProgress:
     def is_unread(self) -> bool:
         """True if its `queue` row is as the listing made it."""
         touched = (
-            self.requests or self.attempts or self.unanswered or self.row_offset or self.first_epoch or self.gone_epoch
+            self.requests
+            or self.attempts
+            or self.unanswered
+            or self.row_offset
+            or self.first_epoch
+            or self.deleted_epoch
         )
         return self.stored and not (touched or self.replaces or self.has_proposed or self.staged)
 
@@ -177,7 +182,7 @@ class FileProgress:
             "rows_read": self.row_offset,
             "done_epoch": done_epoch,
             "changed_epoch": changed_epoch,
-            "gone_epoch": done_epoch if ending.is_gone else self.gone_epoch,
+            "deleted_epoch": done_epoch if ending.is_deleted else self.deleted_epoch,
             "error": ending.error,
         }
 

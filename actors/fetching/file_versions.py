@@ -20,10 +20,10 @@ from actors.fetching.state_changes import StateChanges
 from actors.fetching.version_set import VersionSet
 from actors.files import (
     ChangedFile,
+    DeletedFile,
     FileKey,
     FileVersion,
     ForgottenFile,
-    GoneFile,
     PathKey,
     ReadingOrder,
     RetriedFile,
@@ -112,7 +112,7 @@ class FileVersions:
         successor = self.successors.get((source, path))
         replaces = source in self._replacing
         if changed.version == changed.now.version:
-            # It was gone, and so are its rows; now it is back.
+            # It was deleted, and so are its rows; now it is back.
             if key not in self.queue:
                 self.without_rows.discard(key)
                 self.add(changed.now, epoch, replaces=True)
@@ -133,8 +133,8 @@ class FileVersions:
             else:
                 self.queue.tally(source).add(changes_ignored=1)
 
-    def note_gone(self, files: Sequence[GoneFile], epoch: int) -> list[ForgottenFile]:
-        """Notes in the ledger that objects are gone; a version that is being read notes it at its end.
+    def note_deleted(self, files: Sequence[DeletedFile], epoch: int) -> list[ForgottenFile]:
+        """Notes in the ledger that objects are deleted; a version that is being read notes it at its end.
 
         Returns:
             The objects whose rows leave the views: those of sources that replace.
@@ -142,19 +142,19 @@ class FileVersions:
         for file in files:
             key = file.source, file.path, file.version
             if key in self.queue:
-                self.queue[key].gone_epoch = epoch
+                self.queue[key].deleted_epoch = epoch
             else:
-                self.state.patch_ledger(key, gone_epoch=epoch)
+                self.state.patch_ledger(key, deleted_epoch=epoch)
         objects = (ForgottenFile(each.source, each.path) for each in files if each.source in self._replacing)
         return list(dict.fromkeys(objects))
 
     def remove(self, progress: FileProgress, epoch: int) -> ForgottenFile:
-        """Notes that the object of a half-read version is gone.
+        """Notes that the object of a half-read version is deleted.
 
         Returns:
             The object: its rows, of whatever version, leave the views.
         """
-        progress.gone_epoch = epoch
+        progress.deleted_epoch = epoch
         self.state.vanished.append(Vanished(*progress.key, is_removed=True))
         return ForgottenFile(*progress.path_key)
 
@@ -213,13 +213,13 @@ class FileVersions:
         if progress.replaces and source in self._replacing:
             # Rows of an earlier version may be in the views.  They are retracted when a second sign confirms that the
             # object was deleted; then all of its versions are recorded as deleted.
-            ending = replace(ending, is_gone=False)
+            ending = replace(ending, is_deleted=False)
         self.queue.end(progress, ending.status)
         successor = self.successors.pop(progress.path_key, None)
         changed_epoch = None
         if successor is not None:
             changed_epoch = successor.listed_epoch
-        elif ending.status == "vanished" and not ending.is_gone and progress.row_offset:
+        elif ending.status == "vanished" and not ending.is_deleted and progress.row_offset:
             # The object is another one: of a retried version a listing noted that before, and does not note it again.
             changed_epoch = epoch
         row = progress.ledger_row(ending, done_epoch=epoch, changed_epoch=changed_epoch)

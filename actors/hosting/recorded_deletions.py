@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from actors.listing.deleted_files import DeletedFile
+from actors.listing.run_deletions import RunDeletion
 from state.location import Location
 
 
@@ -21,12 +21,12 @@ class RecordedDeletions:
         self._root, self._source, self._is_growing = root, source, is_growing
         self._rows: int | None = None
 
-    def news(self) -> Sequence[DeletedFile]:
+    def news(self) -> Sequence[RunDeletion]:
         if self._rows is not None and not self._is_growing:
             return ()
         from state.lance.handled_files import HandledFiles  # late: Lance takes half a second to load
 
         files, self._rows = HandledFiles(self._root).deletions(self._source, self._rows or 0)
         return [
-            DeletedFile(each.path, each.version, each.last_modified) for each in files if each.last_modified is not None
+            RunDeletion(each.path, each.version, each.last_modified) for each in files if each.last_modified is not None
         ]

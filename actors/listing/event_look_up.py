@@ -107,8 +107,8 @@ class EventLookUp:
         """Takes the absence of an object."""
         if known.version is not None:
             self._names.seen.set_missing([key])
-            is_gone = known.is_gone and not known.is_unread
-            self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_gone=is_gone)
+            is_deleted = known.is_deleted and not known.is_unread
+            self._names.missing.add(key, known.version, self._writer.last_epoch, path, is_deleted=is_deleted)
         elif path not in self._names.unsent:
             # Another process may have taken the root over and know the path; only the commit of this epoch tells.
             self.settle(path, self._writer.open_epoch)
@@ -126,14 +126,14 @@ class EventLookUp:
             else:
                 self.settle(path, 0)
             return None
-        is_back = known.is_gone and self._removes
+        is_back = known.is_deleted and self._removes
         version: bytes | None = file.version
         if not is_back:
             version = next_version(
-                before, file.version, file.last_modified, is_deleted=known.is_gone, deleted=known.deleted
+                before, file.version, file.last_modified, is_deleted=known.is_deleted, deleted=known.deleted_delivery
             )
-        if known.deleted is not None:
-            self._names.seen.set_deleted([key], [before], [known.deleted])
+        if known.deleted_delivery is not None:
+            self._names.seen.set_deleted_by_run([key], [before], [known.deleted_delivery])
         if version is None:
             self.settle(path, self._writer.last_epoch)
             return None

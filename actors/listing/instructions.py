@@ -26,8 +26,8 @@ class ReadPage(Instruction):
 
 
 @dataclass(frozen=True)
-class FindGone(Instruction):
-    """Looks missing names up in the ledger; `on_gone` is the answer.
+class FindDeleted(Instruction):
+    """Looks missing names up in the ledger; `on_deleted` is the answer.
 
     Args:
         source: the name of the source.
@@ -70,5 +70,5 @@ class TellPause(Instruction):
 
 
 ListInstruction: TypeAlias = (
-    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindGone | WarnOf | TellRemovals | TellPause
+    FlowInstruction | EventInstruction | SendToNames | ReadPage | FindDeleted | WarnOf | TellRemovals | TellPause
 )

@@ -16,7 +16,6 @@ from datetime import datetime
 import pyarrow as pa
 
 from actors.files import ChangedFile, FileVersion, ReadingOrder
-from actors.listing.deleted_files import DeletedFile
 from actors.listing.epoch_writer import EpochWriter
 from actors.listing.event_look_up import EventLookUp
 from actors.listing.instructions import ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
@@ -25,9 +24,10 @@ from actors.listing.listing_digests import ListingDigests
 from actors.listing.listing_marks import ListingMarks
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import NEVER_LISTED, ListedState, ListingTally
-from actors.listing.missing_files import GoneFound, MissingNames
+from actors.listing.missing_files import DeletedFound, MissingNames
 from actors.listing.page_look_up import PageLookUp
 from actors.listing.removal_guard import RemovalGuard
+from actors.listing.run_deletions import RunDeletion
 from actors.listing.settling_files import SettlingFiles
 from actors.listing.skipped_names import SkippedNames
 from actors.listing.step_queue import StepQueue
@@ -43,7 +43,7 @@ from actors.objects.listing_page import ListingPage
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import AllowRemovals, Barrier, Pause, Reread, Resume
 from actors.protocol.instructions import End, Fail, Send, WakeAt, pass_on
-from actors.protocol.messages import ChangedFiles, GoneFiles
+from actors.protocol.messages import ChangedFiles, DeletedFiles
 from actors.protocol.reports import CollectReport, ListProgress
 from actors.sources.foreign_tables import ForeignTables
 from actors.sources.path_filter import PathFilter
@@ -58,7 +58,7 @@ _BUSY_FILES = 100
 
 
 class ListExecutor:
-    """The list step of one source: barriers, pages and looks in; new, changed and gone files out.
+    """The list step of one source: barriers, pages and looks in; new, changed and deleted files out.
 
     Args:
         actor: this actor's name in reports.
@@ -73,7 +73,7 @@ class ListExecutor:
         events: the watch of a queue of events; None if listings alone tell of files.
         must_list: whether a listing must end before events can have told of every file.
         listed: the last listing in the store.
-        removes: whether the rows of gone files leave the views: then such a file is read again when it is back.
+        removes: whether the rows of deleted files leave the views: then such a file is read again when it is back.
         guard: pauses removals; None to pause none.
     """
 
@@ -320,24 +320,24 @@ class ListExecutor:
             self._marks.end_listing(set(), set())
         return [*told, *(yield from self._continue(now_s))]
 
-    def on_deleted(self, files: Sequence[DeletedFile]) -> list[ListInstruction]:
+    def on_run_deletions(self, files: Sequence[RunDeletion]) -> list[ListInstruction]:
         """Records the files that the run has deleted or moved: a new file with their name is another version."""
         if not files:
             return []
         keys = path_fingerprints(self._source, pa.array([each.path for each in files], pa.string()))
         deliveries = [delivery_fingerprint(each.version, each.last_modified) for each in files]
-        self._names.seen.set_deleted(keys, [each.version for each in files], deliveries)
+        self._names.seen.set_deleted_by_run(keys, [each.version for each in files], deliveries)
         # The next listing may show another object with the same etag, and so the same digest.
         self._names.digests.forget()
         return []
 
-    def on_gone(self, found: GoneFound) -> list[ListInstruction]:
+    def on_deleted(self, found: DeletedFound) -> list[ListInstruction]:
         """Takes the rows that the store has of missing names."""
-        return self._steps.run(self._take_gone(found))
+        return self._steps.run(self._take_deleted(found))
 
-    def _take_gone(self, found: GoneFound) -> Asking[list[ListInstruction]]:
+    def _take_deleted(self, found: DeletedFound) -> Asking[list[ListInstruction]]:
         if self._guard.paused or self._foreign.paused is not None:
-            found = GoneFound(found.epoch)
+            found = DeletedFound(found.epoch)
         files, keys, paths = self._names.missing.on_found(found)
         if self._is_stopped:
             return []
@@ -345,7 +345,7 @@ class ListExecutor:
         for path in paths:
             self._looks.settle(path, self._writer.open_epoch if files else 0)
         if self._removes:
-            self._names.seen.set_gone(keys)
+            self._names.seen.set_deleted(keys)
         else:
             self._names.seen.set_missing(keys)
         if paths:
@@ -353,7 +353,7 @@ class ListExecutor:
             self._names.digests.forget()
         if files:
             self._writer.require_commit()
-        instructions: list[ListInstruction] = [Send(GoneFiles(files))] if files else []
+        instructions: list[ListInstruction] = [Send(DeletedFiles(files))] if files else []
         return [*instructions, *(yield from self._continue(self._now_s))]
 
     # -- events ---------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from actors.files import GoneFile
-from actors.listing.instructions import FindGone, ListInstruction
+from actors.files import DeletedFile
+from actors.listing.instructions import FindDeleted, ListInstruction
 from state.tables.keys import encode_key
 
 if TYPE_CHECKING:
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class GoneFound:
-    """Answer of the store to a `FindGone`.
+class DeletedFound:
+    """Answer of the store to a `FindDeleted`.
 
     Args:
         epoch: the last committed epoch; of files that were handed on later the store knows nothing.
-        files: path fingerprint → the versions in the ledger that are not marked as gone yet.  A path that is still in
-            a queue, or not in the store, is left out: it is found when it is finished.
+        files: path fingerprint → the versions in the ledger that are not marked as deleted yet.  A path that is still
+            in a queue, or not in the store, is left out: it is found when it is finished.
     """
 
     epoch: int
-    files: Mapping[bytes, tuple[GoneFile, ...]] = field(default_factory=dict)
+    files: Mapping[bytes, tuple[DeletedFile, ...]] = field(default_factory=dict)
 
 
-def find_gone(store: StateStore, source: str, missing: Mapping[bytes, bytes]) -> GoneFound:
+def find_deleted(store: StateStore, source: str, missing: Mapping[bytes, bytes]) -> DeletedFound:
     """Finds the files of missing names, by the paths that `seen` keeps for their fingerprints.
 
     Args:
@@ -43,7 +43,7 @@ def find_gone(store: StateStore, source: str, missing: Mapping[bytes, bytes]) ->
     keys = dict(zip(seen["path"].to_pylist(), seen["key"].to_pylist(), strict=True))
     prefixes = [encode_key(source, path) for path in keys]
     unfinished = set(store.scan("queue", prefixes=prefixes, fields=["path"])["path"].to_pylist())
-    fields = ["path", "version", "changed_epoch", "gone_epoch"]
+    fields = ["path", "version", "changed_epoch", "deleted_epoch"]
     ledger = store.scan("ledger", prefixes=prefixes, fields=fields).select(fields).to_pylist()
     # The version that was handed on last has its own row, or is noted in the row of the version before.
     known = {
@@ -51,11 +51,11 @@ def find_gone(store: StateStore, source: str, missing: Mapping[bytes, bytes]) ->
         for row in ledger
         if row["changed_epoch"] is not None or missing[keys[row["path"]]] == row["version"]
     } - unfinished
-    found: dict[bytes, list[GoneFile]] = {key: [] for path, key in keys.items() if path in known}
+    found: dict[bytes, list[DeletedFile]] = {key: [] for path, key in keys.items() if path in known}
     for row in ledger:
-        if row["gone_epoch"] is None and row["path"] in known:
-            found[keys[row["path"]]].append(GoneFile(source, row["path"], row["version"]))
-    return GoneFound(store.head.epoch, {key: tuple(files) for key, files in found.items()})
+        if row["deleted_epoch"] is None and row["path"] in known:
+            found[keys[row["path"]]].append(DeletedFile(source, row["path"], row["version"]))
+    return DeletedFound(store.head.epoch, {key: tuple(files) for key, files in found.items()})
 
 
 class MissingNames:
@@ -79,7 +79,7 @@ class MissingNames:
         self._suspected: dict[bytes, tuple[bytes, int]] = {}
         self._names: dict[bytes, tuple[bytes, int]] = {}
         self._paths: dict[bytes, str] = {}
-        self._gone: set[bytes] = set()
+        self._deleted: set[bytes] = set()
         self.awaits_answer = False
         self.uncounted = 0
         self._asked_in: int | None = None
@@ -88,8 +88,8 @@ class MissingNames:
 
     @property
     def count(self) -> int:
-        """Number of missing names, the uncounted ones included, without those that are marked as gone."""
-        return len(self._suspected) + len(self._names) + self.uncounted - len(self._gone)
+        """Number of missing names, the uncounted ones included, without those that are marked as deleted."""
+        return len(self._suspected) + len(self._names) + self.uncounted - len(self._deleted)
 
     @property
     def is_suspecting(self) -> bool:
@@ -127,18 +127,18 @@ class MissingNames:
         self._names |= self._suspected
         self._suspected = {}
 
-    def add(self, key: bytes, version: bytes, last_epoch: int, path: str, *, is_gone: bool = False) -> None:
+    def add(self, key: bytes, version: bytes, last_epoch: int, path: str, *, is_deleted: bool = False) -> None:
         """Adds a name that a look did not find: messages of the queue of events wait for the answer.
 
         Args:
             key: its fingerprint.
             version: the version that was handed on.
             last_epoch: the epoch in which the source last handed a file on.
-            is_gone: whether it is marked as gone, and the message is about an earlier removal.
+            is_deleted: whether it is marked as deleted, and the message is about an earlier removal.
         """
         self._suspected.pop(key, None)
-        if is_gone:
-            self._gone.add(key)
+        if is_deleted:
+            self._deleted.add(key)
         self._names[key] = version, last_epoch
         self._paths[key] = path
         self._is_more_known = True
@@ -147,7 +147,7 @@ class MissingNames:
         """Removes names, which are there again or were forgotten; returns the paths that are known of them."""
         if not self._names and not self._suspected:
             return []
-        self._gone.difference_update(keys)
+        self._deleted.difference_update(keys)
         for key in keys:
             self._suspected.pop(key, None)
             self._names.pop(key, None)
@@ -183,13 +183,13 @@ class MissingNames:
 
     def _ask(self) -> list[ListInstruction]:
         self.awaits_answer, self._is_more_known = True, False
-        return [FindGone(self._source, {key: version for key, (version, _) in self._names.items()})]
+        return [FindDeleted(self._source, {key: version for key, (version, _) in self._names.items()})]
 
-    def on_found(self, found: GoneFound) -> tuple[tuple[GoneFile, ...], list[bytes], list[str]]:
+    def on_found(self, found: DeletedFound) -> tuple[tuple[DeletedFile, ...], list[bytes], list[str]]:
         """Takes the answer of the store.
 
         Returns:
-            The gone files, the fingerprints of the names that the store found, and the paths known of them.
+            The deleted files, the fingerprints of the names that the store found, and the paths known of them.
         """
         self.awaits_answer = False
         # A name that was listed meanwhile is back.  Of one that came back and went again after the last commit, the

@@ -136,14 +136,16 @@ class PageLookUp:
     ) -> tuple[Sight, bytes]:
         """The sight of an object under a known name, and the version in which it is handed on."""
         assert name.version is not None, "its sight was not NEW"
-        if name.is_gone and self._removes:
+        if name.is_deleted and self._removes:
             is_same = name.version == by_content
             return (Sight.BACK, name.version) if is_same else (sight, by_content)
-        if name.deleted is not None:
+        if name.deleted_delivery is not None:
             # `show` has removed the mark, which has to last until another version is handed on.
-            self._names.seen.set_deleted([key], [name.version], [name.deleted])
+            self._names.seen.set_deleted_by_run([key], [name.version], [name.deleted_delivery])
         modified = time_of(rows["modified_us"][at].as_py())
-        version = next_version(name.version, by_content, modified, is_deleted=name.is_gone, deleted=name.deleted)
+        version = next_version(
+            name.version, by_content, modified, is_deleted=name.is_deleted, deleted=name.deleted_delivery
+        )
         return (Sight.SAME, name.version) if version is None else (sight, version)
 
     def _files(self, rows: pa.RecordBatch, versions: Sequence[bytes]) -> Iterator[FileVersion]:

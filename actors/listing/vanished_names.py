@@ -1,4 +1,4 @@
-"""Names whose object was gone when it was to be read: the same version is read when it is listed again."""
+"""Names whose object was deleted when it was to be read: the same version is read when it is listed again."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class VanishedNames:
         known = yield from FindNames(keys).asked()
         for each, key, name in zip(own, keys, known, strict=True):
             if each.is_removed:
-                self._set_gone(each, key, name.version)
+                self._set_deleted(each, key, name.version)
             elif self._may_return(key, each.version) and name.version == each.version:
                 self._take_unread(each, key)
 
@@ -61,9 +61,9 @@ class VanishedNames:
         self._names.digests.forget()
         self._looks.look_again(vanished.path)
 
-    def _set_gone(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
+    def _set_deleted(self, vanished: Vanished, key: bytes, known: bytes | None) -> None:
         """Its rows have left the views: the same version is read again when it is back."""
         if known == vanished.version:
-            self._names.seen.set_gone([key])
+            self._names.seen.set_deleted([key])
             self._names.digests.forget()
             self._looks.look_again(vanished.path)

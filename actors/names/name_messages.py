@@ -62,13 +62,13 @@ class SetMissing:
 
 
 @dataclass(frozen=True)
-class SetGone:
-    """See `SeenIndex.set_gone`."""
+class SetDeleted:
+    """See `SeenIndex.set_deleted`."""
 
     keys: Sequence[bytes]
 
     def apply(self, index: SeenIndex) -> None:
-        index.set_gone(self.keys)
+        index.set_deleted(self.keys)
 
 
 @dataclass(frozen=True)
@@ -82,18 +82,20 @@ class SetUnread:
 
 
 @dataclass(frozen=True)
-class SetDeleted:
-    """See `SeenIndex.set_deleted`."""
+class SetDeletedByRun:
+    """See `SeenIndex.set_deleted_by_run`."""
 
     keys: Sequence[bytes]
     versions: Sequence[bytes]
     deliveries: Sequence[bytes]
 
     def apply(self, index: SeenIndex) -> None:
-        index.set_deleted(self.keys, self.versions, self.deliveries)
+        index.set_deleted_by_run(self.keys, self.versions, self.deliveries)
 
 
-NameChange: TypeAlias = BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetGone | SetUnread | SetDeleted
+NameChange: TypeAlias = (
+    BeginListing | PutName | ForgetName | TakeBack | SetMissing | SetDeleted | SetUnread | SetDeletedByRun
+)
 
 
 @dataclass(frozen=True)

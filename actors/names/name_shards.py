@@ -17,7 +17,7 @@ from actors.names.name_messages import (
     NameMessage,
     PutName,
     SetDeleted,
-    SetGone,
+    SetDeletedByRun,
     SetMissing,
     SetUnread,
     TakeBack,
@@ -76,21 +76,21 @@ class NameShards:
         for owner, rows in self._mapping.shares(keys).items() if keys else ():
             self._changes[owner].append(SetMissing([keys[row] for row in rows]))
 
-    def set_gone(self, keys: Sequence[bytes]) -> None:
-        """See `SeenIndex.set_gone`."""
+    def set_deleted(self, keys: Sequence[bytes]) -> None:
+        """See `SeenIndex.set_deleted`."""
         for owner, rows in self._mapping.shares(keys).items():
-            self._changes[owner].append(SetGone([keys[row] for row in rows]))
+            self._changes[owner].append(SetDeleted([keys[row] for row in rows]))
 
     def set_unread(self, keys: Sequence[bytes]) -> None:
         """See `SeenIndex.set_unread`."""
         for owner, rows in self._mapping.shares(keys).items():
             self._changes[owner].append(SetUnread([keys[row] for row in rows]))
 
-    def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
-        """See `SeenIndex.set_deleted`."""
+    def set_deleted_by_run(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
+        """See `SeenIndex.set_deleted_by_run`."""
         for owner, rows in self._mapping.shares(keys).items() if keys else ():
             parts = [[column[row] for row in rows] for column in (keys, versions, deliveries)]
-            self._changes[owner].append(SetDeleted(*parts))
+            self._changes[owner].append(SetDeletedByRun(*parts))
 
     # -- questions --------------------------------------------------------------------------------------------------
 

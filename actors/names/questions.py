@@ -59,14 +59,14 @@ class KnownName:
 
     Args:
         version: the version that was handed on; None if no version was.
-        is_gone: whether that version is read again when the file returns.
-        deleted: the delivery that the run has deleted; None without one.
+        is_deleted: whether that version is read again when the file returns.
+        deleted_delivery: the delivery that the run has deleted; None without one.
         is_unread: whether that version vanished while the views have the rows of an earlier version.
     """
 
     version: bytes | None
-    is_gone: bool = False
-    deleted: bytes | None = None
+    is_deleted: bool = False
+    deleted_delivery: bytes | None = None
     is_unread: bool = False
 
 
@@ -100,13 +100,13 @@ class ShowNames(Question[Shown]):
         return self.keys
 
     def answer(self, index: SeenIndex) -> Shown:
-        gone = index.gone(self.keys)
+        deleted = index.deleted(self.keys)
         sights = index.show(self.keys, self.versions)
         rows = np.flatnonzero((sights != Sight.NEW) & (sights != Sight.SAME)).tolist()
         known = index.lookup([self.keys[row] for row in rows])
         return Shown(
             sights,
-            {row: KnownName(before, row in gone, gone.get(row)) for row, before in zip(rows, known, strict=True)},
+            {row: KnownName(before, row in deleted, deleted.get(row)) for row, before in zip(rows, known, strict=True)},
         )
 
     def part(self, rows: Rows, shards: int) -> ShowNames:
@@ -135,9 +135,9 @@ class FindNames(Question[list[KnownName]]):
         return self.keys
 
     def answer(self, index: SeenIndex) -> list[KnownName]:
-        versions, gone, unread = index.lookup(self.keys), index.gone(self.keys), index.unread(self.keys)
+        versions, deleted, unread = index.lookup(self.keys), index.deleted(self.keys), index.unread(self.keys)
         return [
-            KnownName(version, version is not None and row in gone, gone.get(row), row in unread)
+            KnownName(version, version is not None and row in deleted, deleted.get(row), row in unread)
             for row, version in enumerate(versions)
         ]
 

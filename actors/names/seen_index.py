@@ -12,7 +12,7 @@ _MERGE_AT = 65_536
 _MERGE_SHARE = 128
 _NAMES_PER_BUCKET = 16
 _MOVED_AT_ONCE = 1 << 18
-_SHOWN, _MISSING, _FORGOTTEN, _GONE, _UNREAD = 1, 2, 4, 8, 16
+_SHOWN, _MISSING, _FORGOTTEN, _DELETED, _UNREAD = 1, 2, 4, 8, 16
 
 Words = npt.NDArray[np.uint64]
 _Positions = npt.NDArray[np.int64]
@@ -45,8 +45,8 @@ class SeenIndex:
     def __init__(self, keys: Sequence[bytes] = (), versions: Sequence[bytes] = ()) -> None:
         self._recent: dict[bytes, bytes] = {}
         # Of the names whose object the run has deleted, the delivery that it has deleted.
-        self._deleted: SeenIndex | None = None
-        self._has_gone = False
+        self._run_deletions: SeenIndex | None = None
+        self._has_deleted = False
         pairs = words_of(b"".join(keys)).reshape(-1, 2)
         order = np.argsort(pairs[:, 0])
         self._high: Words = pairs[:, 0][order]
@@ -98,8 +98,8 @@ class SeenIndex:
         stored = at[rows]
         is_same = self._versions[stored] == words_of(b"".join(versions))[rows]
         was_shown = self._flags[stored] & _SHOWN == _SHOWN
-        was_gone = self._flags[stored] & (_GONE | _UNREAD) != 0
-        known = np.where(was_gone, Sight.BACK, Sight.SAME)
+        was_deleted = self._flags[stored] & (_DELETED | _UNREAD) != 0
+        known = np.where(was_deleted, Sight.BACK, Sight.SAME)
         sights[rows] = np.where(is_same, known, np.where(was_shown, Sight.TWICE, Sight.CHANGED))
         # The reader of the page may leave the name to a later look.
         self._flags[stored] = _SHOWN | (self._flags[stored] & _UNREAD)
@@ -135,9 +135,9 @@ class SeenIndex:
         np.bitwise_and(self._flags, ~np.uint8(_SHOWN), out=self._flags)
 
     def count_present(self) -> int:
-        """Number of names that the ledger does not call gone; those that are missing since a short time count."""
+        """Number of names that the ledger does not call deleted; those that are missing since a short time count."""
         stored = self._find(list(self._recent))
-        away = self._flags & (_FORGOTTEN | _GONE) != 0
+        away = self._flags & (_FORGOTTEN | _DELETED) != 0
         back = int(np.count_nonzero(away[stored[stored >= 0]]))
         return len(self._flags) - int(np.count_nonzero(away)) + back + int(np.count_nonzero(stored < 0))
 
@@ -164,13 +164,13 @@ class SeenIndex:
         return {keys[16 * row : 16 * (row + 1)]: versions[8 * row : 8 * (row + 1)] for row in range(len(at))}
 
     def take_back(self, key: bytes) -> bool:
-        """Takes the marks of a missing name back: it is there; returns whether the ledger says that it was gone."""
+        """Takes the marks of a missing name back: it is there; returns whether the ledger says that it was deleted."""
         (at,) = self._find([key])
-        if key in self._recent or at < 0 or not self._flags[at] & (_MISSING | _GONE):
+        if key in self._recent or at < 0 or not self._flags[at] & (_MISSING | _DELETED):
             return False
-        was_gone = bool(self._flags[at] & _GONE)
+        was_deleted = bool(self._flags[at] & _DELETED)
         self._flags[at] = _SHOWN
-        return was_gone
+        return was_deleted
 
     def set_missing(self, keys: Sequence[bytes]) -> None:
         """Marks names as missing: a look did not find them, or the ledger has noted it."""
@@ -181,39 +181,39 @@ class SeenIndex:
     def is_gone(self, key: bytes) -> bool:
         """True if the version of a name is read again when the file returns."""
         (at,) = self._find([key])
-        return key not in self._recent and at >= 0 and bool(self._flags[at] & (_GONE | _UNREAD))
+        return key not in self._recent and at >= 0 and bool(self._flags[at] & (_DELETED | _UNREAD))
 
-    def set_gone(self, keys: Sequence[bytes]) -> None:
+    def set_deleted(self, keys: Sequence[bytes]) -> None:
         """Marks names as missing, and their versions as to be read again when they are back."""
         if keys:
-            self._has_gone = True
+            self._has_deleted = True
             if any(key in self._recent for key in keys):
                 self._merge()
             at = self._find(keys)
             at = at[at >= 0]
-            self._flags[at] = (self._flags[at] & ~np.uint8(_UNREAD)) | _MISSING | _GONE
+            self._flags[at] = (self._flags[at] & ~np.uint8(_UNREAD)) | _MISSING | _DELETED
 
     def set_unread(self, keys: Sequence[bytes]) -> None:
         """Marks names whose version vanished before its rows could replace the rows of an earlier version.
 
         The version is read again when it is listed again.  Until then the views have the earlier rows, so a listing
-        that lacks the name reports it as missing.  The next `put` or `set_gone` removes the mark.
+        that lacks the name reports it as missing.  The next `put` or `set_deleted` removes the mark.
         """
         if any(key in self._recent for key in keys):
             self._merge()
-        self._has_gone = True
+        self._has_deleted = True
         at = self._find(keys)
         self._flags[at[at >= 0]] |= _UNREAD
 
     def unread(self, keys: Sequence[bytes]) -> set[int]:
         """The rows of the names that `set_unread` has marked."""
-        if not self._has_gone or not keys or not len(self._high):
+        if not self._has_deleted or not keys or not len(self._high):
             return set()
         at = self._find(keys)
         rows = np.flatnonzero((at >= 0) & (self._flags[at] & _UNREAD == _UNREAD)).tolist()
         return {row for row in rows if keys[row] not in self._recent}
 
-    def set_deleted(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
+    def set_deleted_by_run(self, keys: Sequence[bytes], versions: Sequence[bytes], deliveries: Sequence[bytes]) -> None:
         """Records versions that the run has deleted: other deliveries with these names are read.
 
         Args:
@@ -227,22 +227,22 @@ class SeenIndex:
         own = [row for row, version in enumerate(versions) if known[row] == version]
         if not own:
             return
-        self._has_gone = True
-        self._flags[self._find([keys[row] for row in own])] |= _GONE
-        deleted = self._deleted = self._deleted or SeenIndex()
+        self._has_deleted = True
+        self._flags[self._find([keys[row] for row in own])] |= _DELETED
+        deletions = self._run_deletions = self._run_deletions or SeenIndex()
         for row in own:
-            deleted.put(keys[row], deliveries[row])
+            deletions.put(keys[row], deliveries[row])
 
-    def gone(self, keys: Sequence[bytes]) -> dict[int, bytes | None]:
-        """Row → the deleted delivery, or None if it is not known, of the names for which `is_gone` holds."""
-        if not self._has_gone or not keys or not len(self._high):
+    def deleted(self, keys: Sequence[bytes]) -> dict[int, bytes | None]:
+        """Row → the deleted delivery, or None if it is not known, of the names for which `is_deleted` holds."""
+        if not self._has_deleted or not keys or not len(self._high):
             return {}
         at = self._find(keys)
-        is_gone = (at >= 0) & (self._flags[at] & (_GONE | _UNREAD) != 0)
-        rows = [row for row in np.flatnonzero(is_gone).tolist() if keys[row] not in self._recent]
+        is_deleted = (at >= 0) & (self._flags[at] & (_DELETED | _UNREAD) != 0)
+        rows = [row for row in np.flatnonzero(is_deleted).tolist() if keys[row] not in self._recent]
         unknown: list[bytes | None] = [None] * len(rows)
-        deleted = unknown if self._deleted is None else self._deleted.lookup([keys[row] for row in rows])
-        return dict(zip(rows, deleted, strict=True))
+        deliveries = unknown if self._run_deletions is None else self._run_deletions.lookup([keys[row] for row in rows])
+        return dict(zip(rows, deliveries, strict=True))
 
     # -- inside ---------------------------------------------------------------------------------------------------
 

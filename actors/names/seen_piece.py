@@ -24,14 +24,14 @@ class SeenPiece:
         versions: the version fingerprints, one word each.
         now: `there` for rows of `seen`, in the order of their keys.  Behind all of them come the versions that had
             `vanished` before a row of them was read, which are new if they are back, and those that are known to be
-            `gone`, which are not reported again.  `gone` versions are read again when they are back, `missing` ones
-            are not.  See `SeenIndex.set_unread` for `unread`.
+            `deleted`, which are not reported again.  `deleted` versions are read again when they are back, `missing`
+            ones are not.  See `SeenIndex.set_unread` for `unread`.
     """
 
     source: str
     keys: Words
     versions: Words
-    now: Literal["there", "vanished", "unread", "gone", "missing"] = "there"
+    now: Literal["there", "vanished", "unread", "deleted", "missing"] = "there"
 
     @classmethod
     def of_columns(cls, source: str, keys: pa.ChunkedArray, versions: pa.ChunkedArray) -> SeenPiece:
@@ -50,7 +50,7 @@ class SeenPiece:
         source: str,
         keys: Sequence[bytes],
         versions: Sequence[bytes],
-        now: Literal["vanished", "unread", "gone", "missing"],
+        now: Literal["vanished", "unread", "deleted", "missing"],
     ) -> SeenPiece:
         """Versions that are not there; see the class."""
         return cls(source, words_of(b"".join(keys)).reshape(-1, 2), words_of(b"".join(versions)), now)
@@ -81,8 +81,8 @@ class SeenLoader:
         else:
             seen = zip(keys, index.lookup(keys), versions, strict=True)
             own = [key for key, known, version in seen if known == version]
-            if piece.now == "gone":
-                index.set_gone(own)
+            if piece.now == "deleted":
+                index.set_deleted(own)
             elif piece.now == "unread":
                 index.set_unread(own)
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from actors.files import ChangedFile, FileBatch, FileVersion, ForgottenFile, GoneFile, RetriedFile
+from actors.files import ChangedFile, DeletedFile, FileBatch, FileVersion, ForgottenFile, RetriedFile
 
 
 class Message:
@@ -60,10 +60,10 @@ class ChangedFiles(Message):
 
 
 @dataclass(frozen=True)
-class GoneFiles(Message):
-    """Files that are gone: noted in the ledger; if changed files replace, the rows leave the views."""
+class DeletedFiles(Message):
+    """Files that are deleted: noted in the ledger; if changed files replace, the rows leave the views."""
 
-    files: tuple[GoneFile, ...]
+    files: tuple[DeletedFile, ...]
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ class CatalogChanges:
         """Compares a declaration with the catalog, and adds its new parts.
 
         Args:
-            committed_epoch: the last commit: views that are not declared any more are frozen as of it.
+            committed_epoch: the last commit: views that are not declared any more stop at it.
             declared_at: time since which new sources are declared; None if it is not kept.
 
         Raises:
@@ -72,8 +72,8 @@ class CatalogChanges:
         for source in definition.sources:
             self._declare_source(source, declared_at)
         for name, view in self.views.items():
-            if declared_name(name) not in definition.views and view.frozen_epoch is None:
-                self.put_view(replace(view, frozen_epoch=committed_epoch))
+            if declared_name(name) not in definition.views and view.stopped_epoch is None:
+                self.put_view(replace(view, stopped_epoch=committed_epoch))
 
     def set_schema(self, source: str, schema: pa.Schema) -> None:
         """Decides the schema of a source for ever; later ones only add columns to its end."""

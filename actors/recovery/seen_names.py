@@ -17,7 +17,7 @@ from state.tables.fingerprint import path_fingerprint, path_fingerprints
 from state.tables.keys import encode_key
 from state.tables.row_selection import Clue
 
-_GONE_AT_ONCE = 65_536
+_DELETED_AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class SeenNames:
         unread = frozenset(self.unread)
         yield from self._absent([each for each in self.vanished if each not in unread], "vanished")
         yield from self._absent(self.unread, "unread")
-        yield from self._gone(self.store)
+        yield from self._deleted(self.store)
 
     def _absent(self, files: Sequence[FileKey], now: Literal["vanished", "unread"]) -> Iterator[SeenPiece]:
         for source in self.sources:
@@ -72,14 +72,14 @@ class SeenNames:
             loaders[piece.source].add(piece)
         return {source: loader.index() for source, loader in loaders.items()}
 
-    def _gone(self, store: StateStore) -> Iterator[SeenPiece]:
-        where = [Clue("gone_epoch", is_set=True)]
+    def _deleted(self, store: StateStore) -> Iterator[SeenPiece]:
+        where = [Clue("deleted_epoch", is_set=True)]
         unread = pa.array([encode_key(*each) for each in self.unread], pa.binary())
         for rows in store.slices("ledger", where=where, fields=["source", "path", "version"]):
-            gone = rows.filter(pc.invert(pc.is_in(rows["key"], value_set=self.queued)))
-            gone = gone.filter(pc.invert(pc.is_in(gone["key"], value_set=unread)))
+            deleted = rows.filter(pc.invert(pc.is_in(rows["key"], value_set=self.queued)))
+            deleted = deleted.filter(pc.invert(pc.is_in(deleted["key"], value_set=unread)))
             for source in self.sources:
-                for batch in gone.filter(pc.equal(gone["source"], source)).to_batches(_GONE_AT_ONCE):
+                for batch in deleted.filter(pc.equal(deleted["source"], source)).to_batches(_DELETED_AT_ONCE):
                     keys = path_fingerprints(source, batch["path"])
-                    now: Literal["gone", "missing"] = "gone" if source in self.removing else "missing"
+                    now: Literal["deleted", "missing"] = "deleted" if source in self.removing else "missing"
                     yield SeenPiece.of_lists(source, keys, batch["version"].to_pylist(), now)

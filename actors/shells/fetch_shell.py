@@ -356,7 +356,7 @@ class FetchShell(ActorShell[FetchInstruction]):
         if isinstance(error, StorageUnavailableError):
             return StoreUnavailable(file, error, **cost)
         if isinstance(error, (ObjectVanished, ObjectChanged)):
-            ending = Ending("vanished", str(error), is_gone=isinstance(error, ObjectVanished))
+            ending = Ending("vanished", str(error), is_deleted=isinstance(error, ObjectVanished))
             return FileEnded(file, ending, **cost)
         if isinstance(error, EmptyFile):
             return FileEnded(file, Ending("done"), **cost)

@@ -11,14 +11,14 @@ from typing import Any, Protocol, assert_never
 from actors.exchange.edge import Outlet
 from actors.file_errors import REFUSALS
 from actors.files import FileVersion, microseconds_of
-from actors.listing.deleted_files import Deletions
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellPause, TellRemovals, WarnOf
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState, wait_for_listing_s
-from actors.listing.missing_files import GoneFound, find_gone
+from actors.listing.missing_files import DeletedFound, find_deleted
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
+from actors.listing.run_deletions import Deletions
 from actors.names.name_messages import NameAnswer
 from actors.names.name_shards import NameShards, SendToNames
 from actors.names.seen_piece import SeenLoader, SeenPiece
@@ -242,8 +242,8 @@ class ListShell(ActorShell[ListInstruction]):
                 self._runtime.tell(receiver, Receiver.receive, outlet.send(instruction.message))
             case ReadPage():
                 self.beside(self._read_page, instruction)
-            case FindGone():
-                self.beside(self._find_gone, instruction)
+            case FindDeleted():
+                self.beside(self._find_deleted, instruction)
             case WarnOf(name=name):
                 self._log.warning("a file or directory is skipped", path=name.path, reason=name.reason)
             case TellPause(reason=None):
@@ -360,14 +360,14 @@ class ListShell(ActorShell[ListInstruction]):
 
     async def _learn_deletions(self) -> None:
         if self._deletions is not None:
-            self.do(self._executor.on_deleted(await self._runtime.in_thread(self._deletions.news)))
+            self.do(self._executor.on_run_deletions(await self._runtime.in_thread(self._deletions.news)))
 
-    async def _find_gone(self, instruction: FindGone) -> None:
+    async def _find_deleted(self, instruction: FindDeleted) -> None:
         found = await self._runtime.in_thread(partial(self._look_for, instruction))
-        self.do(self._executor.on_gone(found))
+        self.do(self._executor.on_deleted(found))
 
-    def _look_for(self, instruction: FindGone) -> GoneFound:
-        return find_gone(self._root().open(read_only=True), instruction.source, instruction.missing)
+    def _look_for(self, instruction: FindDeleted) -> DeletedFound:
+        return find_deleted(self._root().open(read_only=True), instruction.source, instruction.missing)
 
 
 def _guard(policy: FilePolicy) -> RemovalGuard | None:

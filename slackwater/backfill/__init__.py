@@ -7,7 +7,7 @@ Both give pieces of about the wanted size, each with the position after it (`pos
 piece to the view and records the position with the view's version.
 
 Invariants: every row up to the epoch of the history comes exactly once, in a fixed order, from any recorded position; a
-file that is gone or has changed is listed in `missing` and not guessed.
+file that is deleted or has changed is listed in `missing` and not guessed.
 
 Face: `backfill_input.view_history`.
 """

@@ -75,7 +75,7 @@ class LedgerHistory:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """URLs of the files that are gone, have changed, or cannot be read."""
+        """URLs of the files that are deleted, have changed, or cannot be read."""
         return tuple(self._missing)
 
     def take(self, nbytes: int) -> HistoryPiece | None:

@@ -92,7 +92,7 @@ class MergeSteps:
         self._maintained = {
             path: version
             for name, view in store.head.views.items()
-            if name in self._here.views and self._here.views[name].frozen_epoch is None
+            if name in self._here.views and self._here.views[name].stopped_epoch is None
             for path, version in view.datasets.items()
             if path in begun
         }
@@ -154,11 +154,11 @@ class MergeSteps:
         here, there = other.views.get(name), self._there.views.get(name)
         if here is None or there is None or here.identity != there.identity:
             return True
-        return here.frozen_epoch is not None and there.frozen_epoch is None
+        return here.stopped_epoch is not None and there.stopped_epoch is None
 
     def _is_left(self, view: CatalogView) -> bool:
         """True for a view that the branch does not declare any more."""
-        return view.frozen_epoch is not None and view.error is None
+        return view.stopped_epoch is not None and view.error is None
 
     def _require_complete(self, view: CatalogView) -> None:
         """Refuses a view that does not have all rows of its epoch."""
@@ -176,7 +176,7 @@ class MergeSteps:
 
     def _require_readers(self, names: Set[str]) -> None:
         """Refuses to replace a view under others that stay."""
-        maintained = {declared_name(each.name) for each in self._here.views.values() if each.frozen_epoch is None}
+        maintained = {declared_name(each.name) for each in self._here.views.values() if each.stopped_epoch is None}
         for name in sorted(maintained.intersection(self._here.readers(names)) - names):
             raise UsageError(
                 f"view {name!r} of the root reads one that the branch replaces ({', '.join(sorted(names))}), and "

@@ -75,7 +75,7 @@ class AttemptViews:
             name: replace(view, error=None) if name in retried else view for name, view in catalog.items()
         }
         self._rebuilt = {
-            view.name for view in catalog.values() if view.frozen_epoch is None and view.version_name in retried
+            view.name for view in catalog.values() if view.stopped_epoch is None and view.version_name in retried
         }
         self._dropped = tuple(name for name, epoch in dropped.items() if self._is_there_since(name, epoch))
         self.plans: Mapping[str, ViewPlan] = {}
@@ -171,7 +171,7 @@ class AttemptViews:
         """
         ended = {*self._dropped, *dropped}
         known = {name: view for name, view in self.known.items() if declared_name(name) not in ended}
-        stopped = {name: replace(known[name], frozen_epoch=0) for name in self._rebuilt if name in known}
+        stopped = {name: replace(known[name], stopped_epoch=0) for name in self._rebuilt if name in known}
         declaration = self._materializer().declare(
             [*definitions.values()], self._schemas(), {**known, **stopped}, ended
         )
@@ -211,7 +211,9 @@ class AttemptViews:
         """Builds a view, and the views that read it, from all rows; their rows are shown until then."""
         before, names = self._rebuilt, (name, *self.readers(name))
         wanted = {
-            view.name for view in self.known.values() if declared_name(view.name) in names and view.frozen_epoch is None
+            view.name
+            for view in self.known.values()
+            if declared_name(view.name) in names and view.stopped_epoch is None
         }
         self._rebuilt = before | wanted
         try:

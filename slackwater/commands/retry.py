@@ -101,7 +101,7 @@ def requeue(store: StateStore, clock: Clock, source: str | None = None, file: st
 def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     """Takes the error of a failed view out of the catalog, in an epoch of its own.  The next run rebuilds the view.
 
-    A view that knows late rows stands from this epoch on, and so do those that read it: they are rebuilt as well.
+    A view with late rows stops at this epoch, and so do the views that read it: they are rebuilt as well.
 
     Args:
         clock: makes the epoch.
@@ -122,8 +122,8 @@ def forgive_view(store: StateStore, clock: Clock, name: str) -> None:
     elif has_late_rows(views[name]):
         rebuilt = catalog.with_readers([name])
         for each in views.values():
-            if declared_name(each.name) in rebuilt and each.frozen_epoch is None:
-                put_view(delta, replace(each, frozen_epoch=store.head.epoch))
+            if declared_name(each.name) in rebuilt and each.stopped_epoch is None:
+                put_view(delta, replace(each, stopped_epoch=store.head.epoch))
     else:
         raise CommandRefusedError(has_not_failed(name))
     _commit(store, clock, delta)

@@ -35,10 +35,10 @@ from state.tables.catalog import Catalog
 from state.tables.records import CatalogView, ViewClass, ViewVersion
 from state.tables.stored_rows import base_name, declared_name, is_stored_rows, is_view, stored_rows_name
 
-Becomes = Literal["kept", "taken over", "extended", "shared", "computed", "recomputed", "begun", "stands"]
+Becomes = Literal["kept", "taken over", "extended", "shared", "computed", "recomputed", "begun", "stale"]
 """A run keeps a view or an internal view, makes it of the groups of the stored one, adds further measures to these
 groups, gives it the rows of another one, computes it from all rows, once or at each change, begins it without rows, or
-lets it stand, as it has failed."""
+leaves it stale, as it has failed."""
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class ViewStep:
                 only = " and ".join(self.measures)
                 return (
                     f"is made of {groups}, and only {only} is computed, from {' and '.join(rows)}, beside the stored "
-                    "one, which stands until then"
+                    "one, which readers see until then"
                 )
             case "shared":
                 return f"has the rows of {self.shared_with}"
             case "computed":
-                return f"is computed from {read}, beside the stored one, which stands until then"
+                return f"is computed from {read}, beside the stored one, which readers see until then"
             case "recomputed":
                 return f"is computed from {read}, and again when they change"
             case "begun":
                 return "begins without rows: its sources have none yet"
-            case "stands":
-                return "has failed, and stands until it is retried or replaced"
+            case "stale":
+                return "is stale until it is retried or replaced"
 
 
 @dataclass(frozen=True)
@@ -298,7 +298,7 @@ class Comparison:
         shared = self._shared(declaration)
         names = [each for each in self._plans if declared_name(each) in affected]
         steps = tuple(self._step(each, declaration, shared) for each in names)
-        is_same = all(each.becomes in ("kept", "stands") for each in steps if declared_name(each.name) == name)
+        is_same = all(each.becomes in ("kept", "stale") for each in steps if declared_name(each.name) == name)
         dropped = () if is_same else tuple(self._dropped(affected, steps, declaration))
         return DefinitionChange(name, self._plans[name].view_class, is_same, refusal, steps, dropped)
 
@@ -325,7 +325,7 @@ class Comparison:
     def _step(self, name: str, declaration: Declaration, shared: SharedViews) -> ViewStep:
         plan, start = self._plans[name], declaration.starts[name]
         if start is Start.STALE:
-            return ViewStep(name, "stands")
+            return ViewStep(name, "stale")
         groups = self._planned[name].before
         is_of_groups = start in (Start.TAKES_OVER, Start.EXTENDS)
         lacks = groups.lacks if groups is not None and is_of_groups else ()
@@ -374,7 +374,7 @@ class Comparison:
         self, affected: Collection[str], steps: Sequence[ViewStep], declaration: Declaration
     ) -> Iterator[DroppedData]:
         """The datasets of the affected views that no recorded name has any longer."""
-        stay = {each.name for each in steps if each.becomes in ("kept", "stands")}
+        stay = {each.name for each in steps if each.becomes in ("kept", "stale")}
         versions = self._stored.versions
         own = [name for name in versions if declared_name(name) in affected and not is_stored_rows(name)]
         # A backfill that has begun goes on, unless it is one of another definition.

@@ -37,7 +37,7 @@ FileHistoryStatus: TypeAlias = (
 _BACK = "It is back, and is read again: its rows come into the views when all of it is read."
 _FIND = "`slackwater files` and the search of `slackwater ui` show its files"
 _IN_PLACE = "It is read again, and its rows of now come in place of these when that is done."
-HISTORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "gone_epoch", "removed_epoch")
+HISTORY_EPOCHS = ("listed_epoch", "first_epoch", "done_epoch", "changed_epoch", "deleted_epoch", "removed_epoch")
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FileHistory:
             listing: a link, or a name that cannot be read), `not_listed` (it exists, and no listing has found it yet),
             `absent` (it does not exist), or `unknown` (it was not listed, and its existence cannot be checked).
         text: the history in words, one sentence a line.
-        epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `gone_epoch`,
+        epochs: the known ones of `listed_epoch`, `first_epoch`, `done_epoch`, `changed_epoch`, `deleted_epoch`,
             `removed_epoch`.
         rows_bad: the number of quarantined records of its latest version.
         first_bad: the first of them with its reason, in words; empty without one, or if it was cleared.
@@ -217,7 +217,7 @@ def _unmatched(candidate: _Candidate, catalog: Catalog) -> list[str]:
 
 def _took_its_rows_along(version: Mapping[str, Any]) -> bool:
     """True if its rows left the views with the object, as in a source with `on_change="replace"`."""
-    return bool(version["status"] == "forgotten" and version["gone_epoch"] == version["removed_epoch"])
+    return bool(version["status"] == "forgotten" and version["deleted_epoch"] == version["removed_epoch"])
 
 
 def _is_read_again(candidate: _Candidate, store: StateStore) -> bool:
@@ -250,13 +250,13 @@ def _lacking(
         view = catalog.views.get(name)
         if view is None or view.error is None or source not in view.sources:
             continue
-        stands_at = reflected_epoch(view, version, store.head.epoch)
-        if stands_at is None:
+        stale_epoch = reflected_epoch(view, version, store.head.epoch)
+        if stale_epoch is None:
             text = f"View {name} does not have its rows: it failed in its first epoch, {at(view.created_epoch)}"
-        elif stands_at < first:
-            text = f"View {name} does not have its rows: it failed, and stands at {at(stands_at)}"
-        elif stands_at < last:
-            text = f"View {name} has its rows only up to {at(stands_at)}, where it stands since it failed"
+        elif stale_epoch < first:
+            text = f"View {name} does not have its rows: it failed, and is stale since {at(stale_epoch)}"
+        elif stale_epoch < last:
+            text = f"View {name} has its rows only up to {at(stale_epoch)}; it is stale since it failed"
         else:
             continue
         lacking[name] = f"{text}. The error: {' '.join(view.error.split())}"
@@ -283,22 +283,24 @@ def _version_line(url: str, version: Mapping[str, Any], at: _Times) -> str:
         was = f"{rows:,} rows of it were in the views" if rows else "none of its rows was in the views"
         if _took_its_rows_along(version):
             left = ", and its rows left the views with it" if rows else ""
-            return f"{url} was gone at {at(version['gone_epoch'])}{left}; {was}."
+            return f"{url} was deleted, seen at {at(version['deleted_epoch'])}{left}; {was}."
         instead = " by those of a later reading" if status == "replaced" else " and is not read again by itself"
-        gone = "" if version["gone_epoch"] is None else f" It is gone since {at(version['gone_epoch'])}."
-        return f"{url} was {status} at {at(version['removed_epoch'])}{instead}; {was}.{gone}"
+        deleted = (
+            "" if version["deleted_epoch"] is None else f" It was deleted, seen at {at(version['deleted_epoch'])}."
+        )
+        return f"{url} was {status} at {at(version['removed_epoch'])}{instead}; {was}.{deleted}"
     if status == "done":
         text = f"{url} was read to its end at {at(version['done_epoch'])}: {counted(rows, 'row')}"
         text += f", {bad} quarantined." if bad else "."
         if version["changed_epoch"] is not None:
             text += f" It was changed later, seen at {at(version['changed_epoch'])}; its rows are those of before."
-        if version["gone_epoch"] is not None:
-            text += f" It is gone since {at(version['gone_epoch'])}; its rows stay in the views."
+        if version["deleted_epoch"] is not None:
+            text += f" It was deleted, seen at {at(version['deleted_epoch'])}; its rows stay in the views."
         return text
     if status == "quarantined":
         return f"{url} was quarantined at {at(version['done_epoch'])}: {error}; {kept}."
-    gone = version["gone_epoch"] if version["gone_epoch"] is not None else version["done_epoch"]
-    return f"{url} was listed at {listed} and had vanished at {at(gone)}, before all of it was read; {kept}."
+    deleted = version["deleted_epoch"] if version["deleted_epoch"] is not None else version["done_epoch"]
+    return f"{url} was listed at {listed} and had vanished at {at(deleted)}, before all of it was read; {kept}."
 
 
 def _of_skipped(candidate: _Candidate, store: StateStore) -> FileHistory | None:

@@ -136,9 +136,9 @@ class Ledger:
         """The deletions, moves and tags of files after the commit of their rows, in the order of these actions.
 
         The columns are `source`, `path` (the URL before the action), `action`, `outcome`, `at`, `epoch` (the epoch that
-        finished the file) and `error`.  `outcome` is `done`; `gone`, if the object did not exist; `changed`, if it was
-        another version, which the run left alone; or `failed`, with the error.  The run tries a failed action again,
-        which adds another row.
+        finished the file) and `error`.  `outcome` is `done`; `absent`, if the object did not exist; `changed`, if it
+        was another version, which the run left alone; or `failed`, with the error.  The run tries a failed action
+        again, which adds another row.
 
         Args:
             source: only files of this source.

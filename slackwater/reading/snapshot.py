@@ -77,7 +77,7 @@ class Snapshot:
         definition = self._definitions().views.get(name)
         if definition is None:
             return View(self._root, version, (), self.epoch)
-        epoch = self.epoch if definition.frozen_epoch is None else definition.frozen_epoch
+        epoch = self.epoch if definition.stopped_epoch is None else definition.stopped_epoch
         return View(self._root, version, definition.key, epoch)
 
     def failure_of(self, name: str) -> str | None:

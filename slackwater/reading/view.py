@@ -74,7 +74,7 @@ class View:
 
     @property
     def reflects_epoch(self) -> int:
-        """The epoch whose rows the view shows: the snapshot's, unless it is recomputed as a whole, frozen or failed."""
+        """The epoch whose rows the view shows: the snapshot's, unless it is recomputed as a whole, stopped or stale."""
         reflects = self._reader.version.reflects_epoch
         return self._epoch if reflects is None else reflects
 

@@ -135,7 +135,7 @@ class Corrections:
                     "files, declare a source of another name with materialize=True"
                 )
             for view in Catalog.of(store.scan("catalog")).views.values():
-                if name in view.sources and view.frozen_epoch is None and not view.internal_views:
+                if name in view.sources and view.stopped_epoch is None and not view.internal_views:
                     self._require_following(store, view)
 
     def _require_following(self, store: StateStore, view: CatalogView) -> None:

@@ -12,7 +12,7 @@ from state.tables.fingerprint import delivery_fingerprint, is_delivery
 from state.tables.keys import encode_key
 
 _FIELDS = ["source", "path", "version", "last_modified"]
-_NOTES = ["changed_epoch", "gone_epoch"]
+_NOTES = ["changed_epoch", "deleted_epoch"]
 
 
 def delivered_versions(store: StateStore, files: Sequence[FileVersion]) -> list[FileVersion]:

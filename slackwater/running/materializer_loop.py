@@ -506,4 +506,4 @@ def _with_expectations(view: ViewStatus, expected: ViewExpectations | None) -> V
 
 
 def _failed(view: CatalogView) -> ViewStatus:
-    return ViewStatus(view.view_class, stands_at=view.frozen_epoch or None, error=view.error)
+    return ViewStatus(view.view_class, stale_epoch=view.stopped_epoch or None, error=view.error)

@@ -336,4 +336,4 @@ class Run(RunMethods):
 
 
 def _standing(view: ViewStatus) -> str:
-    return "has no rows" if view.stands_at is None else f"stands at epoch {view.stands_at}"
+    return "has no rows" if view.stale_epoch is None else f"is stale since epoch {view.stale_epoch}"

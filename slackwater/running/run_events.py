@@ -104,12 +104,12 @@ class ViewFailed:
     """An expression of a view has failed over its rows; the run goes on without the view.
 
     Args:
-        stands_at: the last epoch whose rows it has; None if it has none.
+        stale_epoch: the last epoch whose rows it has; None if it has none.
     """
 
     event: ClassVar[str] = "view_failed"
     view: str
-    stands_at: int | None
+    stale_epoch: int | None
     error: str
 
 
@@ -195,7 +195,7 @@ class RunEvents:
         yield from self._shown(last, status)
         for name, view in status.views.items():
             if view.error is not None and (name not in last.views or last.views[name].error != view.error):
-                yield ViewFailed(name, view.stands_at, view.error)
+                yield ViewFailed(name, view.stale_epoch, view.error)
         if status.caught_up and not last.caught_up:
             yield CaughtUp(status.epoch)
         if ends:

@@ -144,11 +144,11 @@ class ViewStatus(ViewCounts):
             was created.
         violations: expectation → the rows of the view that violate it.
         held_since: the epoch since which the view is held back; None if it is not.
-        stands_at: for a view that has failed: the last epoch whose rows it has; None if it has none.
+        stale_epoch: for a view that has failed: the last epoch whose rows it has; None if it has none.
         error: for a view that has failed: what Spark said; None for one that is maintained.
     """
 
-    stands_at: int | None = None
+    stale_epoch: int | None = None
     error: str | None = None
     violations: Mapping[str, int] = field(default_factory=dict)
     held_since: int | None = None

@@ -27,7 +27,7 @@ Invariants:
 
 * Replaced and forgotten files are left out.
 * A view is compared over exactly the first `rows_read` records of each file in the ledger of its epoch, less the
-  quarantined ones, for any status of the file; a frozen view over the ledger of the epoch at which it was frozen.
+  quarantined ones, for any status of the file; a stopped view over the ledger of the epoch at which it stopped.
 * Bad records are found again: by the readers of a run one by one, by DuckDB with its own rules and by their number.
 * Another version of a file is never read in place of the recorded one.
 * DuckDB reads files with its own readers, in a worker process without credentials (`duckdb_tables`).  It can access

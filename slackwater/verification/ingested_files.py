@@ -13,11 +13,11 @@ from slackwater.verification.verification import FileProblem
 
 _FILES_AHEAD = 8
 _SHOWN = 3
-_SAID = {"gone": "is gone", "changed": "has changed since its rows were ingested"}
+_SAID = {"deleted": "is deleted", "changed": "has changed since its rows were ingested"}
 
 
 class FileProblemsError(Exception):
-    """Some files have changed or are gone since their rows were ingested."""
+    """Some files have changed or are deleted since their rows were ingested."""
 
     def __init__(self, problems: tuple[FileProblem, ...]) -> None:
         shown = ", ".join(f"{each.path} {_SAID[each.problem]}" for each in problems[:_SHOWN])
@@ -45,7 +45,7 @@ class IngestedFiles:
         Equal etags mean equal content, at any time of writing; times count only in a store without etags.
 
         Raises:
-            FileProblemsError: some files have changed or are gone; it names all of them.
+            FileProblemsError: some files have changed or are deleted; it names all of them.
             StorageError: the bucket cannot be listed.
         """
         if not self.source.files:
@@ -63,7 +63,7 @@ class IngestedFiles:
                 missing.discard(path)
                 if etag != file.etag or size != file.size or (not etag and last_modified != file.last_modified):
                     problems[path] = "changed"
-        problems.update(dict.fromkeys(missing, "gone"))
+        problems.update(dict.fromkeys(missing, "deleted"))
         if problems:
             raise FileProblemsError(tuple(self._problem(path, problems[path]) for path in sorted(problems)))
 

@@ -22,7 +22,7 @@ class FileProblem:
 
     Args:
         path: the URL of the file.
-        problem: `changed` or `gone`.
+        problem: `changed` or `deleted`.
     """
 
     path: str
@@ -41,7 +41,7 @@ class ViewCheck:
         view: the name of the view.
         outcome: equal, different, or not checkable.
         engine: the engine that decided, `duckdb` or `spark`; `ledger` for stored rows; None if not checkable.
-        epoch: the epoch of the ledger: the verified epoch, or the epoch at which the view was frozen or failed.
+        epoch: the epoch of the ledger: the verified epoch, or the epoch at which the view stopped.
         rows: the number of rows of the view.
         expected_rows: the number of rows of the engine's result; None without a result.
         differences: the differences; None without any.  For stored rows an example is a file.

@@ -237,7 +237,7 @@ class Verifier:
         )
 
     def _views_by_ledger(self) -> Mapping[int | None, Sequence[CatalogView]]:
-        """Epoch → the views made from its ledger; a frozen or failed view has no later rows.  None: without rows."""
+        """Epoch → the views made from its ledger; a stopped or stale view has no later rows.  None: without rows."""
         views: dict[int | None, list[CatalogView]] = {}
         for name in filter(is_view, self._record.views):
             view = self._known_view(name)
@@ -401,16 +401,16 @@ class Verifier:
         return self._not_checkable(view, self._record.epoch, reason)
 
     def _without_ledger(self, view: CatalogView, epoch: int) -> ViewCheck:
-        stands = "is frozen since" if view.error is None else "has failed, and stands at"
-        return self._not_checkable(view, epoch, f"the view {stands} epoch {epoch}, which is no longer retained")
+        state = "is stopped at" if view.error is None else "is stale since"
+        return self._not_checkable(view, epoch, f"the view {state} epoch {epoch}, which is no longer retained")
 
     def _noted(self, check: ViewCheck) -> ViewCheck:
         """The check with the reason why a failed view is compared with an earlier ledger."""
         error = self._known_view(check.view).error
         if error is None:
             return check
-        stands = f"the view has failed, and stands at epoch {check.epoch}: {error}"
-        return replace(check, reason="; ".join(filter(None, (stands, check.reason))))
+        failure = f"the view is stale since epoch {check.epoch}: {error}"
+        return replace(check, reason="; ".join(filter(None, (failure, check.reason))))
 
     def _not_checkable(
         self, view: CatalogView, epoch: int, reason: str, files: tuple[FileProblem, ...] = ()

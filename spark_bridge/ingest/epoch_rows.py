@@ -112,7 +112,7 @@ class EpochViews:
         views = {name: view for name, view in known.items() if name not in self.dropped}
         views |= {view.name: view for view in self.created}
         for name, stopped in self.stopped.items():
-            before = views[name].frozen_epoch
-            frozen_epoch = stopped.at if before is None else before
-            views[name] = replace(views[name], frozen_epoch=frozen_epoch, error=stopped.error)
+            before = views[name].stopped_epoch
+            stopped_epoch = stopped.at if before is None else before
+            views[name] = replace(views[name], stopped_epoch=stopped_epoch, error=stopped.error)
         return views

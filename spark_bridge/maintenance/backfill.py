@@ -200,7 +200,7 @@ class ExtendedBackfill(Backfill):
 
     The epoch that creates it takes these groups over, as they are before the rows of the epoch come: the measures in
     them have the rows of the history already.  That epoch and each later one records the measures that lack them, so
-    that nothing is compared again after a crash, when the replaced view stands.
+    that nothing is compared again after a crash, when the replaced view is stopped.
 
     Args:
         definition, plan, version: as of `Backfill`.

@@ -194,7 +194,7 @@ def _continues(plan: ViewPlan, may_replace: bool, known: CatalogView | None, rep
     if known is None:
         return False
     if known.identity == plan.identity:
-        return known.frozen_epoch is None and plan.name not in replaced
+        return known.stopped_epoch is None and plan.name not in replaced
     if may_replace:
         return False
     old, wanted = " ".join(known.definition.split()), " ".join(plan.definition.split())

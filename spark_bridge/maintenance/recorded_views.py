@@ -241,7 +241,7 @@ class RecordedViews:
         return self._ending
 
     def drop(self, name: str) -> list[str]:
-        """The next epoch ends a view: a maintained view, a frozen view or a backfill.
+        """The next epoch ends a view: a maintained view, a stopped view or a backfill.
 
         Returns:
             The views that are maintained no longer, internal views among them.
@@ -587,7 +587,7 @@ class RecordedViews:
             created: the views that it creates.
 
         Returns:
-            The views that stand from now on, and those that the epoch creates.
+            The views that stop, and the views that the epoch creates.
         """
         stopping = self._lives.take_stopping()
         failed = {name: self._lives[name] for name in self._lives.within(ViewState.FAILING)}
@@ -595,10 +595,10 @@ class RecordedViews:
             self._lives.move(name, Cause.EPOCH, ViewLife(ViewState.STALE))
         kept = [each for each in created if declared_name(each.name) not in failed]
         rebuilt = (stopping & before.keys()).difference((each.name for each in kept), self._ending)
-        stopped = {name: Stopped(self._stands_at(before[name])) for name in rebuilt}
+        stopped = {name: Stopped(self._last_epoch_of(before[name])) for name in rebuilt}
         for name, life in failed.items():
             version = before.get(name)
-            stopped[name] = Stopped(0 if version is None else self._stands_at(version), life.error)
+            stopped[name] = Stopped(0 if version is None else self._last_epoch_of(version), life.error)
             if version is None:
                 assert life.failed is not None, "a view that cannot be analysed is recorded"
                 version = self._create_empty(life.failed.plan, epoch)
@@ -606,7 +606,7 @@ class RecordedViews:
             self.versions[name] = version
         return stopped, kept
 
-    def _stands_at(self, version: ViewVersion) -> int:
+    def _last_epoch_of(self, version: ViewVersion) -> int:
         """The last epoch whose rows a version from before this epoch has."""
         return self._epoch if version.reflects_epoch is None else version.reflects_epoch
 

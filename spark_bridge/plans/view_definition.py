@@ -77,8 +77,8 @@ class ViewDefinition:
             also lets a view be recomputed that would read all of its rows in some epochs.
         replace: whether it replaces a stored view of this name with another definition.
         cascade: whether, if it replaces a stored view, the views that read it are rebuilt with it.
-        on_missing: for a backfill, when an ingested file is gone: `"refuse"` keeps the view hidden, `"allow"` shows it
-            without those rows, and the catalog lists the files.
+        on_missing: for a backfill, when an ingested file is deleted: `"refuse"` keeps the view hidden, `"allow"` shows
+            it without those rows, and the catalog lists the files.
         emit: `"on_close"` shows a group of a window or session of event time once, when the watermark has passed its
             end, and never changes it.
         expire: `"by_watermark"` lets rows of a join leave its state when the watermark tells that no partner comes.

@@ -149,7 +149,7 @@ class ViewPlanner:
                 return planned
         planned = self._plan(definition, schemas, views, absent)
         stored = known.get(definition.name)
-        if stored is None or stored.frozen_epoch is not None or stored.missing:
+        if stored is None or stored.stopped_epoch is not None or stored.missing:
             return planned
         return replace(planned, before=self._before(planned.plan, stored, visible_schemas(schemas, stored), views))
 

@@ -25,7 +25,7 @@ from state.objects.storage_error import storage_error
 from state.removal.datasets import delete_aged_versions
 from state.tables.row_selection import quoted
 
-Outcome: TypeAlias = Literal["done", "gone", "changed", "failed", "waits"]
+Outcome: TypeAlias = Literal["done", "absent", "changed", "failed", "waits"]
 """done; the object did not exist; it had another version, and stays; the store refused; it is kept for the reason in
 `error`.  Files that failed or wait are tried again."""
 
@@ -227,7 +227,7 @@ class HandledFiles:
         except (OSError, ValueError, RuntimeError) as error:
             raise storage_error(error, self._location) from None
         is_deleting = pc.or_(*(pc.starts_with(rows["action"], each) for each in _DELETING))
-        is_over = pc.is_in(rows["outcome"], pa.array(["done", "gone"]))
+        is_over = pc.is_in(rows["outcome"], pa.array(["done", "absent"]))
         wanted = pc.and_(pc.and_(is_deleting, is_over), pc.equal(rows["source"], source))
         wanted = pc.and_(wanted, pc.and_(pc.is_valid(rows["path"]), pc.is_valid(rows["last_modified"])))
         return [HandledFile(**row) for row in rows.filter(wanted).to_pylist()], count

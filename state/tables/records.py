@@ -225,7 +225,7 @@ class CatalogView:
         sources: the names of its sources, also of those that it reads by way of views.
         key: the columns of the result that identify a group.
         created_epoch: the epoch of its first version.
-        frozen_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
+        stopped_epoch: the last epoch whose rows it has, if it is maintained no longer, since it is not declared, has
             failed, or is rebuilt; 0 if it failed in its first epoch.  None while it is maintained.
         error: why it has failed; None for a view that has not.
         visible: source or view that it reads → its columns when the view was created; it sees no later ones.  An
@@ -240,7 +240,7 @@ class CatalogView:
     sources: tuple[str, ...]
     key: tuple[str, ...]
     created_epoch: int
-    frozen_epoch: int | None = None
+    stopped_epoch: int | None = None
     error: str | None = None
     visible: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: tuple[str, ...] = ()

@@ -115,7 +115,7 @@ TABLES: dict[str, pa.Schema] = {
         visible=pa.list_(_VISIBLE),
         missing=pa.list_(pa.string()),
         created_epoch=pa.int64(),
-        frozen_epoch=pa.int64(),
+        stopped_epoch=pa.int64(),
         error=pa.string(),
         declared_at=_TIME,
         not_before=_TIME,
@@ -160,7 +160,7 @@ TABLES: dict[str, pa.Schema] = {
         first_epoch=pa.int64(),
         done_epoch=pa.int64(),
         changed_epoch=pa.int64(),
-        gone_epoch=pa.int64(),
+        deleted_epoch=pa.int64(),
         bytes_read=pa.int64(),
         requests=pa.int64(),
         attempts=pa.int64(),
@@ -229,7 +229,7 @@ def state_rows(parts: Iterable[tuple[str, pa.Table]], epoch: int) -> pa.Table:
     return for_lance(rows) if len(tables) == 1 else rows.combine_chunks()
 
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """The number of the format of a root: of `TABLES`, and of everything else that a root stores.
 
 Once a released version has written a number, every change of a stored format needs the next number

@@ -211,7 +211,7 @@ BRANCH_MUTANTS = (
     Mutant(
         "a merge takes rows that the root maintains no longer",
         _MERGE,
-        (("if name in self._here.views and self._here.views[name].frozen_epoch is None\n", "if True\n"),),
+        (("if name in self._here.views and self._here.views[name].stopped_epoch is None\n", "if True\n"),),
         shown_by=f"{_OF_MERGES}::test_a_dataset_that_the_root_maintains_no_longer_is_copied",
     ),
     Mutant(

@@ -52,24 +52,24 @@ CAPABILITY_MUTANTS = (
         "bytes that are delivered again after a deletion are not read",
         "state/tables/fingerprint.py",
         (("    if is_deleted:\n", "    if is_deleted and not is_same:\n"),),
-        shown_by="tests/actors/listing/test_deleted_files.py",
+        shown_by="tests/actors/listing/test_run_deletions.py",
     ),
     Mutant(
         "a deleted object in a listing that lags is read again",
         "state/tables/fingerprint.py",
         (("return None if delivery == deleted else delivery", "return delivery"),),
-        shown_by="tests/actors/listing/test_deleted_files.py",
+        shown_by="tests/actors/listing/test_run_deletions.py",
     ),
     Mutant(
         "a file that vanished by itself and is back is read again",
         "actors/listing/list_executor.py",
         (
             (
-                "        if self._removes:\n            self._names.seen.set_gone",
-                "        if True:\n            self._names.seen.set_gone",
+                "        if self._removes:\n            self._names.seen.set_deleted",
+                "        if True:\n            self._names.seen.set_deleted",
             ),
         ),
-        shown_by="tests/actors/listing/test_deleted_files.py",
+        shown_by="tests/actors/listing/test_run_deletions.py",
     ),
     Mutant(
         "a name that returns before a listing lacks it is skipped by a digest",
@@ -81,7 +81,7 @@ CAPABILITY_MUTANTS = (
                 "",
             ),
         ),
-        shown_by="tests/actors/listing/test_deleted_files.py",
+        shown_by="tests/actors/listing/test_run_deletions.py",
     ),
     Mutant(
         "an unread object with the same bytes is deleted",

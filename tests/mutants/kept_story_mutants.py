@@ -124,7 +124,7 @@ AFTER_COMMIT_MUTANTS = (
         _REACH,
         (
             ("if any(view.error is not None for view in parts):", "if not parts:"),
-            ("if any(view.frozen_epoch is not None for view in parts):", "if not parts:"),
+            ("if any(view.stopped_epoch is not None for view in parts):", "if not parts:"),
             ("(view.error is not None or _is_built(name, head))", "_is_built(name, head)"),
         ),
         among=f"{_KEPT} and 'fails=' in repr(scenario.story)",

@@ -295,13 +295,13 @@ MUTANTS = (
     Mutant(
         "a version that vanished before its reading counts as noted while earlier rows are in the views",
         "actors/recovery/seen_names.py",
-        (('pc.is_in(gone["key"], value_set=unread)', 'pc.is_null(gone["key"])'),),
+        (('pc.is_in(deleted["key"], value_set=unread)', 'pc.is_null(deleted["key"])'),),
         shown_by="tests/actors/recovery/test_recovery.py",
     ),
     Mutant(
         "nobody looks for what a listing does not show",
         "actors/listing/missing_files.py",
-        (("        return [FindGone(self._source, {", "        return [] and [FindGone(self._source, {"),),
+        (("        return [FindDeleted(self._source, {", "        return [] and [FindDeleted(self._source, {"),),
         start=16,
     ),
     Mutant(
@@ -506,8 +506,8 @@ MUTANTS = (
         "actors/listing/vanished_names.py",
         (
             (
-                "forget()\n        self._looks.look_again(vanished.path)\n\n    def _set_gone",
-                "forget()\n\n    def _set_gone",
+                "forget()\n        self._looks.look_again(vanished.path)\n\n    def _set_deleted",
+                "forget()\n\n    def _set_deleted",
             ),
         ),
         shown_by="tests/actors/listing/test_event_look_up.py",
@@ -525,7 +525,7 @@ MUTANTS = (
         start=4_094,
     ),
     Mutant(
-        "an event about a file that is gone is settled at once",
+        "an event about a file that is deleted is settled at once",
         "actors/listing/event_look_up.py",
         (("        elif path not in self._names.unsent:", "        if path not in self._names.unsent:"),),
         start=85,

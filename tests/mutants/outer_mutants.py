@@ -423,11 +423,11 @@ OUTER_MUTANTS = (
         start=724,
     ),
     Mutant(
-        "a view that fails stands at an epoch that was not committed",
+        "a view that fails is stopped at an epoch that was not committed",
         "actors/coordination/epoch_commits.py",
         (
             (
-                "        return replace(view, frozen_epoch=min(view.frozen_epoch, self._epoch))\n",
+                "        return replace(view, stopped_epoch=min(view.stopped_epoch, self._epoch))\n",
                 "        return view\n",
             ),
         ),
@@ -435,9 +435,9 @@ OUTER_MUTANTS = (
         start=3865,
     ),
     Mutant(
-        "a failed view that fails again stands later",
+        "a failed view that fails again is stopped later",
         "actors/coordination/epoch_commits.py",
-        (("            return replace(view, frozen_epoch=known.frozen_epoch)\n", "            pass\n"),),
+        (("            return replace(view, stopped_epoch=known.stopped_epoch)\n", "            pass\n"),),
         shown_by="tests/actors/coordination/test_epoch_commits.py",
     ),
     Mutant(

@@ -314,7 +314,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_SUBTRACTED}::test_a_grouping_is_followed_to_the_columns_of_the_rows[two columns]",
     ),
     Mutant(
-        "a view that stands gets the error of its parent",
+        "a stale view gets the error of its parent",
         "spark_bridge/maintenance/recorded_views.py",
         (("in (ViewState.STALE, ViewState.DROPPING)", "is ViewState.DROPPING"),),
         shown_by=f"{_FOLLOWED}::test_a_view_that_stands_keeps_its_own_error_when_its_parent_fails",
@@ -384,7 +384,7 @@ VIEW_MUTANTS = (
         shown_by=f"{_FOLLOWED}::test_distinct_values_of_a_parent_are_counted[counts]",
     ),
     Mutant(
-        "the internal views of a declared view are frozen at a start",
+        "the internal views of a declared view are stopped at a start",
         "actors/recovery/catalog_changes.py",
         (("declared_name(name) not in definition.views", 'name.removesuffix(".next") not in definition.views'),),
         among="scenario.nested_view",
@@ -1248,10 +1248,10 @@ VIEW_MUTANTS = (
         shown_by=f"{_CHANGE}::test_a_change_does_what_its_explanation_says[other rows of a side]",
     ),
     Mutant(
-        "groups of a view that stands are taken over",
+        "groups of a stale view are taken over",
         "spark_bridge/query/view_planner.py",
-        (("stored.frozen_epoch is not None or ", ""),),
-        shown_by=f"{_REGROUPED}::test_a_view_that_stands_is_rebuilt_and_not_of_its_old_groups",
+        (("stored.stopped_epoch is not None or ", ""),),
+        shown_by=f"{_REGROUPED}::test_a_stale_view_is_rebuilt_and_not_of_its_old_groups",
     ),
     Mutant(
         "buffers are taken over in the order of the stored view",

@@ -115,7 +115,7 @@ def change_views(run: sw.Run, chance: random.Random) -> NoReturn:
         if name in there:
             run.drop_view(name)
         else:
-            # A view that an earlier life has left is frozen: with its rows of now it takes that one's place.
+            # A view that an earlier life has left is stopped: with its rows of now it takes that one's place.
             run.add_view(name, LATE_VIEWS[name], on_full="allow")
         there ^= {name}
         run.wait(timeout_s=chance.choice([0.0, 0.3, 1.5]))

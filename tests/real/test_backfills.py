@@ -150,7 +150,7 @@ def test_a_change_above_the_groups_reads_no_file_and_a_new_measure_reads_them_al
 
 
 @pytest.mark.more
-def test_a_view_is_not_shown_while_a_file_that_it_needs_is_gone(tmp_path: Path) -> None:
+def test_a_view_is_not_shown_while_a_file_that_it_needs_is_deleted(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     for name in ("a", "b", "c"):
         write(tmp_path / "in", f"{name}.parquet", parquet(events(ord(name) * 10)))

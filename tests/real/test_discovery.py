@@ -28,8 +28,8 @@ def pipeline_of(s3: S3Server, bucket: str, discovery: sw.Listing, options: dict[
 
 def gone(pipeline: sw.Pipeline, s3: S3Server) -> dict[str, bool]:
     files = sw.open(pipeline.root.url, s3.storage_options).ledger.files()
-    rows = files.select(["path", "gone_epoch"]).to_pylist()
-    return {row["path"].rpartition("/")[2]: row["gone_epoch"] is not None for row in rows}
+    rows = files.select(["path", "deleted_epoch"]).to_pylist()
+    return {row["path"].rpartition("/")[2]: row["deleted_epoch"] is not None for row in rows}
 
 
 @pytest.mark.more

@@ -50,7 +50,7 @@ def alerts_told(place: Path) -> list[tuple[str, str]]:
     return [(each["event"], each["view"]) for each in documents]
 
 
-def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> None:
+def test_a_view_that_fails_is_stale_alone_until_it_is_retried(tmp_path: Path) -> None:
     place, root = tmp_path / "in", tmp_path / "root"
     place.mkdir()
     good = [events(first, 20) for first in (0, 100, 200)]
@@ -74,7 +74,7 @@ def test_a_view_that_fails_stands_alone_until_it_is_retried(tmp_path: Path) -> N
 
     with declared(tmp_path).start() as run:
         assert run.wait(until="caught_up", timeout_s=120)
-        assert run.status().views["strict"].stands_at is not None, "a new run does not rebuild it"
+        assert run.status().views["strict"].stale_epoch is not None, "a new run does not rebuild it"
         run.forget("bad.parquet")
         write(place, "2.parquet", parquet(good[2]))
         ended = slackwater("retry", str(root), "--view", "strict")

@@ -140,7 +140,7 @@ def test_what_is_removed_while_it_is_read_stays_as_far_as_it_was_committed_or_le
         run.throttle()
         eventually(lambda: told.is_drained)
         [large] = [row for row in store.ledger.files().to_pylist() if row["path"].endswith("large.csv")]
-        assert large["gone_epoch"] is not None and 0 < large["rows_read"] < ROWS
+        assert large["deleted_epoch"] is not None and 0 < large["rows_read"] < ROWS
         assert (large["status"] == "forgotten") == (on_change == "replace"), large
     known.check_every_epoch(store, VIEWS)
     amounts = store.snapshot().view("large").to_arrow()["twice"].to_pylist()

@@ -317,7 +317,7 @@ def test_a_view_that_changes_or_comes_late_is_refused_and_the_old_one_stays(tmp_
 
 
 @pytest.mark.more
-def test_a_view_that_is_not_declared_is_kept_and_frozen(tmp_path: Path) -> None:
+def test_a_view_that_is_not_declared_is_kept_and_stopped(tmp_path: Path) -> None:
     write(tmp_path / "in", "a.parquet", parquet(events(0)))
     pipeline = local(tmp_path)
     pipeline.view("rows", "SELECT user FROM events")

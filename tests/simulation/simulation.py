@@ -132,14 +132,14 @@ class Simulation:
             self._world.close()
         world = self._world
         tables = FileTables.latest(world.disk)
-        frozen = tables.frozen_views()
+        stopped = tables.stopped_views()
         return Outcome(
             events=world.schedule.events + world.ownerships.background.events,
             epochs=world.promises.epochs,
             seconds=world.clock.monotonic(),
             statuses=tables.statuses(),
-            failed_views=frozenset(name for name, row in frozen.items() if row["error"] is not None),
-            views=frozenset(filter(is_view, world.head().views)) - frozen.keys(),
+            failed_views=frozenset(name for name, row in stopped.items() if row["error"] is not None),
+            views=frozenset(filter(is_view, world.head().views)) - stopped.keys(),
             refusals=world.branches.refusals,
             late_rows=world.promises.late_rows,
             gates=world.promises.gates,

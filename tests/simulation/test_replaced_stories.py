@@ -34,7 +34,7 @@ _SETTLES: dict[str, Any] = {"listing_s": 2.0, "must_settle": True}
 _SHARDS: dict[str, Any] = {"listing_s": 2.0, "name_actors": 3}
 
 GONE = {
-    "gone": (*_LISTED, vanish("a")),
+    "deleted": (*_LISTED, vanish("a")),
     "gone during the reading": (*_PARTLY_READ, vanish("a")),
     "gone after a change": (*_LISTED, file("a", rows=2), EVENTS(5), vanish("a")),
     "gone at once after a change": (*_LISTED, file("a", rows=2), vanish("a")),

@@ -475,7 +475,7 @@ def test_a_view_that_is_dropped_and_added_again_has_all_rows(told: Told) -> None
 
 
 @pytest.mark.parametrize("view", few(["rows", "groups", "late", "full"], "groups"))
-def test_a_view_that_fails_over_a_row_stands_however_the_run_dies(told: Told, view: str) -> None:
+def test_a_view_that_fails_over_a_row_is_stale_however_the_run_dies(told: Told, view: str) -> None:
     for who in ("materializer", "coordinator"):
         story = [START, file("a"), CAUGHT_UP, file("b", fails=view, kill_row=1), SECONDS(2), CRASH(who), file("c")]
         # The second process declares a late view, too.

@@ -201,7 +201,7 @@ class Followed:
 
     def rebuild(self) -> None:
         """Rebuilds the views, which show what they showed until then; no row is late for them."""
-        stand = {name: replace(self._known[name], frozen_epoch=0) for name in ("closed", "above")}
+        stand = {name: replace(self._known[name], stopped_epoch=0) for name in ("closed", "above")}
         self.materializer.declare(self._definitions, {"t": SCHEMA}, self._known | stand)
         self._is_hidden, self._closed = True, None
         self._groups = self._no_groups()

@@ -1,4 +1,4 @@
-"""A view whose own expression fails stands still; the other views and the epoch go on."""
+"""A view whose own expression fails is stale; the other views and the epoch go on."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_an_expression_that_fails_stops_only_its_view(
     before = root.rows("v")
     done = root.run(pa.concat_tables([BAD] * rows))
     failed = root.known["v"]
-    assert done.stopped.keys() == {"v"} and failed.frozen_epoch == 1
+    assert done.stopped.keys() == {"v"} and failed.stopped_epoch == 1
     assert failed.error is not None and re.search(QUERIES[name][1], failed.error)
     root.run(GOOD)
     assert root.rows("v") == before
@@ -96,7 +96,7 @@ def test_an_expression_that_fails_stops_only_its_view(
 def test_a_view_that_fails_in_its_first_epoch_is_there_without_rows(strict: SparkSession, tmp_path: Path) -> None:
     root = Root(strict, tmp_path, [_definition("group"), TOTAL])
     root.run(BAD)
-    assert (root.known["v"].created_epoch, root.known["v"].frozen_epoch) == (1, 0)
+    assert (root.known["v"].created_epoch, root.known["v"].stopped_epoch) == (1, 0)
     assert (root.rows("v"), root.rows("total")) == ([], [{"k": "a", "n": 0}])
     root.declare()
     root.run(GOOD)
@@ -123,7 +123,7 @@ def test_a_failed_view_stands_in_a_later_attempt_and_may_be_replaced(strict: Spa
     root.declare()
     done = root.run()
     assert [*root.materializer.backfilling] == ["v"] and "v.next" in done.views
-    assert (root.known["v"].frozen_epoch, root.known["v"].error) == (1, None)
+    assert (root.known["v"].stopped_epoch, root.known["v"].error) == (1, None)
     root.close()
 
 

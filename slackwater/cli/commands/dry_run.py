@@ -132,7 +132,7 @@ def _after_lines(after: AfterPlan) -> Iterator[str]:
         yield f"    {'':<10} each when the tables of {', '.join(after.tables)} have its rows; they are not asked now"
     if not after.keeps_rows:
         yield (
-            f"    {'note':<10} a view that is declared later cannot have the rows of files that are gone: "
+            f"    {'note':<10} a view that is declared later cannot have the rows of files that are deleted: "
             "materialize=True keeps them"
         )
 

@@ -72,7 +72,7 @@ class RunLog:
                 log.warning(
                     "a view has failed",
                     view=name,
-                    stands_at=str(view.stands_at or "none"),
+                    stale_epoch=str(view.stale_epoch or "none"),
                     error=view.error,
                     next_step=step,
                 )

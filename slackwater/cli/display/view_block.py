@@ -101,7 +101,7 @@ def view_block(status: RunStatus, lines: int, *, names: int, width: int) -> Tabl
 
 
 def view_notes(views: Mapping[str, ViewStatus], root: str, most: int) -> list[Text]:
-    """Notes on failed views, two lines for each: where it stands with the next step, and the error.
+    """Notes on failed views, two lines for each: the epoch since which it is stale, the next step, and the error.
 
     Args:
         root: the root of the run, as an argument of a command.
@@ -122,15 +122,15 @@ def utc(at: datetime) -> str:
 
 
 def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: str, output: Output) -> None:
-    """Prints where a failed view stands with the next step, and its error as a line of its own.
+    """Prints since when a failed view is stale, the next step, and its error as a line of its own.
 
     Args:
         at: epoch → the time of its commit.
         root: the root, as an argument of a command.
     """
-    stands_at, name = view["reflects_epoch"], view["name"]
-    since = "" if stands_at not in at else f" ({utc(at[stands_at])})"
-    rows = "it has no rows" if stands_at is None else f"it stands at epoch {stands_at}{since}"
+    stale_epoch, name = view["reflects_epoch"], view["name"]
+    since = "" if stale_epoch not in at else f" ({utc(at[stale_epoch])})"
+    rows = "it has no rows" if stale_epoch is None else f"it is stale since epoch {stale_epoch}{since}"
     step = f"correct it or its files, and rebuild it with `slackwater retry {root} --view {name}`"
     output.text(f"view {name} has failed: {rows}; {step}")
     line = f"view {name}: {' '.join(view['error'].split())}"
@@ -141,8 +141,8 @@ def _print_failure(view: Mapping[str, Any], at: Mapping[int, datetime], root: st
 
 
 def _failure(name: str, view: ViewStatus, root: str) -> tuple[Text, Text]:
-    rows = f"stands at {utc(epoch_time(view.stands_at))}" if view.stands_at is not None else "has no rows"
-    step = f"{name} {rows}; `slackwater retry {root} --view {name}`"
+    rows = f"stale at {utc(epoch_time(view.stale_epoch))}" if view.stale_epoch is not None else "no rows"
+    step = f"{name}: {rows}; `slackwater retry {root} --view {name}`"
     error = f"{name}: {visible(' '.join((view.error or '').split()))}"
     return Text(step, style=_BAD, no_wrap=True, overflow="ellipsis"), Text(error, no_wrap=True, overflow="ellipsis")
 

@@ -29,7 +29,7 @@ def print_views(store: Store, output: Output) -> None:
 def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any]]:
     """The rows of `Views.table`, each with its `state`.
 
-    A view is `maintained`, `failed`, `rebuilding` (a backfill replaces the shown rows at its end), or `frozen`
+    A view is `maintained`, `failed`, `rebuilding` (a backfill replaces the shown rows at its end), or `stopped`
     (no longer declared).
 
     Args:
@@ -41,6 +41,6 @@ def view_rows(store: Store, backfills: Collection[str]) -> list[Mapping[str, Any
 def _state(view: Mapping[str, Any], is_late: bool) -> str:
     if view["error"] is not None:
         return "failed"
-    if not view["frozen"]:
+    if not view["stopped"]:
         return "maintained"
-    return "rebuilding" if is_late else "frozen"
+    return "rebuilding" if is_late else "stopped"

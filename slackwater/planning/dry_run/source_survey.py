@@ -316,7 +316,7 @@ class SourceSurvey:
             )
         gone = len(self._waiting) - self._counts.get("waiting", Files()).files
         if gone > 0:
-            notes.append(f"{gone:,} files in the queue are gone from the store")
+            notes.append(f"{gone:,} files in the queue are deleted")
         if not self._counts.get("listed", Files()).files and self._lists:
             notes.append("no listed file matches the pattern")
         return notes

@@ -16,7 +16,7 @@ from state.tables.row_selection import Clue, after_prefix
 
 _DONE = Clue("status", equals="done")
 _FIELDS = (
-    "source", "path", "version", "etag", "size", "last_modified", "rows_read", "rows_bad", "done_epoch", "gone_epoch"
+    "source", "path", "version", "etag", "size", "last_modified", "rows_read", "rows_bad", "done_epoch", "deleted_epoch"
 )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def still_due(state: StateStore, files: Iterable[DueFile], *, until: int) -> lis
 
 
 def _due(rows: pa.Table, queued: pa.BinaryArray, until: int) -> list[DueFile]:
-    due = pc.and_(pc.less_equal(rows["done_epoch"], until), pc.is_null(rows["gone_epoch"]))
+    due = pc.and_(pc.less_equal(rows["done_epoch"], until), pc.is_null(rows["deleted_epoch"]))
     due = pc.and_(due, pc.equal(pc.coalesce(rows["rows_bad"], 0), 0))
     due = pc.and_(due, pc.invert(pc.is_in(rows["key"], value_set=queued)))
     return [_due_file(row) for row in rows.filter(due).to_pylist()]

@@ -397,7 +397,7 @@ class FileWork(Companion):
         except NeedsChangedError:
             return None
         except ObjectVanished:
-            return FileResult("gone")
+            return FileResult("absent")
         except ObjectChanged:
             return FileResult("changed")
         except (FencedError, RunFailedError):

@@ -133,7 +133,7 @@ def _lack(name: str, catalog: Catalog, head: Head, needs: Needs) -> str:
     parts = [view for each, view in catalog.views.items() if declared_name(each) == name]
     if any(view.error is not None for view in parts):
         return "it has failed"
-    if any(view.frozen_epoch is not None for view in parts):
+    if any(view.stopped_epoch is not None for view in parts):
         return "it is stale"
     if next_name(name) in catalog.views or any(_is_built(each, head) for each in head.views if _is_of(each, name)):
         return "it is being built"

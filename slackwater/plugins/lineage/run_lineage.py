@@ -150,7 +150,7 @@ class RunLineage:
         known = {**sources, **views}
         for row in self._store.views.table().to_pylist():
             name = row["name"]
-            if name in views and (row["error"] is not None or not row["frozen"]):
+            if name in views and (row["error"] is not None or not row["stopped"]):
                 inputs = tuple(known[each] for each in row["reads"] if each in known)
                 query, error = row["definition"], row["error"]
                 yield _Job(self._job(name), "VIEW", inputs, views[name], row["version"], query, error)

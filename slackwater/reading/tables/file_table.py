@@ -34,7 +34,7 @@ FILE_COLUMNS = (
     "first_epoch",
     "done_epoch",
     "changed_epoch",
-    "gone_epoch",
+    "deleted_epoch",
     "removed_epoch",
     "bytes_read",
     "requests",

@@ -71,7 +71,7 @@ def _line(action: str, outcome: str, at: str, error: str | None) -> str:
     match outcome:
         case "done":
             return f"It was {done} after the commit, at {at}."
-        case "gone":
+        case "absent":
             return f"It was to be {done} after the commit, and was not there any more at {at}."
         case "changed":
             return f"It was not {done} after the commit: at {at} another version of it was there, which stays."

@@ -28,7 +28,7 @@ _VIEWS = pa.schema(
         ("reflects_epoch", pa.int64()),
         ("closed_until", pa.timestamp("us", tz="UTC")),
         ("late_rows", pa.int64()),
-        ("frozen", pa.bool_()),
+        ("stopped", pa.bool_()),
         ("error", pa.string()),
         ("missing", pa.list_(pa.string())),
     ]
@@ -56,9 +56,9 @@ def reflected_epoch(view: CatalogView, version: ViewVersion, epoch: int) -> int 
     """
     if version.reflects_epoch is not None:
         return version.reflects_epoch
-    if view.frozen_epoch is None:
+    if view.stopped_epoch is None:
         return epoch
-    return view.frozen_epoch or None
+    return view.stopped_epoch or None
 
 
 def backfill_table(state: LanceStateStore, catalog: Catalog) -> pa.Table:
@@ -88,7 +88,7 @@ def _row(view: CatalogView, missing: Sequence[str], state: LanceStateStore, root
         "definition": view.definition,
         "sources": list(view.sources),
         "key": list(view.key),
-        "frozen": view.frozen_epoch is not None,
+        "stopped": view.stopped_epoch is not None,
         "error": view.error,
         "missing": list(dict.fromkeys(missing)),
     }

@@ -85,8 +85,10 @@ def source_counts(files: pa.Table, source: str) -> SourceStatus:
 
 
 def _view(row: Mapping[str, Any]) -> ViewStatus:
-    stands_at = None if row["error"] is None else row["reflects_epoch"]
-    return ViewStatus(row["class"], row["rows"], late_rows=row["late_rows"], stands_at=stands_at, error=row["error"])
+    stale_epoch = None if row["error"] is None else row["reflects_epoch"]
+    return ViewStatus(
+        row["class"], row["rows"], late_rows=row["late_rows"], stale_epoch=stale_epoch, error=row["error"]
+    )
 
 
 def _committed(row: Mapping[str, Any]) -> CommittedEpoch:

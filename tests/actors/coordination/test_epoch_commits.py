@@ -31,21 +31,21 @@ def collected(number: int, view: CatalogView, *dropped: str) -> CollectedEpoch:
 
 
 def committed(commits: EpochCommits, epoch: CollectedEpoch) -> int | None:
-    """The epoch at which the view stands in the catalog of a commit."""
+    """The last epoch of the view in the catalog of a commit."""
     (commit,) = of(Commit, commits.begin(epoch, 0.0))
     (row,) = [each for each in commit.delta.tables["catalog"]["row"].to_pylist() if each is not None]
     commits.end(EpochRecord(epoch.epoch, 1, AT, epoch.epoch, EpochCounts(), EpochSeconds(), {}), 0.0)
-    frozen_epoch: int | None = row["frozen_epoch"]
-    return frozen_epoch
+    stopped_epoch: int | None = row["stopped_epoch"]
+    return stopped_epoch
 
 
 def test_a_view_stands_at_the_last_committed_epoch_and_stays_there_until_it_is_another_one() -> None:
     commits = EpochCommits(CatalogChanges(Catalog(views={"v": VIEW})), {}, epoch=7)
-    failed = replace(VIEW, frozen_epoch=8, error="too wet")
+    failed = replace(VIEW, stopped_epoch=8, error="too wet")
     assert committed(commits, collected(9, failed)) == 7, "epoch 8 has changed nothing"
     assert committed(commits, collected(12, replace(failed, error=None))) == 7, "it is rebuilt"
     assert committed(commits, collected(13, replace(failed, error="too dry"))) == 7
-    another = replace(VIEW, created_epoch=15, frozen_epoch=14, error="too wet")
+    another = replace(VIEW, created_epoch=15, stopped_epoch=14, error="too wet")
     assert committed(commits, collected(15, another, "v")) == 13
     assert committed(commits, collected(16, replace(VIEW, created_epoch=15))) is None
 

@@ -20,7 +20,7 @@ def finished() -> Delta:
         modified = START - timedelta(seconds=age_s)
         fields = {"source": source, "path": f"{number}", "status": status, "last_modified": modified}
         builder.put("ledger", f"{number}".encode(), 1, **fields)
-    builder.patch("ledger", b"9", 1, gone_epoch=5)
+    builder.patch("ledger", b"9", 1, deleted_epoch=5)
     builder.delete("ledger", b"8", 1)
     return builder.build()
 

@@ -353,8 +353,8 @@ def test_a_change_while_the_file_waits_is_kept_until_it_is_known_whether_rows_ca
     queued = delta_rows(executor.on_message(barrier(1), 0.0), "queue")
     assert sorted((row["path"], row["etag"]) for row in queued) == [("a", "1"), ("a", "3"), ("busy", "1")]
     assert reads(piece(executor, file("busy"), rows(1))) == [("a", 0)]
-    gone = executor.on_read([FileEnded(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0)], 0.0)
-    assert reads(gone) == [("a", 0)]
+    deleted = executor.on_read([FileEnded(file("a"), Ending("vanished", "changed"), requests=1, bytes_read=0)], 0.0)
+    assert reads(deleted) == [("a", 0)]
     piece(executor, file("a", "3"), rows(2))
     ledger = delta_rows(executor.on_message(barrier(2), 0.0), "ledger")
     found = {(row["path"], row["etag"], row["status"], row["rows_read"]) for row in ledger}
@@ -384,7 +384,7 @@ def test_after_a_restart_the_version_with_rows_is_the_one_that_is_read_on() -> N
 def test_a_version_that_vanished_before_its_first_row_is_reported_and_may_come_again() -> None:
     executor = started()
     executor.on_message(files("a"), 0.0)
-    executor.on_read([FileEnded(file("a"), Ending("vanished", "gone"), requests=1, bytes_read=0)], 0.0)
+    executor.on_read([FileEnded(file("a"), Ending("vanished", "deleted"), requests=1, bytes_read=0)], 0.0)
     sealed = executor.on_message(barrier(1), 0.0)
     assert report(sealed).vanished == (Vanished("s", "a", file("a").version),)
     assert reads(executor.on_message(files("a"), 0.0)) == [("a", 0)]

@@ -89,25 +89,25 @@ def test_a_version_that_has_vanished_and_comes_as_a_new_file_replaces_too() -> N
     for fetch in (started(), started(held=[("s", "a")])):
         if not fetch._files.held:
             fetch.on_message(changed("a"), 0.0)
-            ended(fetch, file("a", "2"), Ending("vanished", "gone"))
+            ended(fetch, file("a", "2"), Ending("vanished", "deleted"))
         fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
         assert emitted(piece(fetch, file("a", "2"), rows(2))) == []
         assert len(corrections(staged(fetch, file("a", "2")))) == 1
 
 
-@pytest.mark.parametrize("is_gone", [False, True])
+@pytest.mark.parametrize("is_deleted", [False, True])
 @pytest.mark.parametrize("on_change", ["replace", "append"])
-def test_a_vanished_version_notes_that_its_object_is_gone_only_where_no_rows_have_to_leave(
-    *, is_gone: bool, on_change: OnChange
+def test_a_vanished_version_notes_that_its_object_is_deleted_only_where_no_rows_have_to_leave(
+    *, is_deleted: bool, on_change: OnChange
 ) -> None:
     fetch = started(on_change=on_change, held=[("s", "a")])
     fetch.on_message(NewFiles((file("a", "2"),)), 0.0)
     piece(fetch, file("a", "2"), rows(1), last=False)
     staged(fetch, file("a", "2"))
-    ended(fetch, file("a", "2"), Ending("vanished", "gone", is_gone=is_gone))
+    ended(fetch, file("a", "2"), Ending("vanished", "deleted", is_deleted=is_deleted))
     sealed = fetch.on_message(barrier(1), 0.0)
     (row,) = delta_rows(sealed, "ledger")
-    assert (row["gone_epoch"] is not None) == (is_gone and on_change == "append")
+    assert (row["deleted_epoch"] is not None) == (is_deleted and on_change == "append")
     assert report(sealed).vanished == (Vanished("s", "a", file("a", "2").version, replaces=on_change == "replace"),)
 
 
@@ -158,7 +158,7 @@ def test_a_half_read_file_is_forgotten_with_what_is_read_of_it_just_now() -> Non
     late = piece(fetch, file("a"), rows(2, 3))
     assert emitted(late) == [] and len(of(CloseFile, late)) == 1
     sealed = fetch.on_message(barrier(2), 0.0)
-    assert emitted(sealed) == [], "what was read and waits is gone, too"
+    assert emitted(sealed) == [], "what was read and waits is deleted, too"
     (row,) = delta_rows(sealed, "ledger")
     assert (row["status"], row["rows_read"]) == ("forgotten", 3)
     assert report(sealed).corrected == (CorrectedFile("s", "a", None, "forgotten"),)
@@ -211,14 +211,14 @@ def test_the_commit_says_which_versions_were_replaced_and_forgotten(tmp_path: Pa
 
     fetch.on_message(RereadFiles((file("a", "2"),)), 0.0)
     store.commit(3, fetch.on_message(barrier(3), 0.0))
-    ended(fetch, file("a", "2"), Ending("vanished", "gone", is_gone=True))
+    ended(fetch, file("a", "2"), Ending("vanished", "deleted", is_deleted=True))
     store.commit(4, fetch.on_message(barrier(4), 0.0))
-    assert store.ledger()["2"] == ("done", 4, None, "gone"), "what was read of it before stays"
+    assert store.ledger()["2"] == ("done", 4, None, "deleted"), "what was read of it before stays"
     assert store.store.rows("queue") == []
 
     fetch.on_message(ForgottenFiles((ForgottenFile("s", "a"),)), 0.0)
     store.commit(5, fetch.on_message(barrier(5), 0.0))
-    assert store.ledger() == {"1": ("replaced", 3, 2, None), "2": ("forgotten", 4, 5, "gone")}
+    assert store.ledger() == {"1": ("replaced", 3, 2, None), "2": ("forgotten", 4, 5, "deleted")}
     assert store.store.rows("quarantine") == []
 
 

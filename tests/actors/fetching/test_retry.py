@@ -58,8 +58,8 @@ def test_the_ledger_row_goes_and_the_file_is_queued_in_one_epoch() -> None:
     executor.on_message(RetriedFiles((retried(file("bad"), rows_read=5, attempts=2),)), 0.0)
     sealed = executor.on_message(barrier(2), 0.0)
     assert report(sealed).activity > 0, "there is something to commit"
-    (gone,) = report(sealed).delta.tables["ledger"].to_pylist()
-    assert (gone["op"], gone["key"]) == (DELETE, key(file("bad")))
+    (deleted,) = report(sealed).delta.tables["ledger"].to_pylist()
+    assert (deleted["op"], deleted["key"]) == (DELETE, key(file("bad")))
     (queued,) = delta_rows(sealed, "queue")
     assert queued | {"op": PUT, "row_offset": 5, "listed_epoch": 1, "first_epoch": 1} == queued
     assert queued | {"attempts": 3, "requests": 2, "bytes_read": 30} == queued, "what it has cost is kept"
@@ -103,7 +103,7 @@ def test_a_crash_before_the_commit_forgets_the_retry_and_after_it_keeps_it() -> 
     assert [each["attempts"] for each in delta_rows(ended, "ledger")] == [1]
 
 
-def test_a_retried_version_that_is_gone_ends_vanished_and_its_successor_is_read() -> None:
+def test_a_retried_version_that_is_deleted_ends_vanished_and_its_successor_is_read() -> None:
     executor = started(without_rows=[("s", "bad", file("bad").version)])
     executor.on_message(RetriedFiles((retried(file("bad")),)), 0.0)
     later = file("bad", etag="2")
@@ -119,20 +119,20 @@ def test_a_retried_version_that_is_gone_ends_vanished_and_its_successor_is_read(
     }
 
 
-@pytest.mark.parametrize("is_gone", [False, True], ids=["changed", "gone"])
-def test_a_retried_version_with_rows_keeps_the_note_that_its_object_has_changed(is_gone: bool) -> None:
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["changed", "deleted"])
+def test_a_retried_version_with_rows_keeps_the_note_that_its_object_has_changed(is_deleted: bool) -> None:
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad"), rows_read=5),)), 0.0)
-    ending = Ending("vanished", "it changed", is_gone=is_gone)
+    ending = Ending("vanished", "it changed", is_deleted=is_deleted)
     executor.on_read([FileEnded(file("bad"), ending, requests=1, bytes_read=0)], 0.0)
     (ended,) = delta_rows(executor.on_message(barrier(1), 0.0), "ledger")
-    assert (ended["changed_epoch"] is None, ended["gone_epoch"] is None) == (is_gone, not is_gone)
+    assert (ended["changed_epoch"] is None, ended["deleted_epoch"] is None) == (is_deleted, not is_deleted)
 
 
-def test_a_retried_version_that_is_gone_and_not_listed_again_yet_is_new_when_it_is() -> None:
+def test_a_retried_version_that_is_deleted_and_not_listed_again_yet_is_new_when_it_is() -> None:
     executor = started()
     executor.on_message(RetriedFiles((retried(file("bad")),)), 0.0)
-    executor.on_read([FileEnded(file("bad"), Ending("vanished", "gone"), requests=1, bytes_read=0)], 0.0)
+    executor.on_read([FileEnded(file("bad"), Ending("vanished", "deleted"), requests=1, bytes_read=0)], 0.0)
     sealed = executor.on_message(barrier(1), 0.0)
     assert report(sealed).vanished == (Vanished("s", "bad", file("bad").version),)
 

@@ -62,8 +62,8 @@ class ShardedLister(ListExecutor):
     def on_listing_end(self, now_s: float, now: datetime) -> list[ListInstruction]:
         return self._answered(super().on_listing_end(now_s, now))
 
-    def on_gone(self, *arguments: Any) -> list[ListInstruction]:
-        return self._answered(super().on_gone(*arguments))
+    def on_deleted(self, *arguments: Any) -> list[ListInstruction]:
+        return self._answered(super().on_deleted(*arguments))
 
     def on_messages(self, *arguments: Any) -> list[ListInstruction]:
         return self._answered(super().on_messages(*arguments))

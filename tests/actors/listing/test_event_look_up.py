@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from actors.files import ChangedFile, FileVersion, GoneFile, Vanished, microseconds_of
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
+from actors.files import ChangedFile, DeletedFile, FileVersion, Vanished, microseconds_of
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
-from actors.listing.missing_files import GoneFound
+from actors.listing.missing_files import DeletedFound
 from actors.listing.removal_guard import RemovalGuard
 from actors.names.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
@@ -16,7 +16,7 @@ from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, ExtendMessages, LookAt, Receive, ReleaseMessages
 from actors.notifications.message_tracker import QueueDepth, QueueMessage
 from actors.protocol.barrier import AllowRemovals, Pause, Resume, Stop
-from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
+from actors.protocol.messages import ChangedFiles, DeletedFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of, page, report, sent
@@ -125,14 +125,14 @@ def test_a_page_that_is_older_than_a_look_makes_it_look_again() -> None:
     assert handed_on(executor.on_page(page("b"), 30.0)) == [file("b")]
 
 
-def test_what_a_look_has_shown_is_not_gone_because_a_listing_that_began_before_lacks_it() -> None:
+def test_what_a_look_has_shown_is_not_deleted_because_a_listing_that_began_before_lacks_it() -> None:
     executor = told("a", "b")
     [_] = of(ReadPage, executor.on_time(10.0))
     executor.on_page(page("b"), 11.0)
     comes(executor, 1, "a")
     executor.on_looked({"a": file("a")}, 11.0)
     ended = executor.on_listing_end(12.0, AT)
-    assert of(FindGone, ended) == [] and looks(ended) in ([], [("a",)])
+    assert of(FindDeleted, ended) == [] and looks(ended) in ([], [("a",)])
 
 
 def test_a_look_that_is_older_than_a_page_changes_nothing_and_is_made_again() -> None:
@@ -154,7 +154,7 @@ def test_a_look_during_which_the_file_was_handed_on_is_made_again() -> None:
     comes(executor, 1, "a")
     assert handed_on(executor.on_page(page("a"), 1.0)) == [file("a")]
     answered = executor.on_looked({"a": None}, 1.0)
-    assert looks(answered) == [("a",)] and of(FindGone, answered) == []
+    assert looks(answered) == [("a",)] and of(FindDeleted, answered) == []
 
 
 def test_an_event_during_a_look_is_followed_by_another_look() -> None:
@@ -221,24 +221,24 @@ def test_what_is_not_there_and_was_never_handed_on_is_done_with_when_a_commit_sh
     executor = told("z")
     comes(executor, 1, "a")
     found = executor.on_looked({"a": None}, 1.0)
-    assert sent(found) == [] and of(FindGone, found) == [] and deleted(found) == []
+    assert sent(found) == [] and of(FindDeleted, found) == [] and deleted(found) == []
     sealed = executor.on_barrier(barrier(1), 1.0)
     assert delta_rows(sealed, "list_state"), "without it there would be nothing to commit"
     assert deleted(executor.on_committed(1, 1.0)) == ["m1"]
 
 
-def test_what_is_gone_is_told_once_and_its_message_is_deleted_with_that() -> None:
+def test_what_is_deleted_is_reported_once_and_its_message_is_deleted_with_that() -> None:
     executor = told("a")
     comes(executor, 1, "a")
-    [asked] = of(FindGone, executor.on_looked({"a": None}, 1.0))
+    [asked] = of(FindDeleted, executor.on_looked({"a": None}, 1.0))
     assert set(asked.missing) == {key("a")}
-    gone = GoneFile("s", "a", file("a").version)
-    found = executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))
-    assert sent(found) == [GoneFiles((gone,))] and deleted(found) == []
+    deleted_file = DeletedFile("s", "a", file("a").version)
+    found = executor.on_deleted(DeletedFound(1 << 60, {key("a"): (deleted_file,)}))
+    assert sent(found) == [DeletedFiles((deleted_file,))] and deleted(found) == []
     assert deleted(ends(executor, 1)) == ["m1"]
     comes(executor, 2, "a")
-    [_] = of(FindGone, executor.on_looked({"a": None}, 1.0))
-    known = executor.on_gone(GoneFound(1 << 60, {key("a"): ()}))
+    [_] = of(FindDeleted, executor.on_looked({"a": None}, 1.0))
+    known = executor.on_deleted(DeletedFound(1 << 60, {key("a"): ()}))
     assert sent(known) == [] and deleted(known) == ["m2"]
 
 
@@ -246,9 +246,9 @@ def test_a_removal_of_what_is_still_read_waits_for_its_end() -> None:
     executor = told("a")
     comes(executor, 1, "a")
     executor.on_looked({"a": None}, 1.0)
-    assert deleted(executor.on_gone(GoneFound(1 << 60))) == []
-    [_] = of(FindGone, executor.on_committed(1, 1.0))
-    found = executor.on_gone(GoneFound(1 << 60, {key("a"): (GoneFile("s", "a", file("a").version),)}))
+    assert deleted(executor.on_deleted(DeletedFound(1 << 60))) == []
+    [_] = of(FindDeleted, executor.on_committed(1, 1.0))
+    found = executor.on_deleted(DeletedFound(1 << 60, {key("a"): (DeletedFile("s", "a", file("a").version),)}))
     assert len(sent(found)) == 1
 
 
@@ -259,7 +259,7 @@ def test_a_version_that_vanished_before_it_was_read_settles_its_removal() -> Non
     ends(executor, 1)
     comes(executor, 2, "a")
     executor.on_looked({"a": None}, 1.0)
-    executor.on_gone(GoneFound(0))
+    executor.on_deleted(DeletedFound(0))
     again = executor.on_barrier(replace(barrier(2), vanished=(Vanished("s", "a", file("a").version),)), 2.0)
     assert looks(again) == [("a",)]
     assert deleted(executor.on_looked({"a": None}, 2.0)) == []
@@ -273,28 +273,32 @@ def test_after_a_version_that_was_to_replace_rows_vanished_a_look_tells_whether_
     executor = told("a")
     vanished = Vanished("s", "a", file("a").version, replaces=True)
     assert looks(executor.on_barrier(replace(barrier(1), vanished=(vanished,)), 1.0)) == [("a",)]
-    [asked] = of(FindGone, executor.on_looked({"a": None}, 2.0))
+    [asked] = of(FindDeleted, executor.on_looked({"a": None}, 2.0))
     assert set(asked.missing) == {key("a")} and executor.progress().paused_removals == 0
-    gone = GoneFile("s", "a", file("a", "0").version)
-    assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))) == [GoneFiles((gone,))]
+    deleted_file = DeletedFile("s", "a", file("a", "0").version)
+    assert sent(executor.on_deleted(DeletedFound(1 << 60, {key("a"): (deleted_file,)}))) == [
+        DeletedFiles((deleted_file,))
+    ]
 
 
 def test_what_a_listing_lacked_and_a_look_has_shown_is_missed_when_a_later_listing_lacks_it() -> None:
     executor = told("a")
     [_] = of(ReadPage, executor.on_time(10.0))
     comes(executor, 1, "a")
-    assert of(FindGone, listed(executor, now_s=11.0)) == []
+    assert of(FindDeleted, listed(executor, now_s=11.0)) == []
     [_] = of(ReadPage, executor.on_time(25.0))
     missing = listed(executor, now_s=26.0)
-    assert [set(each.missing) for each in of(FindGone, missing)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindDeleted, missing)] == [{key("a")}]
     # The look was made before the object was removed, or after it had come back.
     executor.on_looked({"a": file("a")}, 27.0)
-    assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (GoneFile("s", "a", file("a").version),)}))) == []
+    assert (
+        sent(executor.on_deleted(DeletedFound(1 << 60, {key("a"): (DeletedFile("s", "a", file("a").version),)}))) == []
+    )
     [_] = of(ReadPage, executor.on_time(40.0))
-    assert of(FindGone, listed(executor, now_s=41.0)) == []
+    assert of(FindDeleted, listed(executor, now_s=41.0)) == []
     [_] = of(ReadPage, executor.on_time(55.0))
     missing = listed(executor, now_s=56.0)
-    assert [set(each.missing) for each in of(FindGone, missing)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindDeleted, missing)] == [{key("a")}]
 
 
 def test_the_same_version_that_is_back_is_read_again_where_its_rows_have_left() -> None:
@@ -302,7 +306,7 @@ def test_the_same_version_that_is_back_is_read_again_where_its_rows_have_left() 
         executor = told("a", removes=removes)
         comes(executor, 1, "a")
         executor.on_looked({"a": None}, 1.0)
-        executor.on_gone(GoneFound(1 << 60, {key("a"): (GoneFile("s", "a", file("a").version),)}))
+        executor.on_deleted(DeletedFound(1 << 60, {key("a"): (DeletedFile("s", "a", file("a").version),)}))
         ends(executor, 1)
         comes(executor, 2, "a")
         back = changes(executor.on_looked({"a": file("a")}, 1.0))
@@ -391,7 +395,7 @@ def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_a
     executor = told("a", "b", removes=True, guard=RemovalGuard(0.2, 0))
     comes(executor, 1, "a")
     paused = executor.on_looked({"a": None}, 1.0)
-    assert of(TellRemovals, paused) == [TellRemovals(1, 2)] and of(FindGone, paused) == []
+    assert of(TellRemovals, paused) == [TellRemovals(1, 2)] and of(FindDeleted, paused) == []
     sealed = executor.on_barrier(barrier(1), 2.0)
     (row,) = delta_rows(sealed, "list_state")
     assert row["queue"] is None and row["tracked"] == 1
@@ -401,17 +405,19 @@ def test_a_removal_that_pauses_keeps_no_message_and_a_restart_lists_to_find_it_a
     (begun,) = of(ReadPage, executor.on_barrier(barrier(2, AllowRemovals(frozenset({"s"}))), 4.0))
     assert begun.first, "an approval lists at once"
     ended = listed(executor, "b", "c", now_s=4.0)
-    assert [set(each.missing) for each in of(FindGone, ended)] == [{key("a")}]
+    assert [set(each.missing) for each in of(FindDeleted, ended)] == [{key("a")}]
     assert of(TellRemovals, ended) == [TellRemovals(0, 3)]
-    gone = GoneFile("s", "a", file("a").version)
-    assert sent(executor.on_gone(GoneFound(1 << 60, {key("a"): (gone,)}))) == [GoneFiles((gone,))]
+    deleted_file = DeletedFile("s", "a", file("a").version)
+    assert sent(executor.on_deleted(DeletedFound(1 << 60, {key("a"): (deleted_file,)}))) == [
+        DeletedFiles((deleted_file,))
+    ]
     (row,) = delta_rows(executor.on_barrier(barrier(3), 5.0), "list_state")
     assert row["queue"] == "https://sqs/raw"
 
 
 def test_a_message_about_an_earlier_removal_pauses_nothing() -> None:
     executor = told("a", removes=True, guard=RemovalGuard(0.2, 0))
-    executor._names.seen.set_gone([key("a")])
+    executor._names.seen.set_deleted([key("a")])
     comes(executor, 1, "a")
     looked = executor.on_looked({"a": None}, 1.0)
-    assert of(TellRemovals, looked) == [] and len(of(FindGone, looked)) == 1
+    assert of(TellRemovals, looked) == [] and len(of(FindDeleted, looked)) == 1

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from actors.files import FileVersion, GoneFile
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellPause
+from actors.files import DeletedFile, FileVersion
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellPause
 from actors.listing.list_executor import ListExecutor
-from actors.listing.missing_files import GoneFound
+from actors.listing.missing_files import DeletedFound
 from actors.names.seen_index import SeenIndex
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
 from actors.notifications.instructions import DeleteMessages, LookAt, Receive
 from actors.notifications.message_tracker import QueueMessage
 from actors.protocol.instructions import WakeAt
-from actors.protocol.messages import GoneFiles, NewFiles
+from actors.protocol.messages import DeletedFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of, page, report, sent
@@ -124,7 +124,7 @@ def test_no_missing_file_leaves_the_views_while_the_source_is_paused() -> None:
     listed(executor, ("a", "b"))
     executor.on_barrier(barrier(1), 0.0)
     listed(executor, ("b",), now_s=10.0)
-    assert of(FindGone, listed(executor, (LOG,), now_s=20.0)) == [], "a listing that counts would confirm the loss"
+    assert of(FindDeleted, listed(executor, (LOG,), now_s=20.0)) == [], "a listing that counts would confirm the loss"
 
 
 @pytest.mark.parametrize("is_paused", [False, True])
@@ -133,10 +133,10 @@ def test_an_answer_about_missing_files_that_comes_late_removes_nothing(is_paused
     listed(executor, ("a", "b"))
     executor.on_barrier(barrier(1), 0.0)
     listed(executor, ("b",), now_s=10.0)
-    assert of(FindGone, listed(executor, ("b",), now_s=20.0)), "two listings lack it"
+    assert of(FindDeleted, listed(executor, ("b",), now_s=20.0)), "two listings lack it"
     listed(executor, (LOG if is_paused else "b",), now_s=30.0)
-    late = GoneFound(5, {path_fingerprint("s", "a"): (GoneFile("s", "a", file("a").version),)})
-    removed = [each for each in sent(executor.on_gone(late)) if isinstance(each, GoneFiles)]
+    late = DeletedFound(5, {path_fingerprint("s", "a"): (DeletedFile("s", "a", file("a").version),)})
+    removed = [each for each in sent(executor.on_deleted(late)) if isinstance(each, DeletedFiles)]
     assert bool(removed) != is_paused
 
 

@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from actors.files import ChangedFile, GoneFile, Vanished, microseconds_of
+from actors.files import ChangedFile, DeletedFile, Vanished, microseconds_of
 from actors.listing import page_look_up
-from actors.listing.instructions import FindGone, ListInstruction, ReadPage, TellRemovals
+from actors.listing.instructions import FindDeleted, ListInstruction, ReadPage, TellRemovals
 from actors.listing.list_executor import ListExecutor
 from actors.listing.listing_pace import ListingPace
 from actors.listing.listing_state import ListedState
-from actors.listing.missing_files import GoneFound
+from actors.listing.missing_files import DeletedFound
 from actors.listing.removal_guard import RemovalGuard
 from actors.listing.request_budget import RequestBudget
 from actors.names.seen_index import SeenIndex
 from actors.objects.page_reader import SIDE_BY_SIDE
 from actors.protocol.barrier import AllowRemovals, Pause, Reread, Resume
 from actors.protocol.instructions import Fail, WakeAt
-from actors.protocol.messages import ChangedFiles, GoneFiles, NewFiles
+from actors.protocol.messages import ChangedFiles, DeletedFiles, NewFiles
 from actors.sources.path_filter import PathFilter
 from state.tables.fingerprint import path_fingerprint
 from tests.actors.flow import AT, INITIAL, barrier, delta_rows, file, lister, of, page, report, sent
@@ -170,8 +170,8 @@ def test_a_vanished_version_is_new_if_it_is_listed_again_and_another_one_is_not_
     executor.on_barrier(INITIAL, 0.0)
     executor.on_page(page("a", "b"), 0.0)
     executor.on_listing_end(0.0, AT)
-    gone = tuple(Vanished("s", path, file(path, etag).version) for path, etag in (("a", "1"), ("b", "other")))
-    executor.on_barrier(replace(barrier(1), vanished=gone), 10.0)
+    deleted = tuple(Vanished("s", path, file(path, etag).version) for path, etag in (("a", "1"), ("b", "other")))
+    executor.on_barrier(replace(barrier(1), vanished=deleted), 10.0)
     assert paths(sent(executor.on_page(page("a", "b"), 10.0))) == ["a"]
 
 
@@ -270,15 +270,15 @@ def listed(executor: ListExecutor, now_s: float, *names: str) -> list[ListInstru
 
 
 def missing(instructions: list[ListInstruction]) -> set[bytes]:
-    return {key for each in of(FindGone, instructions) for key in each.missing}
+    return {key for each in of(FindDeleted, instructions) for key in each.missing}
 
 
 def key(path: str) -> bytes:
     return path_fingerprint("s", path)
 
 
-def gone_file(path: str) -> GoneFile:
-    return GoneFile("s", path, file(path).version)
+def deleted_file(path: str) -> DeletedFile:
+    return DeletedFile("s", path, file(path).version)
 
 
 def test_what_listings_showed_and_two_in_a_row_do_not_is_looked_for_and_told_once() -> None:
@@ -289,8 +289,8 @@ def test_what_listings_showed_and_two_in_a_row_do_not_is_looked_for_and_told_onc
     # The first listing may only show that a name is missing; the next one looks up which, and another one confirms.
     asked = [missing(listed(executor, now_s, "a")) for now_s in (20.0, 30.0, 40.0)]
     assert asked in ([set(), {key("b")}, set()], [set(), set(), {key("b")}])
-    (message,) = sent(executor.on_gone(GoneFound(LATER, {key("b"): (gone_file("b"),)})))
-    assert message == GoneFiles((gone_file("b"),))
+    (message,) = sent(executor.on_deleted(DeletedFound(LATER, {key("b"): (deleted_file("b"),)})))
+    assert message == DeletedFiles((deleted_file("b"),))
     for now_s in (50.0, 60.0):
         assert missing(listed(executor, now_s, "a")) == set()
 
@@ -300,12 +300,12 @@ def test_what_the_store_does_not_know_yet_is_looked_for_again() -> None:
     executor.on_barrier(INITIAL, 0.0)
     assert missing(listed(executor, 0.0)) == set(), "another listing must confirm it"
     assert missing(listed(executor, 10.0)) == {key("a")}
-    assert sent(executor.on_gone(GoneFound(LATER))) == []
+    assert sent(executor.on_deleted(DeletedFound(LATER))) == []
     assert missing(listed(executor, 20.0)) == {key("a")}
     assert missing(listed(executor, 30.0)) == set(), "not while the answer is out"
-    executor.on_gone(GoneFound(LATER))
+    executor.on_deleted(DeletedFound(LATER))
     assert missing(listed(executor, 40.0)) == {key("a")}
-    executor.on_gone(GoneFound(LATER))
+    executor.on_deleted(DeletedFound(LATER))
     assert missing(listed(executor, 50.0)) == set(), "less and less often"
     executor.on_barrier(barrier(1), 55.0)
     assert missing(listed(executor, 60.0)) == {key("a")}, "an epoch may have brought it"
@@ -317,7 +317,7 @@ def test_what_is_back_before_the_answer_is_not_told() -> None:
     listed(executor, 0.0)
     assert missing(listed(executor, 10.0)) == {key("a")}
     assert sent(listed(executor, 20.0, "a")) == []
-    assert sent(executor.on_gone(GoneFound(LATER, {key("a"): (gone_file("a"),)}))) == []
+    assert sent(executor.on_deleted(DeletedFound(LATER, {key("a"): (deleted_file("a"),)}))) == []
 
 
 def test_what_was_handed_on_since_the_last_commit_is_looked_for_again_whatever_the_store_says() -> None:
@@ -326,12 +326,12 @@ def test_what_was_handed_on_since_the_last_commit_is_looked_for_again_whatever_t
     listed(executor, 0.0, "a")
     asked = [missing(listed(executor, now_s)) for now_s in (10.0, 20.0, 30.0)]
     assert {key("a")} in asked
-    # The store has a row of it from before: it says that it is gone.
-    executor.on_gone(GoneFound(0, {key("a"): ()}))
+    # The store has a row of it from before: it says that it is deleted.
+    executor.on_deleted(DeletedFound(0, {key("a"): ()}))
     executor.on_barrier(barrier(1), 35.0)
     assert missing(listed(executor, 40.0)) == {key("a")}
-    (message,) = sent(executor.on_gone(GoneFound(1, {key("a"): (gone_file("a"),)})))
-    assert message == GoneFiles((gone_file("a"),))
+    (message,) = sent(executor.on_deleted(DeletedFound(1, {key("a"): (deleted_file("a"),)})))
+    assert message == DeletedFiles((deleted_file("a"),))
 
 
 def removing(count: int) -> ListExecutor:
@@ -403,7 +403,7 @@ def test_allowed_removals_go_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
     for number in range(30):
         keys = missing(listed(executor, 20.0 + 10 * number, *shown))
         asked |= keys
-        executor.on_gone(GoneFound(LATER, {each: (GoneFile("s", each.hex(), b""),) for each in keys}))
+        executor.on_deleted(DeletedFound(LATER, {each: (DeletedFile("s", each.hex(), b""),) for each in keys}))
     assert asked == {key(f"f{number}") for number in range(700, 1_000)}
     assert executor.progress().paused_removals == 0
 
@@ -415,7 +415,7 @@ def test_a_second_listing_comes_soon_and_every_other_time() -> None:
     (wake,) = of(WakeAt, listed(executor, 0.0))
     assert wake.monotonic_s == 10.0
     assert missing(listed(executor, 10.0)) == {key("a")}
-    executor.on_gone(GoneFound(LATER))
+    executor.on_deleted(DeletedFound(LATER))
     (wake,) = of(WakeAt, executor.on_time(11.0))
     assert wake.monotonic_s == 3_610.0
 
@@ -439,8 +439,8 @@ def test_a_vanished_version_that_was_to_replace_rows_is_missing_when_two_listing
     unread(executor, 1)
     assert missing(listed(executor, 20.0, "f1", "f2")) == set(), "another listing must confirm it"
     assert missing(listed(executor, 30.0, "f1", "f2")) == {key("f0")}
-    (message,) = sent(executor.on_gone(GoneFound(LATER, {key("f0"): (gone_file("f0"),)})))
-    assert message == GoneFiles((gone_file("f0"),))
+    (message,) = sent(executor.on_deleted(DeletedFound(LATER, {key("f0"): (deleted_file("f0"),)})))
+    assert message == DeletedFiles((deleted_file("f0"),))
     assert missing(listed(executor, 40.0, "f1", "f2")) == missing(listed(executor, 50.0, "f1", "f2")) == set()
     (back,) = sent(listed(executor, 60.0, "f0", "f1", "f2"))
     assert back == ChangedFiles((ChangedFile(file("f0").version, file("f0")),))
@@ -483,8 +483,8 @@ def test_a_name_that_is_listed_and_never_there_is_not_read_for_ever(*, replaces:
         for message in sent(listed(executor, 10.0 * number, "m", "n")):
             assert isinstance(message, (NewFiles, ChangedFiles))
             handed_on += sum(each.path == "m" for each in message.files)
-        gone = Vanished("s", "m", file("m").version, replaces=replaces)
-        executor.on_barrier(replace(barrier(number), vanished=(gone,)), 10.0 * number + 5)
+        deleted = Vanished("s", "m", file("m").version, replaces=replaces)
+        executor.on_barrier(replace(barrier(number), vanished=(deleted,)), 10.0 * number + 5)
     assert handed_on == 5
 
 

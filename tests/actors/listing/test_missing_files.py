@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from actors.files import GoneFile
-from actors.listing.instructions import FindGone, ListInstruction
-from actors.listing.missing_files import GoneFound, MissingNames, find_gone
+from actors.files import DeletedFile
+from actors.listing.instructions import FindDeleted, ListInstruction
+from actors.listing.missing_files import DeletedFound, MissingNames, find_deleted
 from state.clock import ManualClock
 from state.store.store import StateStore
 from state.tables.delta import DeltaBuilder
@@ -20,11 +20,11 @@ from tests.simulation.memory.memory_root import MemoryRoot
 
 V1, V2 = b"version1", b"version2"
 A, B = b"a" * 16, b"b" * 16
-GONE = (GoneFile("s", "a", V1),)
+GONE = (DeletedFile("s", "a", V1),)
 
 
 def asked(instructions: list[ListInstruction]) -> list[set[bytes]]:
-    return [set(each.missing) for each in of(FindGone, instructions)]
+    return [set(each.missing) for each in of(FindDeleted, instructions)]
 
 
 def suspected(names: MissingNames, *keys: bytes) -> MissingNames:
@@ -75,11 +75,11 @@ def test_with_a_path_a_name_is_asked_for_at_once_and_then_when_more_is_committed
     names.add(A, V1, 1, "a")
     assert asked(names.ask_for_paths()) == [{A, B}], "the others with it"
     assert asked(names.ask_for_paths()) == asked(names.ask(1, 1)) == [], "not while the answer is out"
-    assert names.on_found(GoneFound(1)) == ((), [], [])
+    assert names.on_found(DeletedFound(1)) == ((), [], [])
     assert asked(names.ask_for_paths()) == [], "in vain until something is committed"
     names.on_committed()
     assert asked(names.ask_for_paths()) == [{A, B}]
-    assert names.on_found(GoneFound(2, {A: GONE})) == (GONE, [A], ["a"])
+    assert names.on_found(DeletedFound(2, {A: GONE})) == (GONE, [A], ["a"])
     names.on_committed()
     assert asked(names.ask_for_paths()) == [], "no message waits for the other one"
     assert names.is_confirmed
@@ -90,7 +90,7 @@ def test_a_commit_while_the_answer_is_out_makes_it_ask_once_more() -> None:
     names.add(A, V1, 1, "a")
     names.ask_for_paths()
     names.on_committed()
-    names.on_found(GoneFound(1))
+    names.on_found(DeletedFound(1))
     assert asked(names.ask_for_paths()) == [{A}]
 
 
@@ -98,10 +98,10 @@ def test_a_store_older_than_what_was_handed_on_last_is_not_believed() -> None:
     names = MissingNames("s")
     names.add(A, V1, 5, "a")
     names.ask_for_paths()
-    assert names.on_found(GoneFound(4, {A: GONE})) == ((), [], [])
+    assert names.on_found(DeletedFound(4, {A: GONE})) == ((), [], [])
     names.on_committed()
     names.ask_for_paths()
-    assert names.on_found(GoneFound(5, {A: GONE})) == (GONE, [A], ["a"])
+    assert names.on_found(DeletedFound(5, {A: GONE})) == (GONE, [A], ["a"])
     assert not names.count
 
 
@@ -112,7 +112,7 @@ def test_what_is_back_is_not_told_and_its_path_is_given_back_once() -> None:
     names.ask_for_paths()
     assert names.discard([A, B]) == ["a"]
     assert names.discard([A]) == []
-    assert names.on_found(GoneFound(9, {A: GONE})) == ((), [], [])
+    assert names.on_found(DeletedFound(9, {A: GONE})) == ((), [], [])
 
 
 @pytest.fixture(name="delta")
@@ -142,8 +142,8 @@ def test_a_finished_file_is_found_by_its_fingerprints(delta: DeltaBuilder) -> No
     put(delta, "ledger", "a", V1)
     put(delta, "ledger", "b", V1)
     put(delta, "ledger", "a", V1, source="s2")
-    found = find_gone(committed(delta), "s", {key("a"): V1, key("never listed"): V1})
-    assert found.files == {key("a"): (GoneFile("s", "a", V1),)}
+    found = find_deleted(committed(delta), "s", {key("a"): V1, key("never listed"): V1})
+    assert found.files == {key("a"): (DeletedFile("s", "a", V1),)}
 
 
 def test_files_are_found_in_the_order_of_the_store_and_not_of_hashes(delta: DeltaBuilder) -> None:
@@ -151,21 +151,21 @@ def test_files_are_found_in_the_order_of_the_store_and_not_of_hashes(delta: Delt
         put(delta, "ledger", path, V1)
     store = committed(delta)
     missing = {key(path): V1 for path in "abcdefghij"}
-    assert list(find_gone(store, "s", missing).files) == store.scan("seen", keys=missing)["key"].to_pylist()
+    assert list(find_deleted(store, "s", missing).files) == store.scan("seen", keys=missing)["key"].to_pylist()
 
 
-def test_every_version_of_a_path_is_gone_with_it(delta: DeltaBuilder) -> None:
+def test_every_version_of_a_path_is_deleted_with_it(delta: DeltaBuilder) -> None:
     put(delta, "ledger", "a", V1, changed_epoch=1)
     put(delta, "ledger", "a", V2)
     put(delta, "ledger", "noted", V1, changed_epoch=1)
-    found = find_gone(committed(delta), "s", {key("a"): V2, key("noted"): V2})
-    assert set(found.files[key("a")]) == {GoneFile("s", "a", V1), GoneFile("s", "a", V2)}
-    assert found.files[key("noted")] == (GoneFile("s", "noted", V1),)
+    found = find_deleted(committed(delta), "s", {key("a"): V2, key("noted"): V2})
+    assert set(found.files[key("a")]) == {DeletedFile("s", "a", V1), DeletedFile("s", "a", V2)}
+    assert found.files[key("noted")] == (DeletedFile("s", "noted", V1),)
 
 
 def test_what_says_it_already_is_found_and_not_told(delta: DeltaBuilder) -> None:
-    put(delta, "ledger", "a", V1, gone_epoch=1)
-    assert find_gone(committed(delta), "s", {key("a"): V1}).files == {key("a"): ()}
+    put(delta, "ledger", "a", V1, deleted_epoch=1)
+    assert find_deleted(committed(delta), "s", {key("a"): V1}).files == {key("a"): ()}
 
 
 def test_what_is_not_finished_is_not_found_yet(delta: DeltaBuilder) -> None:
@@ -174,4 +174,4 @@ def test_what_is_not_finished_is_not_found_yet(delta: DeltaBuilder) -> None:
     put(delta, "ledger", "waits again", V1, changed_epoch=1)
     put(delta, "ledger", "not in the store", V1)
     missing = {key("waits"): V1, key("waits again"): V2, key("not in the store"): V2}
-    assert find_gone(committed(delta), "s", missing).files == {}
+    assert find_deleted(committed(delta), "s", missing).files == {}

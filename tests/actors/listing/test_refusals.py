@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.listing.instructions import FindGone, ReadPage, TellPause
+from actors.listing.instructions import FindDeleted, ReadPage, TellPause
 from actors.listing.list_executor import ListExecutor
 from actors.notifications.event_feed import EventFeed
 from actors.notifications.event_watch import EventWatch
@@ -71,11 +71,11 @@ def test_a_listing_that_was_refused_after_some_pages_removes_no_file() -> None:
         executor.on_time(now_s)
         executor.on_page(page("a.csv"), now_s)
         instructions = executor.on_refused("listing", DENIED, now_s)
-        assert of(FindGone, instructions) == []
+        assert of(FindDeleted, instructions) == []
         now_s += 100.0
     executor.on_time(now_s)
     executor.on_page(page("a.csv", "b.csv"), now_s)
-    assert of(FindGone, executor.on_listing_end(now_s, AT)) == []
+    assert of(FindDeleted, executor.on_listing_end(now_s, AT)) == []
 
 
 def test_a_source_that_is_refused_three_times_in_a_row_is_not_waited_for() -> None:

@@ -99,12 +99,12 @@ def change(names: Any, kind: int, one: bytes, other: bytes, keys: list[bytes]) -
         case 6:
             names.forget(one, other)
         case 7:
-            names.set_gone(keys)
+            names.set_deleted(keys)
             names.set_unread([one])
         case _:
             names.take_back(one)
             names.set_missing(keys[:1])
-            names.set_deleted([one, *keys[1:]], [other] * len(keys), [version(1)] * len(keys))
+            names.set_deleted_by_run([one, *keys[1:]], [other] * len(keys), [version(1)] * len(keys))
             if other == version(0):
                 names.begin_listing()
 

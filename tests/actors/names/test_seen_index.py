@@ -94,12 +94,12 @@ def test_says_what_the_listing_did_not_show(monkeypatch: pytest.MonkeyPatch, mer
             shown = [key for key in shown if key != forgotten]
         there -= missing
         there |= set(shown)
-        gone = there - set(shown)
-        missing = (missing | gone) - set(shown)
-        assert index.count_unshown(0) == len(gone)
-        assert index.take_missing(1_000).keys() == gone
+        deleted = there - set(shown)
+        missing = (missing | deleted) - set(shown)
+        assert index.count_unshown(0) == len(deleted)
+        assert index.take_missing(1_000).keys() == deleted
         assert index.take_missing(1_000) == {}
-        there -= gone
+        there -= deleted
         assert len(index) == len(there | missing)
 
 
@@ -121,7 +121,7 @@ def test_names_are_present_until_the_ledger_has_them_as_gone() -> None:
     index.begin_listing()
     index.take_missing(1)
     assert index.count_present() == 4, "a missing name counts"
-    index.set_gone(keys[:2])
+    index.set_deleted(keys[:2])
     index.forget(keys[2], b"version1")
     assert index.count_present() == 1
     index.put(keys[0], b"version2")
@@ -129,10 +129,10 @@ def test_names_are_present_until_the_ledger_has_them_as_gone() -> None:
     assert index.count_present() == 3, "the one is back, the other is new"
 
 
-def test_names_that_the_ledger_has_as_gone_are_not_taken() -> None:
+def test_names_that_the_ledger_has_as_deleted_are_not_taken() -> None:
     keys = [bytes([number]) * 16 for number in range(3)]
     index = SeenIndex(keys, [b"version1"] * 3)
-    index.set_gone([keys[0], b"x" * 16])
+    index.set_deleted([keys[0], b"x" * 16])
     index.begin_listing()
     assert set(index.take_missing(10)) == set(keys[1:])
 

@@ -32,13 +32,13 @@ def test_pieces_of_the_store_make_one_index() -> None:
     assert len(SeenLoader().index()) == 0
 
 
-def test_what_vanished_is_new_and_what_is_gone_is_not_missing() -> None:
+def test_what_vanished_is_new_and_what_is_deleted_is_not_missing() -> None:
     rows = {bytes([number]) * 16: bytes([number]) * 8 for number in range(5)}
     keys, versions = list(rows), list(rows.values())
     loader = SeenLoader()
     loader.add(piece(rows))
     loader.add(SeenPiece.of_lists("s", keys[:2], [versions[0], b"another "], "vanished"))
-    loader.add(SeenPiece.of_lists("s", keys[2:4], [versions[2], b"another "], "gone"))
+    loader.add(SeenPiece.of_lists("s", keys[2:4], [versions[2], b"another "], "deleted"))
     loader.add(SeenPiece.of_lists("s", keys[3:], [b"another ", versions[4]], "unread"))
     index = loader.index()
     assert index.lookup(keys) == [None, *versions[1:]]

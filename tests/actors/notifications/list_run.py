@@ -31,7 +31,7 @@ from actors.notifications.message_queue import MessageQueue
 from actors.notifications.message_tracker import QueueMessage
 from actors.objects.object_store import ObjectStore
 from actors.protocol.barrier import Barrier, BarrierKind, Mutation, Stop
-from actors.protocol.messages import ChangedFiles, Envelope, GoneFiles, Message, NewFiles
+from actors.protocol.messages import ChangedFiles, DeletedFiles, Envelope, Message, NewFiles
 from actors.protocol.reports import CollectReport, ListProgress, MessageProgress
 from actors.recovery.attempt_plan import AttemptPlan
 from actors.recovery.recovery import recover
@@ -172,7 +172,7 @@ class ListRun:
     @property
     def gone(self) -> set[str]:
         """The paths that the ledger says are gone, in all of their versions."""
-        there = {row["path"] for row in self.rows("ledger") if row["gone_epoch"] is None}
+        there = {row["path"] for row in self.rows("ledger") if row["deleted_epoch"] is None}
         return {row["path"] for row in self.rows("ledger")} - there
 
     def rows(self, table: str) -> list[dict[str, Any]]:
@@ -261,14 +261,14 @@ class ListRun:
             for changed in message.files:
                 self.handed_on.append(changed.path)
                 self._files.change(changed, self._open)
-        elif isinstance(message, GoneFiles):
-            self._files.forget(self._files.note_gone(message.files, self._open), self._open)
+        elif isinstance(message, DeletedFiles):
+            self._files.forget(self._files.note_deleted(message.files, self._open), self._open)
 
     def _read(self, epoch: int) -> None:
         while (progress := self._files.queue.pending.pop((), None)) is not None:
             found = self._bucket.find(self._source.name, progress.file.path)
             if found is None or found.version != progress.file.version:
-                self._files.finish(progress, Ending("vanished", "it is another one", is_gone=found is None), epoch)
+                self._files.finish(progress, Ending("vanished", "it is another one", is_deleted=found is None), epoch)
                 continue
             row = Rows(pa.table({"x": [1]}), 0)
             progress.read_to = replace(row.anchor, row=1)

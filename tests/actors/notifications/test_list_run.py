@@ -201,7 +201,7 @@ def test_an_object_that_is_written_again_is_treated_as_the_source_says(
         run.catch_up()
         assert sorted(run.files["a"]) == statuses
         [old] = [row for row in run.rows("ledger") if row["size"] == 1]
-        assert (old["changed_epoch"] is not None) and old["gone_epoch"] is None
+        assert (old["changed_epoch"] is not None) and old["deleted_epoch"] is None
         handed_on, listings = list(run.handed_on), run.progress.listings
         run.until(lambda: run.progress.listings >= listings + 2)
         assert run.handed_on == handed_on == ["a", "a"]
@@ -239,7 +239,7 @@ def test_copies_and_uploads_in_parts_are_read_as_any_object_is(told: ToldBucket,
 
 
 @pytest.mark.more
-def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is_gone(
+def test_what_was_removed_before_its_event_came_is_nothing_and_what_was_known_is_deleted(
     told: ToldBucket, tmp_path: Path
 ) -> None:
     with ListRun(pipeline(told, tmp_path / "root")) as run:

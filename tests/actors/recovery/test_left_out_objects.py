@@ -83,21 +83,21 @@ def test_every_attempt_of_a_run_has_its_beginning(tmp_path: Path) -> None:
     assert recover(made, replace(plan, number=2, held_root=True)).catalog.not_before == {"s": DECLARED}
 
 
-def test_after_a_restart_nobody_asks_again_for_what_is_known_to_be_gone(tmp_path: Path) -> None:
+def test_after_a_restart_nobody_asks_again_for_what_is_known_to_be_deleted(tmp_path: Path) -> None:
     made = definition(tmp_path, "s")
-    gone = FileProgress(file("gone"), listed_epoch=1, row_offset=3, gone_epoch=2)
+    deleted = FileProgress(file("deleted"), listed_epoch=1, row_offset=3, deleted_epoch=2)
     there = FileProgress(file("there"), listed_epoch=1, row_offset=3)
-    commit(made, (gone, Ending("done")), (there, Ending("done")))
+    commit(made, (deleted, Ending("done")), (there, Ending("done")))
     seen = recover(made).seen.indexes()["s"]
     seen.begin_listing()
     assert seen.take_missing(10).keys() == {path_fingerprint("s", "there")}
 
 
-def test_after_a_restart_a_gone_version_that_is_queued_again_may_be_missing_again(tmp_path: Path) -> None:
+def test_after_a_restart_a_deleted_version_that_is_queued_again_may_be_missing_again(tmp_path: Path) -> None:
     made = definition(tmp_path, "s")
-    gone = FileProgress(file("gone"), listed_epoch=1, row_offset=3, gone_epoch=2)
-    commit(made, (gone, Ending("done")))
-    commit(made, (FileProgress(file("gone"), listed_epoch=3), None))
+    deleted = FileProgress(file("deleted"), listed_epoch=1, row_offset=3, deleted_epoch=2)
+    commit(made, (deleted, Ending("done")))
+    commit(made, (FileProgress(file("deleted"), listed_epoch=3), None))
     seen = recover(made).seen.indexes()["s"]
     seen.begin_listing()
-    assert seen.take_missing(10).keys() == {path_fingerprint("s", "gone")}
+    assert seen.take_missing(10).keys() == {path_fingerprint("s", "deleted")}

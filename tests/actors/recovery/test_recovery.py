@@ -92,7 +92,7 @@ def test_a_vanished_version_that_was_to_replace_rows_is_still_awaited_after_a_re
     plain = definition(tmp_path, "s")
     replacing = [replace(each, materialize=True, policy=FilePolicy(on_change="replace")) for each in plain.sources]
     made = replace(plain, sources=tuple(replacing))
-    vanished = Ending("vanished", "it is gone", is_gone=True)
+    vanished = Ending("vanished", "it is gone", is_deleted=True)
     commit(
         made,
         (FileProgress(file("held", "1"), listed_epoch=3, row_offset=9), Ending("done")),

@@ -53,17 +53,17 @@ class FileTables:
         for row in self.queue.values():
             yield row, row["row_offset"]
 
-    def paths_noted_gone(self) -> set[PathKey]:
-        """The paths of which a row of the ledger says that the object is gone."""
-        return {path_of(row) for row in self.ledger.values() if row["gone_epoch"] is not None or _has_vanished(row)}
+    def paths_noted_deleted(self) -> set[PathKey]:
+        """The paths of which a row of the ledger says that the object is deleted."""
+        return {path_of(row) for row in self.ledger.values() if row["deleted_epoch"] is not None or _has_vanished(row)}
 
     def must_be_listed(self, source: str) -> bool:
         """True if a restart lists a source, and so finds again what messages have told."""
         return all(row["queue"] is None for row in self.list_state.values() if row["source"] == source)
 
-    def frozen_views(self) -> dict[str, Row]:
+    def stopped_views(self) -> dict[str, Row]:
         """The catalog's rows of the views that are maintained no longer, by name."""
-        return {row["name"]: row for row in self.catalog.values() if row["frozen_epoch"] is not None}
+        return {row["name"]: row for row in self.catalog.values() if row["stopped_epoch"] is not None}
 
     def identities(self) -> dict[str, str]:
         """The identities of the views of the catalog, by name."""

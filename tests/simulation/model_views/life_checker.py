@@ -40,7 +40,7 @@ class LifeChecker:
             if state in _ENDED_BY_EPOCH:
                 raise PromiseBroken("no bug", f"an epoch leaves view {name} {state.value}")
             if name in done.views:
-                has_stopped = self._catalog[name].frozen_epoch is not None
+                has_stopped = self._catalog[name].stopped_epoch is not None
                 if has_stopped is (state is ViewState.LIVE):
                     stopped = "stopped" if has_stopped else "not stopped"
                     raise PromiseBroken("no bug", f"view {name} is {state.value}, and its rows have {stopped}")

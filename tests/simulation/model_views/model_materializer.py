@@ -241,7 +241,7 @@ class ModelMaterializer:
     def _before(self, name: str, stored: CatalogView | None) -> StoredGroups | None:
         """The groups of the stored view of a name, if the declared one has the same; see `ViewPlanner`."""
         model = self._models[name]
-        if stored is None or stored.frozen_epoch is not None or stored.missing or not isinstance(model, GroupedRows):
+        if stored is None or stored.stopped_epoch is not None or stored.missing or not isinstance(model, GroupedRows):
             return None
         other = with_other_filter(model)
         is_of_same_groups = stored.identity == identity_of(other)

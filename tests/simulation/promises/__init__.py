@@ -6,7 +6,7 @@
         quarantine_checker.py     QuarantineChecker    bad records                                          G6
         command_checker.py        CommandChecker       the effects of commands, and their answers              G1 G3 G4
         transition_checker.py     TransitionChecker    ledger and queue, compared with the last version     G3 G4
-        removal_checker.py        RemovalChecker       files that count as gone, against the bucket          G4
+        removal_checker.py        RemovalChecker       files that count as deleted, against the bucket          G4
         change_checker.py         ChangeChecker        files that must not change                               G4
         file_checker.py           FileChecker          ledger, queue and `seen`                             G1 G4
         reading_order_checker.py  ReadingOrderChecker  the files of sources with an order                   order

@@ -20,7 +20,7 @@ class Backlog:
     Args:
         disk: the disk of the store.
         bucket: the files.
-        removes: whether the rows of files that are gone leave the views: `on_change="replace"`.
+        removes: whether the rows of files that are deleted leave the views: `on_change="replace"`.
     """
 
     def __init__(self, disk: MemoryDisk, bucket: Bucket, *, removes: bool) -> None:
@@ -51,12 +51,12 @@ class Backlog:
             path_of(row)
             for row in FileTables.latest(self._disk).ledger.values()
             if row["status"] == "forgotten"
-            and row["gone_epoch"] is not None  # else a user has forgotten it
+            and row["deleted_epoch"] is not None  # else a user has forgotten it
             and row["source"] not in closed
             and present.get(path_of(row)) == row["version"]
         }
 
-    def not_noted_gone(self, closed: Set[str]) -> set[PathKey]:
+    def not_noted_deleted(self, closed: Set[str]) -> set[PathKey]:
         """The paths of the ledger that are not in the bucket: no row notes that, or their rows are in the views."""
         tables = FileTables.latest(self._disk)
         paths = {path_of(row) for row in tables.ledger.values() if row["source"] not in closed}
@@ -67,4 +67,4 @@ class Backlog:
             for row in tables.ledger.values()
             if self._removes and row["rows_read"] and row["status"] not in REMOVED_STATUSES
         }
-        return absent - (tables.paths_noted_gone() - in_views)
+        return absent - (tables.paths_noted_deleted() - in_views)

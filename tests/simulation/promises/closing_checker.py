@@ -78,9 +78,9 @@ class ClosingChecker:
             ingested: the rows of each file version.
             late: view → its new late rows; those of these views are taken out.
         """
-        frozen = tables.frozen_views()
+        stopped = tables.stopped_views()
         for view in views:
-            if view.name in self._models and view.name not in frozen:
+            if view.name in self._models and view.name not in stopped:
                 own = {file: rows for file, rows in ingested.items() if file[0] in self._models[view.name].sources}
                 self._check(view, own, late.pop(view.name, []), tables)
 

@@ -158,7 +158,7 @@ class CommandChecker:
             elif isinstance(asked.command, ReingestCommand):
                 asked.due -= {path for path in asked.due if _is_read_again(path, before, tables)}
         for key, row in tables.ledger.items():
-            if row["status"] == "forgotten" and row["gone_epoch"] is None and key in tables.queue:
+            if row["status"] == "forgotten" and row["deleted_epoch"] is None and key in tables.queue:
                 self._require_wanted(row)
         self._check_quarantine(before, tables)
         for tag, epoch in self._tags.items():
@@ -279,7 +279,7 @@ def _is_read_again(path: PathKey, before: FileTables, tables: FileTables) -> boo
     return any(
         path_of(row) == path
         and before.ledger.get(key) is not row
-        and (row["replaces"] or _was_in_vain(row) or row["gone_epoch"] is not None)
+        and (row["replaces"] or _was_in_vain(row) or row["deleted_epoch"] is not None)
         for key, row in tables.ledger.items()
     )
 

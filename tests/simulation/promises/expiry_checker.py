@@ -75,13 +75,13 @@ class ExpiryChecker:
         """
         if unknown := late.keys() - self._joins.keys():
             raise PromiseBroken("time", f"rows are late for {sorted(unknown)}, which take none")
-        frozen = tables.frozen_views()
+        stopped = tables.stopped_views()
         for name, join in self._joins.items():
-            if name in frozen:
+            if name in stopped:
                 continue
             rows: dict[str, list[SideRow]] = {}
             for internal, source in join.sides.items():
-                if internal in views and internal not in frozen:
+                if internal in views and internal not in stopped:
                     own = {file: each for file, each in ingested.items() if file[0] == source}
                     new = [each for each in late.get(name, ()) if each[0][0] == source]
                     rows[source] = self._check_side(join, source, views[internal], own, new, tables)

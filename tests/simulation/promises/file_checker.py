@@ -121,8 +121,8 @@ class FileChecker:
             wrong |= content.bad_row is None and not kills and not self._commands.is_reread(row)
         if wrong:
             raise PromiseBroken("G4", f"{row['path']} has {content}; it is {status} with {rows} rows")
-        if row["gone_epoch"] is not None and path_of(row) not in self._bucket.left:
-            raise PromiseBroken("G4", f"{row['path']} counts as gone, and never left the bucket")
+        if row["deleted_epoch"] is not None and path_of(row) not in self._bucket.left:
+            raise PromiseBroken("G4", f"{row['path']} counts as deleted, and never left the bucket")
 
 
 def _check_seen(tables: FileTables) -> None:

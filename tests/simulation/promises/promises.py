@@ -199,15 +199,18 @@ class Promises:
         self._views.check_declared(views, dropped, latest)
         self._gate.check_expected(expecting)
         files = [(*path, each.version) for path, each in objects.items()]
-        frozen = tables.frozen_views()
-        maintained = [view for name, view in latest.items() if name not in frozen]
+        stopped = tables.stopped_views()
+        maintained = [view for name, view in latest.items() if name not in stopped]
         self._views.check_caught_up(maintained, files)
         self._runs.check_caught_up(objects, tables, self._commands.retried_since_mark, is_settled=is_settled)
 
     def is_current(self, time_us: int) -> bool:
         """Whether the views with filters by the time have the rows of a time, in microseconds since 1970."""
-        latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
-        return self._views.is_current([view for name, view in latest.items() if name not in frozen], time_us)
+        latest, stopped = (
+            self._disk.versions[self._disk.latest].head.views,
+            FileTables.latest(self._disk).stopped_views(),
+        )
+        return self._views.is_current([view for name, view in latest.items() if name not in stopped], time_us)
 
     def is_published(self, table: ModelTable) -> bool:
         """Whether a table has the rows of the last epoch that nothing holds back, or the view is not maintained."""
@@ -220,8 +223,11 @@ class Promises:
     @property
     def has_open_windows(self) -> bool:
         """Whether a window is open of a view that shows each when it closes."""
-        latest, frozen = self._disk.versions[self._disk.latest].head.views, FileTables.latest(self._disk).frozen_views()
-        return self._closing.has_open([view for name, view in latest.items() if name not in frozen])
+        latest, stopped = (
+            self._disk.versions[self._disk.latest].head.views,
+            FileTables.latest(self._disk).stopped_views(),
+        )
+        return self._closing.has_open([view for name, view in latest.items() if name not in stopped])
 
     def on_message_deleted(self, queue: str, message_id: str, change: tuple[PathKey, int] | None) -> None:
         """Checks that the store knows the change behind a deleted message.
@@ -297,7 +303,7 @@ class Promises:
         self._watermarks.check(tables, version.head.epoch)
         views = version.head.views.values()
         self._views.check(
-            version.head.epoch, views, ingested, self._tables_at, tables.frozen_views(), tables.identities()
+            version.head.epoch, views, ingested, self._tables_at, tables.stopped_views(), tables.identities()
         )
         self._gate.check(tables, version.head, record)
         self.published.on_version(version.head, self._gate.gates[-1])

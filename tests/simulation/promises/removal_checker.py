@@ -13,7 +13,7 @@ from tests.simulation.world.bucket import Bucket
 
 
 class RemovalChecker:
-    """Checks that no file counts as gone that was in the bucket throughout, or that the user had to let go (G4).
+    """Checks that no file counts as deleted that was in the bucket throughout, or that the user had to let go (G4).
 
     Args:
         bucket: the files and their history.
@@ -38,13 +38,13 @@ class RemovalChecker:
         before, self._tables = self._tables, tables
         for key, row in tables.ledger.items():
             earlier = before.ledger.get(key)
-            if earlier is not None and earlier is not row and _has_gone(earlier, row):
+            if earlier is not None and earlier is not row and _has_deleted(earlier, row):
                 if not self.is_allowed:
                     raise PromiseBroken("G4", f"{row['path']} has left the views, and removals were paused")
                 self._check_away(row)
 
     def _check_away(self, row: Row) -> None:
-        """Checks that the object was away once more than its version has gone: between two times it was read."""
+        """Checks that the object was away once more than its version was deleted: between two times it was read."""
         file = file_of(row)
         self._removals[file] += 1
         history = [version for _, version in self._bucket.history[path_of(row)]]
@@ -52,8 +52,8 @@ class RemovalChecker:
         began = 0 if is_delivery(file[2]) else history.index(file[2])
         away = history[began:].count(None)
         if away < self._removals[file]:
-            raise PromiseBroken("G4", f"{row['path']} counts as gone, and was in the bucket throughout")
+            raise PromiseBroken("G4", f"{row['path']} counts as deleted, and was in the bucket throughout")
 
 
-def _has_gone(earlier: Row, row: Row) -> bool:
-    return bool(earlier["rows_read"]) and earlier["gone_epoch"] is None and row["gone_epoch"] is not None
+def _has_deleted(earlier: Row, row: Row) -> bool:
+    return bool(earlier["rows_read"]) and earlier["deleted_epoch"] is None and row["deleted_epoch"] is not None

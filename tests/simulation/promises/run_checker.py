@@ -116,16 +116,16 @@ class RunChecker:
             return
         path, number = change
         versions = [version for at, version in self._bucket.history[path] if at >= number]
-        if versions == [None] and not _is_settled_gone(path, tables) and not tables.must_be_listed(path[0]):
-            raise PromiseBroken("G4", f"a message is deleted, and no epoch notes that {path[1]} is gone")
+        if versions == [None] and not _is_settled_deleted(path, tables) and not tables.must_be_listed(path[0]):
+            raise PromiseBroken("G4", f"a message is deleted, and no epoch notes that {path[1]} is deleted")
         seen = tables.seen.get(path_fingerprint(*path))
         if None not in versions and (seen is None or self._bucket.listed_version(seen["version"]) not in versions):
             raise PromiseBroken("G4", f"a message about {path[1]} is deleted, and no epoch knows this version")
 
 
-def _is_settled_gone(path: PathKey, tables: FileTables) -> bool:
-    """True for a path that does not wait and that the ledger does not know, or notes as gone."""
+def _is_settled_deleted(path: PathKey, tables: FileTables) -> bool:
+    """True for a path that does not wait and that the ledger does not know, or notes as deleted."""
     if any(path_of(row) == path for row in tables.queue.values()):
         return False
     is_known = any(path_of(row) == path for row in tables.ledger.values())
-    return not is_known or path in tables.paths_noted_gone()
+    return not is_known or path in tables.paths_noted_deleted()

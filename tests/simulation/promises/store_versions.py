@@ -38,7 +38,7 @@ def put(bucket: Bucket, path: str, rows: int = 3, bad_records: Iterable[int] = (
 def finished(file: FileVersion, rows_read: int = 3, **fields: object) -> Row:
     """A row of the ledger; `done` in epoch 1 unless the fields say otherwise."""
     row = {"status": "done", "rows_read": rows_read, "rows_bad": 0, "listed_epoch": 1, "done_epoch": 1, "attempts": 0}
-    return vars(file) | row | {"changed_epoch": None, "gone_epoch": None, "replaces": None, "error": None} | fields
+    return vars(file) | row | {"changed_epoch": None, "deleted_epoch": None, "replaces": None, "error": None} | fields
 
 
 def waiting(file: FileVersion, row_offset: int = 0, **fields: object) -> Row:

@@ -18,13 +18,13 @@ LATE = EveryRow("late", frozenset({SOURCE}))
 
 def test_the_history_has_the_ingested_rows_that_are_in_views() -> None:
     bucket = Bucket(page_size=10)
-    a, b, gone, unread = (
+    a, b, deleted, unread = (
         put(bucket, "a", 8, bad_records=[1]),
         put(bucket, "b"),
-        put(bucket, "gone"),
+        put(bucket, "deleted"),
         put(bucket, "unread"),
     )
-    ledger = [finished(a, 8), finished(gone, status="replaced")]
+    ledger = [finished(a, 8), finished(deleted, status="replaced")]
     queue = [waiting(b, 2), waiting(unread)]
     first, second = (SOURCE, "a", a.version), (SOURCE, "b", b.version)
     assert history_of(ledger, queue, bucket.contents, LATE.sources) == [

@@ -36,7 +36,7 @@ def test_a_present_object_is_removed_while_its_version_is_forgotten() -> None:
     file = put(bucket, "a")
     by_a_user = backlog(bucket, file_tables([finished(file, status="forgotten")]))
     assert by_a_user.removed(OPEN) == set()
-    tables = file_tables([finished(file, status="forgotten", gone_epoch=2)])
+    tables = file_tables([finished(file, status="forgotten", deleted_epoch=2)])
     by_a_user_and_gone = backlog(bucket, tables, removes=False)
     assert by_a_user_and_gone.removed(OPEN) == set()
     forgotten = backlog(bucket, tables)
@@ -45,15 +45,15 @@ def test_a_present_object_is_removed_while_its_version_is_forgotten() -> None:
     assert forgotten.removed(OPEN) == set()
 
 
-def test_a_path_that_is_gone_counts_until_a_row_notes_it() -> None:
+def test_a_path_that_is_deleted_counts_until_a_row_notes_it() -> None:
     bucket = Bucket(page_size=10)
     file = put(bucket, "a")
     done = backlog(bucket, file_tables([finished(file)]))
-    assert done.not_noted_gone(OPEN) == set()
+    assert done.not_noted_deleted(OPEN) == set()
     bucket.vanish(*A)
-    assert (done.not_noted_gone(OPEN), done.not_noted_gone(CLOSED)) == ({A}, set())
-    left = backlog(bucket, file_tables([finished(file, status="forgotten", gone_epoch=2)]))
-    assert left.not_noted_gone(OPEN) == set()
+    assert (done.not_noted_deleted(OPEN), done.not_noted_deleted(CLOSED)) == ({A}, set())
+    left = backlog(bucket, file_tables([finished(file, status="forgotten", deleted_epoch=2)]))
+    assert left.not_noted_deleted(OPEN) == set()
 
 
 @pytest.mark.parametrize("removes", [False, True])
@@ -62,10 +62,10 @@ def test_rows_in_the_views_count_as_not_noted_where_they_must_leave(*, removes: 
     first, second = put(bucket, "a"), put(bucket, "a")
     bucket.vanish(*A)
     vanished = finished(second, 0, status="vanished")
-    in_views = backlog(bucket, file_tables([finished(first, gone_epoch=2), vanished]), removes=removes)
-    assert in_views.not_noted_gone(OPEN) == ({A} if removes else set())
+    in_views = backlog(bucket, file_tables([finished(first, deleted_epoch=2), vanished]), removes=removes)
+    assert in_views.not_noted_deleted(OPEN) == ({A} if removes else set())
     left = backlog(bucket, file_tables([finished(first, status="forgotten"), vanished]), removes=removes)
-    assert left.not_noted_gone(OPEN) == set()
+    assert left.not_noted_deleted(OPEN) == set()
 
 
 def test_a_file_has_vanished_if_no_row_of_it_was_read() -> None:

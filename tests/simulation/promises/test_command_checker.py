@@ -124,7 +124,7 @@ def test_a_file_that_is_deleted_before_the_answer_is_not_read_again() -> None:
     checker = Commanded()
     checker.versions(file_tables([finished(FILE)]))
     checker.on_asked("1", ReingestCommand(file="a"))
-    checker.versions(file_tables([finished(FILE, status="forgotten", gone_epoch=2)]))
+    checker.versions(file_tables([finished(FILE, status="forgotten", deleted_epoch=2)]))
     checker.on_answered("1", DONE)
 
 

@@ -54,9 +54,9 @@ def test_a_wrong_count_of_rows_breaks_nothing_forgotten() -> None:
         check(file_tables([finished(FILE)]), 2)
 
 
-def test_a_file_that_counts_as_gone_and_never_left_breaks_nothing_forgotten() -> None:
-    with breaks("G4", "a counts as gone"):
-        check(file_tables([finished(FILE, gone_epoch=2)]), 3)
+def test_a_file_that_counts_as_deleted_and_never_left_breaks_nothing_forgotten() -> None:
+    with breaks("G4", "a counts as deleted"):
+        check(file_tables([finished(FILE, deleted_epoch=2)]), 3)
 
 
 def test_an_object_in_seen_without_a_row_breaks_nothing_forgotten() -> None:

@@ -101,8 +101,10 @@ def _changes_a_finished_file(store: Store) -> None:
     )
 
 
-def _notes_a_present_file_as_gone(store: Store) -> None:
-    store.disk.versions[3] = store.last(file_tables([finished(store.a, gone_epoch=2)], [store.half_read], [store.bad]))
+def _notes_a_present_file_as_deleted(store: Store) -> None:
+    store.disk.versions[3] = store.last(
+        file_tables([finished(store.a, deleted_epoch=2)], [store.half_read], [store.bad])
+    )
 
 
 def _commits_an_older_term(store: Store) -> None:
@@ -124,7 +126,7 @@ def _passes_an_earlier_file_over(store: Store) -> None:
         ("G1", "rows at version 2: it has the rows [0, 1] of a", _loses_a_row),
         ("G2", "version 2 of rows, which does not exist", _deletes_a_view),
         ("G3", "a was done with 3 rows, and is quarantined", _changes_a_finished_file),
-        ("G4", "a counts as gone", _notes_a_present_file_as_gone),
+        ("G4", "a counts as deleted", _notes_a_present_file_as_deleted),
         ("G5", "term 1 has committed after term 2", _commits_an_older_term),
         ("G6", "b has the bad records [1]; [] are in quarantine", _drops_a_bad_record),
         ("order", "b was read before _, which was known", _passes_an_earlier_file_over),

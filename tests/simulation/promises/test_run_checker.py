@@ -124,7 +124,7 @@ def test_a_deleted_message_about_a_file_that_is_not_noted_as_gone_breaks_nothing
     bucket.vanish(*PATH)
     settled = (
         file_tables(),
-        file_tables([finished(file, gone_epoch=2)]),
+        file_tables([finished(file, deleted_epoch=2)]),
         file_tables([finished(file, 0, status="vanished")]),
         file_tables([finished(file)], must_list=True),
     )
@@ -132,5 +132,5 @@ def test_a_deleted_message_about_a_file_that_is_not_noted_as_gone_breaks_nothing
         checker.check_message_deleted(URL, "m", (PATH, 2), tables)
     unsettled: tuple[FileTables, ...] = (file_tables([finished(file)]), file_tables(queue=[waiting(file)]))
     for tables in unsettled:
-        with breaks("G4", "no epoch notes that a is gone"):
+        with breaks("G4", "no epoch notes that a is deleted"):
             checker.check_message_deleted(URL, "m", (PATH, 2), tables)

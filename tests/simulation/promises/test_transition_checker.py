@@ -47,7 +47,7 @@ def test_a_row_that_leaves_the_ledger_breaks_nothing_forgotten() -> None:
     "after", [file_tables(), file_tables(queue=[waiting(CHANGED)]), file_tables([finished(FILE, 1)])]
 )
 def test_a_half_read_file_that_leaves_the_queue_breaks_nothing_forgotten(after: FileTables) -> None:
-    with breaks("G4", "a was waiting, and its row is gone"):
+    with breaks("G4", "a was waiting, and its row is deleted"):
         check(file_tables(queue=[waiting(FILE, 2)]), after)
 
 
@@ -68,8 +68,8 @@ def test_a_file_that_vanished_may_be_back() -> None:
     check(vanished(FILE), file_tables([finished(FILE)]))
 
 
-def test_only_a_source_that_replaces_forgets_files_that_are_gone() -> None:
-    forgotten = file_tables([finished(FILE, status="forgotten", gone_epoch=2)])
+def test_only_a_source_that_replaces_forgets_files_that_are_deleted() -> None:
+    forgotten = file_tables([finished(FILE, status="forgotten", deleted_epoch=2)])
     versions = file_tables([finished(FILE)]), forgotten, file_tables([finished(FILE, done_epoch=3)])
     check(*versions, on_change="replace")
     with breaks("G3", "a was done with 3 rows, and is forgotten with 3"):

@@ -162,27 +162,27 @@ def test_a_dropped_view_that_exists_breaks_exactly_once(views: Views) -> None:
         views.checker.check_declared(["rows"], ["groups"], {"groups": ViewVersion("groups", "groups", 1)})
 
 
-def test_a_frozen_view_that_changes_breaks_exactly_once(views: Views) -> None:
+def test_a_stopped_view_that_changes_breaks_exactly_once(views: Views) -> None:
     views.check(views.rows(*WHOLE))
-    views.checker.check(2, [views.rows(*WHOLE)], {}, _no_tables, frozen=_frozen(1))
-    with breaks("G1", "is frozen, and has changed"):
-        views.checker.check(3, [views.rows()], {}, _no_tables, frozen=_frozen(1))
+    views.checker.check(2, [views.rows(*WHOLE)], {}, _no_tables, stopped=_stopped(1))
+    with breaks("G1", "is stopped, and has changed"):
+        views.checker.check(3, [views.rows()], {}, _no_tables, stopped=_stopped(1))
 
 
-def test_a_frozen_view_with_rows_of_another_epoch_breaks_exactly_once(views: Views) -> None:
+def test_a_stopped_view_with_rows_of_another_epoch_breaks_exactly_once(views: Views) -> None:
     views.checker.check(1, [views.rows()], {}, _no_tables)
     views.checker.check(2, [views.rows(*WHOLE)], INGESTED, _no_tables)
-    with breaks("G1", "rows, which stands at epoch 1: it has the rows [0, 1, 2] of a"):
-        views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, frozen=_frozen(1))
-    views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, frozen=_frozen(2))
+    with breaks("G1", "rows, which is stopped at epoch 1: it has the rows [0, 1, 2] of a"):
+        views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, stopped=_stopped(1))
+    views.checker.check(3, [views.rows(*WHOLE)], INGESTED, _no_tables, stopped=_stopped(2))
 
 
 def test_a_view_that_failed_in_its_first_epoch_has_no_rows(views: Views) -> None:
-    failing = {"rows": {**_frozen(0)["rows"], "error": "too wet"}}
-    views.checker.check(1, [views.rows()], INGESTED, _no_tables, frozen=failing)
+    failing = {"rows": {**_stopped(0)["rows"], "error": "too wet"}}
+    views.checker.check(1, [views.rows()], INGESTED, _no_tables, stopped=failing)
     other = Views()
-    with breaks("G1", "rows, which stands at epoch 0: it has the rows [0, 1, 2] of a"):
-        other.checker.check(1, [other.rows(*WHOLE)], INGESTED, _no_tables, frozen=failing)
+    with breaks("G1", "rows, which is stopped at epoch 0: it has the rows [0, 1, 2] of a"):
+        other.checker.check(1, [other.rows(*WHOLE)], INGESTED, _no_tables, stopped=failing)
 
 
 def test_a_view_that_fails_without_a_row_that_fails_it_breaks_exactly_once(views: Views) -> None:
@@ -190,8 +190,8 @@ def test_a_view_that_fails_without_a_row_that_fails_it_breaks_exactly_once(views
         views.checker._check_error({"name": "groups", "error": "too wet"})
 
 
-def _frozen(epoch: int) -> dict[str, Row]:
-    return {"rows": {"name": "rows", "frozen_epoch": epoch, "created_epoch": 1, "error": None}}
+def _stopped(epoch: int) -> dict[str, Row]:
+    return {"rows": {"name": "rows", "stopped_epoch": epoch, "created_epoch": 1, "error": None}}
 
 
 @pytest.mark.parametrize("kind", get_args(JoinKind))

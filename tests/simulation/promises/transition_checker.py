@@ -47,11 +47,11 @@ class TransitionChecker:
 
         It stays, its rows are removed, the same version is back and read again, or a user wants that.
         """
-        was_removed = self._replaces and earlier["status"] == "forgotten" and earlier["gone_epoch"] is not None
+        was_removed = self._replaces and earlier["status"] == "forgotten" and earlier["deleted_epoch"] is not None
         is_back = was_removed or (earlier["status"] == "vanished" and not earlier["rows_read"])
         is_back |= self._commands.is_reread(row)
-        is_gone = (self._replaces and row["gone_epoch"] is not None) or self._commands.is_forgotten(row)
-        allowed = (earlier["status"], "replaced", *(["forgotten"] if is_gone else []))
+        is_deleted = (self._replaces and row["deleted_epoch"] is not None) or self._commands.is_forgotten(row)
+        allowed = (earlier["status"], "replaced", *(["forgotten"] if is_deleted else []))
         is_same = earlier["rows_read"] == row["rows_read"] and row["status"] in allowed
         if not is_back and not is_same:
             raise PromiseBroken(
@@ -89,4 +89,4 @@ def _check_waiting(key: bytes, earlier: Row, tables: FileTables) -> None:
         return
     others = [*tables.queue.values(), *tables.ledger.values()]
     if earlier["row_offset"] or not any(path_of(each) == path_of(earlier) for each in others):
-        raise PromiseBroken("G4", f"{earlier['path']} was waiting, and its row is gone")
+        raise PromiseBroken("G4", f"{earlier['path']} was waiting, and its row is deleted")

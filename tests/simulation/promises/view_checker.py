@@ -56,7 +56,7 @@ class ViewChecker:
         views: Iterable[ViewVersion],
         ingested: RowsByFile,
         tables_at: Callable[[int], FileTables],
-        frozen: Mapping[str, Row] = MappingProxyType({}),
+        stopped: Mapping[str, Row] = MappingProxyType({}),
         identities: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Checks the views of the next version of the store.
@@ -66,7 +66,7 @@ class ViewChecker:
             views: the views of its head.
             ingested: the rows of each file version that they must have.
             tables_at: epoch → the rows about files at this epoch, for backfills.
-            frozen: the catalog's rows of the views that must stay as they are, by name.
+            stopped: the catalog's rows of the views that must stay as they are, by name.
             identities: name → identity, as the catalog has it.
         """
         self._ingested[epoch], self._identities = ingested, identities
@@ -75,19 +75,19 @@ class ViewChecker:
             model = self._model_of(view)
             if model.is_full:
                 self._check_full(view, model)
-                self._check_error(frozen.get(view.name))
+                self._check_error(stopped.get(view.name))
                 continue
             (path, version), *partials = view.datasets.items()
             rows = self._rows(path, version)
             stored = self._rows(*partials[0]) if partials else rows
             self._stored[view.name] = stored
-            if view.name in frozen:
+            if view.name in stopped:
                 if stored != before.get(view.name, stored):
-                    raise PromiseBroken("G1", f"{view.name} at version {version} is frozen, and has changed")
+                    raise PromiseBroken("G1", f"{view.name} at version {version} is stopped, and has changed")
                 if follows_watermarks(model):
-                    self._check_error(frozen.get(view.name))
+                    self._check_error(stopped.get(view.name))
                 elif view.pinned_epoch is None:  # else it is a backfill that is not declared any more
-                    self._check_frozen(stored, frozen[view.name], model)
+                    self._check_stopped(stored, stopped[view.name], model)
                 self._committed |= {(path, version): rows, **dict.fromkeys(partials, stored)}
                 continue
             if follows_watermarks(model) and view.pinned_epoch is None:
@@ -176,17 +176,17 @@ class ViewChecker:
             raise PromiseBroken("time", f"the rows of {view.name} change in the epoch of {now}, to those of {time_us}")
         self._times[view.path] = time_us
 
-    def _check_frozen(self, stored: object, row: Row, model: ModelView) -> None:
-        """Checks that a frozen view has exactly the rows of the epoch at which it stands."""
+    def _check_stopped(self, stored: object, row: Row, model: ModelView) -> None:
+        """Checks that a stopped view has exactly the rows of the epoch at which it stopped."""
         self._check_error(row)
-        epoch = row["frozen_epoch"]
+        epoch = row["stopped_epoch"]
         if epoch and epoch not in self._ingested:
-            raise PromiseBroken("G1", f"{row['name']} stands at epoch {epoch}, which was not committed")
+            raise PromiseBroken("G1", f"{row['name']} is stopped at epoch {epoch}, which was not committed")
         ingested = self._ingested[epoch] if epoch else {}  # 0: it has failed in its first epoch
         own = {file: each for file, each in ingested.items() if each and file[0] in model.sources}
         difference = model.difference(stored, own)
         if difference is not None:
-            raise PromiseBroken("G1", f"{row['name']}, which stands at epoch {epoch}: {difference}")
+            raise PromiseBroken("G1", f"{row['name']}, which is stopped at epoch {epoch}: {difference}")
 
     def _check_error(self, row: Row | None) -> None:
         """Checks that a view that has failed has met a row that it fails over."""

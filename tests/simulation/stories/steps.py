@@ -622,7 +622,7 @@ def _noted(world: World) -> Wait:
     asked: set[tuple[str, int, int]] = set()
 
     def is_over() -> bool:
-        if not world.backlog.not_noted_gone(closed):
+        if not world.backlog.not_noted_deleted(closed):
             return True
         running = _running(world)
         if running is not None and (paused := running.paused_removals - asked):
@@ -635,7 +635,7 @@ def _noted(world: World) -> Wait:
         is_over,
         _HARD_EVENTS,
         _HARD_EVENTS,
-        "what is gone is not noted",
+        "what is deleted is not noted",
     )
 
 
@@ -721,7 +721,7 @@ SETTLED = Step("SETTLED", _settled)
 FOUND = Step("FOUND", _found)
 """Everything that is in the bucket is known, whatever events were lost; a process has caught up."""
 NOTED = Step("NOTED", _noted)
-"""The ledger says of every file that is not in the bucket any more that it is gone; a process has caught up."""
+"""The ledger says of every file that is not in the bucket any more that it is deleted; a process has caught up."""
 ANSWERED = Step("ANSWERED", _answered)
 """Every command is answered, unless no process runs."""
 BRANCHED = Step(

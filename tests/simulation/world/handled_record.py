@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from actors.listing.deleted_files import DeletedFile
+from actors.listing.run_deletions import RunDeletion
 from tests.simulation.world.simulated_root import Access
 
 if TYPE_CHECKING:
@@ -96,12 +96,12 @@ class RecordedDeletions:
         self._rows, self._access, self._source = rows, access, source
         self._read = 0
 
-    def news(self) -> list[DeletedFile]:
+    def news(self) -> list[RunDeletion]:
         self._access.read()
         new = self._rows.files[self._read :]
         self._read += len(new)
         return [
-            DeletedFile(each.path, each.version, each.last_modified)
+            RunDeletion(each.path, each.version, each.last_modified)
             for each in new
-            if each.source == self._source and each.outcome in ("done", "gone") and each.last_modified is not None
+            if each.source == self._source and each.outcome in ("done", "absent") and each.last_modified is not None
         ]

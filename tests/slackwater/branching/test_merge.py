@@ -149,7 +149,7 @@ def test_a_dataset_that_the_root_maintains_no_longer_is_copied(local: WrittenRoo
     above = Writer(local.root)
     writer.views["more.2"] = replace(writer.views["late"], name="more.2")
     writer.commit()
-    put_view(above.delta, replace(catalog(local.root).views["late"], frozen_epoch=local.epochs[-1]))
+    put_view(above.delta, replace(catalog(local.root).views["late"], stopped_epoch=local.epochs[-1]))
     above.commit()
     assert merged(local, "more").views == ("more",)
     views = LanceStateStore.open(local.root, SystemClock(), read_only=True).head.views
@@ -216,8 +216,8 @@ def test_a_part_of_a_file_more_is_another_file(local: WrittenRoot) -> None:
     ("definition", "reason"),
     [
         ({"view_class": "full"}, "is recomputed as a whole"),
-        ({"frozen_epoch": 1}, "is not maintained in the branch"),
-        ({"frozen_epoch": 1, "error": "division by zero"}, r"has failed in the branch \(division by zero\)"),
+        ({"stopped_epoch": 1}, "is not maintained in the branch"),
+        ({"stopped_epoch": 1, "error": "division by zero"}, r"has failed in the branch \(division by zero\)"),
     ],
 )
 @pytest.mark.more

@@ -53,9 +53,9 @@ def running(sources: int = 1, views: int = 1, **changes: Any) -> RunStatus:
     return RunStatus(**{**known, **changes})
 
 
-def failed(error: str = "[CAST_INVALID_INPUT] no number", stands_at: int | None = EPOCH) -> ViewStatus:
+def failed(error: str = "[CAST_INVALID_INPUT] no number", stale_epoch: int | None = EPOCH) -> ViewStatus:
     """A view that has failed."""
-    return ViewStatus("append", stands_at=stands_at, error=error)
+    return ViewStatus("append", stale_epoch=stale_epoch, error=error)
 
 
 def late(fraction: float, *missing: str) -> dict[str, BackfillStatus]:

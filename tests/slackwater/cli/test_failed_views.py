@@ -44,7 +44,8 @@ def test_the_status_has_the_place_the_error_and_the_next_step_of_a_failed_view(w
     lines = slackwater("status", written.root.url).out.splitlines()
     assert states(lines) == {"late": "failed", "by_carrier": "maintained"}
     step = (
-        f"view late has failed: it stands at epoch {written.epochs[2]} (2026-01-31 12:00:02 UTC); correct it or its "
+        f"view late has failed: it is stale since epoch {written.epochs[2]} (2026-01-31 12:00:02 UTC); correct it or "
+        f"its "
         f"files, and rebuild it with `slackwater retry {written.root} --view late`"
     )
     assert step in lines
@@ -77,10 +78,10 @@ def test_a_view_that_failed_in_its_first_epoch_has_no_rows(written: WrittenRoot)
     assert "view late has failed: it has no rows; " in slackwater("status", written.root.url).out
 
 
-def test_a_frozen_view_has_not_failed(written: WrittenRoot) -> None:
+def test_a_stopped_view_has_not_failed(written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=None)
     shown = slackwater("status", written.root.url).out
-    assert states(shown.splitlines())["late"] == "frozen" and "has failed" not in shown
+    assert states(shown.splitlines())["late"] == "stopped" and "has failed" not in shown
 
 
 def test_a_view_that_is_rebuilt_says_so(written: WrittenRoot) -> None:
@@ -93,7 +94,7 @@ def test_why_tells_that_a_failed_view_lacks_the_rows_of_a_file(written: WrittenR
     fail_view(written.root, "late", written.epochs[2], error=HOSTILE)
     told = slackwater("why", written.root.url, "day=2/big.csv").out.splitlines()
     assert len(told) == 2 and told[1].startswith(
-        f"View late does not have its rows: it failed, and stands at epoch {written.epochs[2]} ("
+        f"View late does not have its rows: it failed, and is stale since epoch {written.epochs[2]} ("
     )
     assert rf". The error: {OVERFLOW} \x1b[2J[red]" in told[1]
     history = json.loads(slackwater("why", written.root.url, "day=2/big.csv", "--json").out)

@@ -127,7 +127,7 @@ def test_nothing_to_retry_commits_nothing(bad: BadFiles) -> None:
 
 
 def test_a_failed_view_without_a_run_is_built_by_the_next_one(bad: BadFiles) -> None:
-    failed = CatalogView("v", "append", "SELECT", "v", ("s",), (), 3, frozen_epoch=4, error="[DIVIDE_BY_ZERO]")
+    failed = CatalogView("v", "append", "SELECT", "v", ("s",), (), 3, stopped_epoch=4, error="[DIVIDE_BY_ZERO]")
     bad.view(failed)
     bad.view(replace(failed, name="w", error=None))
     store = bad.root.open()
@@ -154,5 +154,5 @@ def test_a_view_with_late_rows_and_its_readers_are_built_by_the_next_run(bad: Ba
     store.take_over("by hand")
     forgive_view(store, bad.root.clock, "v")
     views = Catalog.of(bad.root.open(read_only=True).scan("catalog")).views
-    stands = {name for name, view in views.items() if view.frozen_epoch is not None}
-    assert stands == {"v", "above.1", "above"} and views["other"] == other
+    stopped = {name for name, view in views.items() if view.stopped_epoch is not None}
+    assert stopped == {"v", "above.1", "above"} and views["other"] == other

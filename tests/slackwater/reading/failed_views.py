@@ -19,15 +19,15 @@ OVERFLOW = "[ARITHMETIC_OVERFLOW] long overflow"
 
 
 def fail_view(
-    root: Location, view: str, stands_at: int | None, *, error: str | None = OVERFLOW, begun: str = "", **version: Any
+    root: Location, view: str, stale_epoch: int | None, *, error: str | None = OVERFLOW, begun: str = "", **version: Any
 ) -> int:
     """An epoch that records a failure of a view, a second after the last one.
 
     Args:
         root: the root.
         view: the name of the view.
-        stands_at: the last epoch whose rows it has; None if it failed in its first epoch, which is then this one.
-        error: the reason; None if it is frozen, or rebuilt.
+        stale_epoch: the last epoch whose rows it has; None if it failed in its first epoch, which is then this one.
+        error: the reason; None if it is stopped, or rebuilt.
         begun: the recorded name of its backfill, if there is one.
         version: changed fields of the version of the view, such as `reflects_epoch`.
 
@@ -36,8 +36,8 @@ def fail_view(
     """
 
     def failed(known: CatalogView, epoch: int) -> CatalogView:
-        created, frozen = (known.created_epoch, stands_at) if stands_at is not None else (epoch, 0)
-        return replace(known, created_epoch=created, frozen_epoch=frozen, error=error)
+        created, stopped = (known.created_epoch, stale_epoch) if stale_epoch is not None else (epoch, 0)
+        return replace(known, created_epoch=created, stopped_epoch=stopped, error=error)
 
     def recorded(views: Mapping[str, ViewVersion], epoch: int) -> Mapping[str, ViewVersion]:
         backfill = {begun: replace(views[view], name=begun, pinned_epoch=epoch)} if begun else {}

@@ -20,7 +20,7 @@ def store(written: WrittenRoot) -> Store:
 
 def views(store: Store) -> dict[str, tuple[str | None, int | None, bool]]:
     return {
-        row["name"]: (row["error"], row["reflects_epoch"], row["frozen"]) for row in store.views.table().to_pylist()
+        row["name"]: (row["error"], row["reflects_epoch"], row["stopped"]) for row in store.views.table().to_pylist()
     }
 
 
@@ -29,7 +29,7 @@ def test_the_views_tell_why_one_failed_and_where_it_stands(store: Store, written
     epoch = fail_view(written.root, "late", written.epochs[2])
     assert views(store) == {"late": (OVERFLOW, written.epochs[2], True), "by_carrier": (None, epoch, False)}
     names = store.views.table().column_names
-    assert names.index("error") == names.index("frozen") + 1
+    assert names.index("error") == names.index("stopped") + 1
 
 
 def test_a_view_that_failed_in_its_first_epoch_reflects_none(store: Store, written: WrittenRoot) -> None:
@@ -59,7 +59,7 @@ def test_the_history_of_a_file_has_the_failed_views_that_lack_its_rows(store: St
     history = store.ledger.why(HALF)
     assert history.lacking_views == ("late",)
     assert history.text.splitlines()[-1] == (
-        f"View late does not have its rows: it failed, and stands at epoch {written.epochs[2]} "
+        f"View late does not have its rows: it failed, and is stale since epoch {written.epochs[2]} "
         f"(2026-01-31 12:00:02 UTC). The error: {OVERFLOW} at line 1"
     )
     before = store.ledger.why("day=1/a.csv")
@@ -83,6 +83,6 @@ def test_the_history_of_a_file_has_a_view_without_rows(store: Store, written: Wr
     assert f"View late does not have its rows: it failed in its first epoch, epoch {epoch} (" in history.text
 
 
-def test_a_frozen_view_is_no_failed_one_in_a_file_history(store: Store, written: WrittenRoot) -> None:
+def test_a_stopped_view_is_no_failed_one_in_a_file_history(store: Store, written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error=None)
     assert store.ledger.why(HALF).lacking_views == ()

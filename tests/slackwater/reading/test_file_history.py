@@ -119,7 +119,7 @@ def test_later_changes_and_a_second_version_are_part_of_the_history(store: Store
         1,
         status="vanished",
         rows_read=4,
-        gone_epoch=epoch,
+        deleted_epoch=epoch,
         **second,
     )
     writer.commit(epoch=epoch, delta=delta.build(), views={}, counts=EpochCounts(), seconds=EpochSeconds())
@@ -128,7 +128,7 @@ def test_later_changes_and_a_second_version_are_part_of_the_history(store: Store
     assert f"It was changed later, seen at epoch {epoch}" in changed.text
     twice = store.ledger.why("day=1/b.csv")
     assert twice.status == "vanished"
-    assert twice.epochs == {"listed_epoch": epoch, "gone_epoch": epoch}
+    assert twice.epochs == {"listed_epoch": epoch, "deleted_epoch": epoch}
     assert "2 versions of it were listed" in twice.text
     assert "its first 4 rows are in the views" in twice.text.splitlines()[1]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from actors.fetching.fetch_executor import FetchExecutor
-from actors.files import ChangedFile, FileVersion, ForgottenFile, GoneFile
-from actors.protocol.messages import ChangedFiles, ForgottenFiles, GoneFiles, Message
+from actors.files import ChangedFile, DeletedFile, FileVersion, ForgottenFile
+from actors.protocol.messages import ChangedFiles, DeletedFiles, ForgottenFiles, Message
 from slackwater.reading.file_history import FileHistory, file_history
 from state.location import Location
 from state.tables.catalog import Catalog
@@ -63,8 +63,8 @@ def flow(tmp_path: Path) -> Flow:
     return made
 
 
-def gone(version: FileVersion) -> GoneFiles:
-    return GoneFiles((GoneFile("s", "a", version.version),))
+def gone(version: FileVersion) -> DeletedFiles:
+    return DeletedFiles((DeletedFile("s", "a", version.version),))
 
 
 def back(before: FileVersion, now: FileVersion) -> ChangedFiles:
@@ -74,9 +74,9 @@ def back(before: FileVersion, now: FileVersion) -> ChangedFiles:
 def test_a_file_that_is_gone_took_its_rows_along(flow: Flow) -> None:
     flow.epoch(gone(FIRST))
     history = flow.history()
-    assert (history.status, history.epochs["gone_epoch"], history.epochs["removed_epoch"]) == ("forgotten", 2, 2)
+    assert (history.status, history.epochs["deleted_epoch"], history.epochs["removed_epoch"]) == ("forgotten", 2, 2)
     first, second = history.text.splitlines()
-    assert first.startswith("s3://raw/a was gone at epoch 2 (")
+    assert first.startswith("s3://raw/a was deleted, seen at epoch 2 (")
     assert first.endswith("), and its rows left the views with it; 2 rows of it were in the views.")
     assert second == "When it is back, it is read again."
 
@@ -95,7 +95,7 @@ def test_the_same_version_that_is_back_is_read_again_and_then_simply_there(flow:
         "): 2 rows."
     )
     flow.epoch(gone(FIRST))
-    assert flow.history().text.startswith("s3://raw/a was gone at epoch 5 (")
+    assert flow.history().text.startswith("s3://raw/a was deleted, seen at epoch 5 (")
 
 
 def test_another_version_that_is_back_has_a_line_of_its_own(flow: Flow) -> None:
@@ -103,7 +103,10 @@ def test_another_version_that_is_back_has_a_line_of_its_own(flow: Flow) -> None:
     flow.epoch(back(FIRST, SECOND))
     old, new, then, count = flow.history().text.splitlines()
     assert then == "It is back, and is read again: its rows come into the views when all of it is read."
-    assert old.startswith("s3://raw/a was gone at epoch 2 (") and "has been waiting to be read since epoch 3" in new
+    assert (
+        old.startswith("s3://raw/a was deleted, seen at epoch 2 (")
+        and "has been waiting to be read since epoch 3" in new
+    )
     assert "2 versions of it were listed" in count
     flow.read_in_place(SECOND, 5)
     flow.epoch()
@@ -120,7 +123,7 @@ def test_a_file_that_goes_while_it_is_read_takes_its_rows_along(tmp_path: Path) 
     flow.read(FIRST, 3, last=False)
     flow.epoch()
     flow.epoch(gone(FIRST))
-    assert "was gone at epoch 2 (" in flow.history().text
+    assert "was deleted, seen at epoch 2 (" in flow.history().text
     assert "its rows left the views with it; 3 rows of it were in the views." in flow.history().text
 
 
@@ -131,4 +134,4 @@ def test_what_was_forgotten_by_command_is_told_so_whether_it_goes_then_or_not(fl
     assert told.endswith("and is not read again by itself; 2 rows of it were in the views.")
     flow.epoch(gone(FIRST))
     later = flow.history().text
-    assert later.startswith(f"{told} It is gone since epoch 3 (") and "When it is back" not in later
+    assert later.startswith(f"{told} It was deleted, seen at epoch 3 (") and "When it is back" not in later

@@ -38,7 +38,7 @@ FILE_COLUMNS = [
     "first_epoch",
     "done_epoch",
     "changed_epoch",
-    "gone_epoch",
+    "deleted_epoch",
     "removed_epoch",
     "bytes_read",
     "requests",
@@ -195,7 +195,7 @@ def test_views_and_sources_are_told_with_their_places(written: WrittenRoot) -> N
         "reflects_epoch": written.epochs[-1],
         "closed_until": None,
         "late_rows": None,
-        "frozen": False,
+        "stopped": False,
         "error": None,
         "missing": [],
     }

@@ -40,8 +40,8 @@ def store(*rows: tuple[bytes, datetime, dict[str, Any]]) -> MemoryStateStore:
     [
         ([(V, AT, {})], False),
         ([(V, AT - DAY, {})], False),  # written again, and never deleted
-        ([(V, AT, {"gone_epoch": 1})], False),  # the deleted object is there again
-        ([(V, AT - DAY, {"gone_epoch": 1})], True),
+        ([(V, AT, {"deleted_epoch": 1})], False),  # the deleted object is there again
+        ([(V, AT - DAY, {"deleted_epoch": 1})], True),
         ([(V, AT - DAY, {"changed_epoch": 1})], True),
         ([(delivery_fingerprint(V, AT - DAY), AT - DAY, {})], True),
     ],

@@ -474,7 +474,7 @@ def test_changes_that_wait_for_spark_end_with_the_attempt() -> None:
     assert isinstance(change.exception(timeout=0), RunFailedError)
 
 
-FAILED = replace(CREATED, frozen_epoch=2, error="[DIVIDE_BY_ZERO] Division by zero.")
+FAILED = replace(CREATED, stopped_epoch=2, error="[DIVIDE_BY_ZERO] Division by zero.")
 
 
 def test_a_view_that_fails_is_told_with_its_epoch_and_reason() -> None:
@@ -484,7 +484,7 @@ def test_a_view_that_fails_is_told_with_its_epoch_and_reason() -> None:
     looped.materializer.stopped = {"v": Stopped(2, FAILED.error)}
     looped.turns()
     assert looped.reports[0].changed_views == (FAILED,)
-    assert looped.loop.status.views == {"v": ViewStatus("append", stands_at=2, error=FAILED.error)}
+    assert looped.loop.status.views == {"v": ViewStatus("append", stale_epoch=2, error=FAILED.error)}
     looped.epochs, looped.materializer.stopped = [epoch(4, ROWS)], {}
     looped.turns()
     assert looped.reports[1].changed_views == (), "the catalog has it already"
@@ -512,16 +512,16 @@ def test_a_view_that_closes_windows_is_rebuilt_to_let_late_rows_in() -> None:
     looped = Looped(known=(closing,))
     looped.turns()
     assert looped.done(looped.loop.retry_view("v")) is None
-    assert looped.materializer.known["v"] == replace(closing, frozen_epoch=0), "it is declared as one that stands"
+    assert looped.materializer.known["v"] == replace(closing, stopped_epoch=0), "it is declared as a stale view"
     assert looped.analysed[-1][2] == [closing.version_name], "its files are needed again"
     looped.epochs = [epoch(4, ROWS)]
     looped.materializer.created, looped.materializer.stopped = (), {"v": Stopped(3)}
     looped.turns()
-    assert looped.reports[0].changed_views == (replace(closing, frozen_epoch=3),), "the catalog says so from now on"
+    assert looped.reports[0].changed_views == (replace(closing, stopped_epoch=3),), "the catalog says so from now on"
 
     again = Looped(known=(closing,), retried=frozenset(looped.retried))
     again.turns()
-    assert again.materializer.known["v"].frozen_epoch == 0, "the attempt before ended before an epoch recorded it"
+    assert again.materializer.known["v"].stopped_epoch == 0, "the attempt before ended before an epoch recorded it"
     built = replace(closing, created_epoch=closing.created_epoch + 9)
     done = Looped(known=(built,), retried=frozenset(looped.retried))
     done.turns()
@@ -561,7 +561,7 @@ def test_a_view_that_cannot_be_analysed_any_more_is_shown_as_failed_and_a_retry_
     looped.epochs = [epoch(3, ROWS)]
     looped.turns()
     assert looped.loop.status.views["v"] == ViewStatus(
-        "append", stands_at=2, error="its function raised KeyError: 'region'"
+        "append", stale_epoch=2, error="its function raised KeyError: 'region'"
     )
     refused = looped.done(looped.loop.retry_view("v"))
     assert isinstance(refused, CommandRefusedError) and "KeyError: 'region'; correct it first" in str(refused)

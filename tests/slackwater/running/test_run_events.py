@@ -104,10 +104,12 @@ def test_a_backfill_is_told_after_the_epoch_that_shows_it() -> None:
 
 def test_a_view_that_fails_is_told_once_and_a_backfill_that_fails_is_not_shown() -> None:
     backfilling = RunStatus(phase="running", epoch=EPOCH, views={"late": ViewStatus("append")}, backfills=late(0.9))
-    failed = replace(backfilling, backfills={}, views={"late": ViewStatus("append", stands_at=EPOCH, error="too wet")})
+    failed = replace(
+        backfilling, backfills={}, views={"late": ViewStatus("append", stale_epoch=EPOCH, error="too wet")}
+    )
     told = events(backfilling, failed, failed)
     assert told[1:] == [ViewFailed("late", EPOCH, "too wet")]
-    again = replace(failed, views={"late": ViewStatus("append", stands_at=EPOCH, error="too dry")})
+    again = replace(failed, views={"late": ViewStatus("append", stale_epoch=EPOCH, error="too dry")})
     assert [event.event for event in events(failed, again)] == ["phase", "view_failed", "view_failed"]
 
 

@@ -49,7 +49,7 @@ TEXT = "SELECT 1 FROM s"
 VIEW = ViewDefinition("v", TEXT)
 OTHER = ViewDefinition("v", "SELECT 2 FROM s")
 WAITING = ViewDefinition("v", "SELECT 1 FROM no_schema")
-STORED = CatalogView("v", "append", TEXT, TEXT, ("s",), (), 1, frozen_epoch=1)
+STORED = CatalogView("v", "append", TEXT, TEXT, ("s",), (), 1, stopped_epoch=1)
 
 
 class RecordedMaterializer:
@@ -439,12 +439,12 @@ def _check_record(commanded: Commanded) -> None:
     """The record of the last epoch has the rows that the state promises: of stopped rows, the catalog has the epoch."""
     state, views, catalog = commanded.state, commanded.views, commanded.catalog
     if state is _LIVE:
-        assert {*views} == {"v"} and catalog["v"].frozen_epoch is None
+        assert {*views} == {"v"} and catalog["v"].stopped_epoch is None
     elif state is _STALE:
-        assert {*views} == {"v"} and (catalog["v"].frozen_epoch, catalog["v"].error) == (2, "too wet")
+        assert {*views} == {"v"} and (catalog["v"].stopped_epoch, catalog["v"].error) == (2, "too wet")
     elif state is _BACKFILLING:
         assert "v.next" in views and views["v.next"].pinned_epoch is not None
-        assert "v" not in views or (catalog["v"].frozen_epoch is not None and catalog["v"].error is None)
+        assert "v" not in views or (catalog["v"].stopped_epoch is not None and catalog["v"].error is None)
     else:
         assert "v.next" not in views
     assert "v" not in catalog or "v" in views

@@ -143,19 +143,19 @@ class CommittedRoot:
 
     def freeze(self, view: str) -> None:
         """The view is not declared any more; the next epochs have nothing for it."""
-        self._catalog[view] = replace(self._catalog[view], frozen_epoch=self.epochs[-1])
+        self._catalog[view] = replace(self._catalog[view], stopped_epoch=self.epochs[-1])
         put_view(self._delta, self._catalog[view])
 
-    def fail(self, view: str, error: str, *, frozen_epoch: int | None = None) -> None:
+    def fail(self, view: str, error: str, *, stopped_epoch: int | None = None) -> None:
         """The view fails; the next epochs have nothing for it.
 
         Args:
             view: its name.
             error: the reason.
-            frozen_epoch: the last epoch whose rows it has; None for the last one.
+            stopped_epoch: the last epoch whose rows it has; None for the last one.
         """
-        at = self.epochs[-1] if frozen_epoch is None else frozen_epoch
-        self._catalog[view] = replace(self._catalog[view], frozen_epoch=at, error=error)
+        at = self.epochs[-1] if stopped_epoch is None else stopped_epoch
+        self._catalog[view] = replace(self._catalog[view], stopped_epoch=at, error=error)
         put_view(self._delta, self._catalog[view])
 
     def redefine(self, view: str, text: str) -> None:
@@ -245,7 +245,7 @@ class CommittedRoot:
 
     def _bring_up_to_date(self, rows: pa.Table, watermarks: Mapping[str, int]) -> None:
         epoch = next_epoch(self._clock, self.epochs[-1] if self.epochs else 0)
-        frozen = {name for name, view in self._catalog.items() if view.frozen_epoch is not None}
+        stopped = {name for name, view in self._catalog.items() if view.stopped_epoch is not None}
         new = {self._source.name: blocks(rows)} if rows.num_rows else {}
         written = self._materializer.run_epoch(epoch, new, (), watermarks)
         urls = {source.name: source.location.url for source in self._sources.values()}
@@ -253,7 +253,7 @@ class CommittedRoot:
         for view in written.created:
             self._catalog[view.name] = view
             put_view(self._delta, view)
-        self._views.update({name: view for name, view in written.views.items() if name not in frozen})
+        self._views.update({name: view for name, view in written.views.items() if name not in stopped})
         self._commit()
 
     def _commit(self) -> None:

@@ -67,13 +67,13 @@ def test_json_is_one_document_and_what_cannot_be_checked_is_no_success(root: Com
     assert (found["epoch"], found["all_equal"]) == (str(root.epochs[-1]), False)
     (view,) = found["views"]
     assert (view["view"], view["outcome"], view["engine"]) == ("sums", "not checkable", None)
-    assert view["files"] == [{"path": f"{root.raw.url}/a", "problem": "gone"}]
+    assert view["files"] == [{"path": f"{root.raw.url}/a", "problem": "deleted"}]
 
 
 def test_an_equal_view_is_not_told_with_the_error_of_an_engine_that_left_it_to_the_other() -> None:
     left = ViewCheck("v", Outcome.EQUAL, "spark", 5, 1, 1, reason="duckdb: Parser Error: syntax error at or near")
     assert _row(left)["why"] == ""
-    for kept in ("duckdb has another result", "the view has failed, and stands at epoch 5: x"):
+    for kept in ("duckdb has another result", "the view is stale since epoch 5: x"):
         assert _row(replace(left, reason=kept))["why"] == kept
     unknown = replace(left, outcome=Outcome.NOT_CHECKABLE)
     assert _row(unknown)["why"] == left.reason

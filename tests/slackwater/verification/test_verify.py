@@ -206,9 +206,9 @@ def test_a_file_that_has_changed_or_is_gone_is_named(root: CommittedRoot) -> Non
         assert (one.outcome, one.engine) == (Outcome.NOT_CHECKABLE, None)
         assert one.files == (
             FileProblem(f"{root.raw.url}/a", "changed"),
-            FileProblem(f"{root.raw.url}/dir/b", "gone"),
+            FileProblem(f"{root.raw.url}/dir/b", "deleted"),
         )
-        assert "/a has changed" in one.reason and "/dir/b is gone" in one.reason
+        assert "/a has changed" in one.reason and "/dir/b is deleted" in one.reason
     assert not found.all_equal
 
 
@@ -250,15 +250,15 @@ def test_a_ledger_that_claims_rows_that_a_file_does_not_have_is_wrong(root: Comm
 
 
 @pytest.mark.more
-def test_a_frozen_view_is_checked_where_it_was_frozen(root: CommittedRoot) -> None:
+def test_a_stopped_view_is_checked_where_it_has_stopped(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
-    frozen_at = root.epochs[-1]
+    stopped_at = root.epochs[-1]
     root.freeze("big")
     root.put("c", body("csv", rows(40, 6)))
     root.ingest({"c": 6})
     found = root.verify()
     assert found.all_equal
-    assert (check(found, "big").epoch, check(found, "grouped").epoch) == (frozen_at, root.epochs[-1])
+    assert (check(found, "big").epoch, check(found, "grouped").epoch) == (stopped_at, root.epochs[-1])
     assert (check(found, "big").rows, root.stored("grouped").num_rows) == (27, 4)
 
 
@@ -276,7 +276,7 @@ def test_a_failed_view_is_checked_where_it_stands(root: CommittedRoot, engine: s
     assert found.all_equal
     one = check(found, "inverse")
     assert (one.epoch, one.rows, one.expected_rows) == (stood_at, 30, 30)
-    assert one.reason == f"the view has failed, and stands at epoch {stood_at}: [DIVIDE_BY_ZERO] zero"
+    assert one.reason == f"the view is stale since epoch {stood_at}: [DIVIDE_BY_ZERO] zero"
     assert (check(found, "grouped").epoch, check(found, "grouped").reason) == (root.epochs[-1], "")
     assert check(root.verify(epoch=stood_at, engine=engine), "inverse").reason == ""
 
@@ -289,7 +289,7 @@ def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedR
     root.declare(Csv(), SCHEMA, GROUPED, ROWS)
     root.put("a", body("csv", rows(0, 10)))
     root.ingest({"a": 10})
-    root.fail("big", "too wet", frozen_epoch=0)
+    root.fail("big", "too wet", stopped_epoch=0)
     root.put("b", body("csv", rows(10, 20)))
     root.ingest({"b": 20})
     root.overwrite("big", root.stored("big").slice(0, 0))
@@ -303,13 +303,13 @@ def test_a_view_that_failed_in_its_first_epoch_is_not_checkable(root: CommittedR
 @pytest.mark.more
 def test_a_view_that_stands_at_an_expired_epoch_is_not_checkable(root: CommittedRoot) -> None:
     written(root, GROUPED, ROWS)
-    gone = root.epochs[-1] + 1
-    root.fail("big", "too wet", frozen_epoch=gone)
+    later = root.epochs[-1] + 1
+    root.fail("big", "too wet", stopped_epoch=later)
     root.put("c", body("csv", rows(40, 6)))
     root.ingest({"c": 6})
     one = check(root.verify(), "big")
-    assert (one.outcome, one.epoch) == (Outcome.NOT_CHECKABLE, gone)
-    assert one.reason == f"the view has failed, and stands at epoch {gone}, which is no longer retained"
+    assert (one.outcome, one.epoch) == (Outcome.NOT_CHECKABLE, later)
+    assert one.reason == f"the view is stale since epoch {later}, which is no longer retained"
 
 
 @pytest.mark.more

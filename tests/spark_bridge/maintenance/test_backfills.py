@@ -35,7 +35,7 @@ QUERIES = {
 
 
 class Rows:
-    """A history of ingested rows, in pieces of seven.  `lost` positions are in files that are gone."""
+    """A history of ingested rows, in pieces of seven.  `lost` positions are in files that are deleted."""
 
     is_stored = False
 
@@ -188,7 +188,7 @@ def test_a_row_of_the_history_that_the_view_cannot_compute_stops_the_backfill_al
         pipeline.run(random_rows(chance, rows))
     failed = pipeline.known["v"]
     assert failed.error is not None and "too low" in failed.error
-    assert failed.frozen_epoch == (1 if is_replaced else 0) and "v.next" not in {*pipeline.views, *pipeline.known}
+    assert failed.stopped_epoch == (1 if is_replaced else 0) and "v.next" not in {*pipeline.views, *pipeline.known}
     assert before is None or pipeline.views["v"] == before, "readers keep the old rows"
     pipeline.check(EARLY)
     good = ViewDefinition("v", QUERIES["grouped"], replace=True)

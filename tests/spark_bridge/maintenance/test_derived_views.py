@@ -173,7 +173,7 @@ def test_a_view_fails_with_its_parent_and_the_others_go_on(local_spark: SparkSes
     done = graph.correct({("t", "b"): pa.concat_tables([rows] * 6)})
     assert {*done.stopped} == {"odd", "over"}
     assert done.stopped["over"].error == "view 'odd', which it reads, has failed"
-    assert graph.catalog["over"].frozen_epoch == graph.epoch - 1
+    assert graph.catalog["over"].stopped_epoch == graph.epoch - 1
     graph.check("by_key", "fine")
     graph.correct({("t", "c"): rows})
     graph.check("by_key", "fine")

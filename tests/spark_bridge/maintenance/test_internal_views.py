@@ -124,7 +124,7 @@ def test_a_view_that_is_left_out_for_a_while_is_rebuilt_with_its_internal_views(
     graph = _graph(local_spark, tmp_path, over)
     _epoch(graph)
     graph.catalog = {
-        name: replace(each, frozen_epoch=graph.epoch) if declared_name(name) == "v" else each
+        name: replace(each, stopped_epoch=graph.epoch) if declared_name(name) == "v" else each
         for name, each in graph.catalog.items()
     }
     graph.declare([TOTAL])

@@ -180,14 +180,14 @@ def test_a_view_that_fails_stands_at_the_epoch_before_and_the_others_go_on(views
     done = views.run("s")
     assert done.views["a"] == before.views["a"]
     assert done.views["b"].version == before.views["b"].version + 1
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
-    assert (views.known["b"].frozen_epoch, views.known["b"].error) == (None, None)
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, "too wet")
+    assert (views.known["b"].stopped_epoch, views.known["b"].error) == (None, None)
     assert not views.recorded.has_news
 
     views.declare({"a": "append", "b": "aggregate"})
-    assert [*views.maintained] == ["b"], "it stands until it is retried"
+    assert [*views.maintained] == ["b"], "it is stale until it is retried"
     assert views.run("s").views["a"] == before.views["a"]
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, "too wet")
 
 
 def test_a_view_that_fails_over_a_correction_has_no_rows_of_the_epoch(views: Views) -> None:
@@ -209,7 +209,7 @@ def test_a_view_that_fails_in_its_first_epoch_is_empty(views: Views) -> None:
     views.failing = {"a"}
     done = views.run("s")
     assert done.views["a"].path == "views/a-1-empty.lance"
-    assert (views.known["a"].created_epoch, views.known["a"].frozen_epoch, views.known["a"].error) == (1, 0, "too wet")
+    assert (views.known["a"].created_epoch, views.known["a"].stopped_epoch, views.known["a"].error) == (1, 0, "too wet")
     assert done.views["b"].path == "views/b-1.lance"
 
 
@@ -224,13 +224,13 @@ def test_a_failed_view_is_rebuilt_when_it_is_retried(views: Views) -> None:
     views.declare({"a": "append"})
     done = views.run("s")
     assert [*done.views] == ["a", "a.next"] and done.views["a"] == before.views["a"], "readers see the old rows"
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "a restart builds it, too"
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, None), "a restart builds it, too"
     due = views.recorded.next_due()
     assert due is not None
     views.backfills.take_piece(due)
     done = views.run()
     assert done.views["a"].path == "views/a-3.lance" and done.dropped == ("a.next",)
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (None, None)
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (None, None)
 
 
 @pytest.mark.parametrize("during", ["rows", "history"])
@@ -239,7 +239,7 @@ def test_a_backfill_that_fails_leaves_the_shown_rows(views: Views, during: str) 
     before = views.run("s")
     views.declare({"a": "append"}, identity="another")
     views.run("s")
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None), "only the new one gets rows"
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, None), "only the new one gets rows"
     if during == "rows":
         views.failing = {"a.next"}
     else:
@@ -249,7 +249,7 @@ def test_a_backfill_that_fails_leaves_the_shown_rows(views: Views, during: str) 
         assert not views.backfills.plans, "the next epoch records the failure first"
     done = views.run("s")
     assert [*done.views] == ["a"] and done.views["a"] == before.views["a"] and "a.next" in done.dropped
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, "too wet")
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, "too wet")
 
 
 def test_a_replaced_view_that_comes_back_lacks_the_rows_since_then(views: Views) -> None:
@@ -271,7 +271,7 @@ def test_a_view_that_was_replaced_by_one_that_waits_lacks_the_rows_since_then(vi
     views.declare({"a": "append"}, waiting="a")
     done = views.run("s")
     assert done.views["a"] == before.views["a"]
-    assert (views.known["a"].frozen_epoch, views.known["a"].error) == (1, None)
+    assert (views.known["a"].stopped_epoch, views.known["a"].error) == (1, None)
     views.declare({"a": "append"})
     assert not views.maintained
     done = views.run("s")
@@ -313,7 +313,7 @@ def test_a_full_view_that_fails_stands_at_its_last_recomputation(views: Views) -
     views.run("s")
     done = views.run("s")
     assert done.views["f"].reflects_epoch == 1
-    assert (views.known["f"].frozen_epoch, views.known["f"].error) == (1, "too wet")
+    assert (views.known["f"].stopped_epoch, views.known["f"].error) == (1, "too wet")
     views.declare({"f": "full"})
     assert not views.full.plans and not views.recorded.has_news
 
@@ -324,7 +324,7 @@ def test_a_full_view_that_fails_at_once_is_empty(views: Views) -> None:
     views.run("s")
     done = views.run("s")
     assert done.views["f"].path == "views/f-2-empty.lance" and done.dropped == ("f.next",)
-    assert (views.known["f"].created_epoch, views.known["f"].frozen_epoch, views.known["f"].error) == (2, 0, "too wet")
+    assert (views.known["f"].created_epoch, views.known["f"].stopped_epoch, views.known["f"].error) == (2, 0, "too wet")
 
 
 def _fails(view: str, refresh: object) -> ViewVersion:

@@ -104,10 +104,10 @@ def test_a_view_that_needs_more_than_the_stored_groups_is_rebuilt(
 
 
 @pytest.mark.more
-def test_a_view_that_stands_is_rebuilt_and_not_of_its_old_groups(local_spark: SparkSession, tmp_path: Path) -> None:
+def test_a_stale_view_is_rebuilt_and_not_of_its_old_groups(local_spark: SparkSession, tmp_path: Path) -> None:
     graph = ViewGraph(local_spark, tmp_path, [ViewDefinition("v", GROUPED)])
     graph.correct({("t", "a"): random_rows(random.Random(1), 9)})
-    graph.catalog["v"] = replace(graph.catalog["v"], frozen_epoch=graph.epoch)
+    graph.catalog["v"] = replace(graph.catalog["v"], stopped_epoch=graph.epoch)
     graph.declare([ViewDefinition("v", f"{GROUPED} HAVING sum(i) > 0", replace=True)])
     assert graph.materializer.backfilling == {"v": 0.0}
     graph.settle()

@@ -137,7 +137,7 @@ def test_changed_definition_is_refused_with_both_texts(local_spark: SparkSession
     old = analyse(local_spark, ViewDefinition("v", "SELECT k FROM t"), {"t": SCHEMA})
     known = CatalogView("v", old.view_class, old.definition, old.identity, old.sources, old.key, created_epoch=7)
     gone = CatalogView("gone", "append", "SELECT 1", "", ("t",), (), created_epoch=7)
-    back = CatalogView("v", old.view_class, old.definition, old.identity, old.sources, old.key, 7, frozen_epoch=9)
+    back = CatalogView("v", old.view_class, old.definition, old.identity, old.sources, old.key, 7, stopped_epoch=9)
     materializer = Materializer(local_spark, Location("/nowhere"))
 
     with pytest.raises(DefinitionChangedError, match=r"'v' is stored as: SELECT k FROM t; .* as: SELECT g FROM t; "):

@@ -152,7 +152,7 @@ def test_rows_that_were_staged_a_week_ago_are_refused_before_a_clean_up_could_de
 
 def test_a_delta_that_was_staged_a_week_ago_is_refused_and_the_run_goes_on(tmp_path: Path) -> None:
     clock = ManualClock(AT)
-    # Without syncing, as in a bucket: to sync a file that is gone is an error by itself.
+    # Without syncing, as in a bucket: to sync a file that is deleted is an error by itself.
     root = LanceRoot(Location(str(tmp_path), durability="process"), clock)
     store = root.create_or_open()
     store.take_over()

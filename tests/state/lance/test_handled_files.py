@@ -66,7 +66,7 @@ def test_deletions_are_read_once_also_after_a_compaction(tmp_path: Path) -> None
     position, paths = 0, []
     for number in range(80):
         action = "move to s3://archive" if number % 2 else "delete"
-        outcome: Outcome = "gone" if number % 3 else "done"
+        outcome: Outcome = "absent" if number % 3 else "done"
         record.append([replace(file(f"{number}", outcome=outcome, action=action), last_modified=AT)])
         files, position = record.deletions("s", position)
         paths += [each.path for each in files]

@@ -3,7 +3,7 @@
 `stores/format-<number>` is its output.  Once a released version has written the number, it is never written again: a
 new format takes the next number, and its example replaces this one:
 
-    python -m tests.state.lance.write_format_store tests/state/lance/stores/format-2
+    python -m tests.state.lance.write_format_store tests/state/lance/stores/format-3
 """
 
 from __future__ import annotations

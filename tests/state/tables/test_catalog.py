@@ -18,7 +18,7 @@ VIEW = CatalogView(
     "totals", "aggregate", "SELECT ...", "plan", ("raw", "empty"), ("user",), 5, visible={"raw": ("a",), "empty": ()}
 )
 LEFT_OUT = UnmatchedColumn("raw", "new", "dt=1/a.json", 7)
-GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, frozen_epoch=9, error="too wet")
+GLOBAL_VIEW = CatalogView("all", "aggregate", "SELECT ...", "plan", ("raw",), (), 4, stopped_epoch=9, error="too wet")
 
 
 def committed(*deltas: DeltaBuilder) -> Catalog:
@@ -46,10 +46,10 @@ def test_a_later_definition_replaces_an_earlier_one_field_by_field() -> None:
     put_source(first, EMPTY_SOURCE)
     put_view(first, GLOBAL_VIEW)
     put_source(second, replace(EMPTY_SOURCE, schema=b"now known"))
-    put_view(second, replace(GLOBAL_VIEW, frozen_epoch=None))
+    put_view(second, replace(GLOBAL_VIEW, stopped_epoch=None))
     catalog = committed(first, second)
     assert catalog.sources["empty"].schema == b"now known"
-    assert catalog.views["all"].frozen_epoch is None
+    assert catalog.views["all"].stopped_epoch is None
 
 
 def test_an_empty_store_has_an_empty_catalog() -> None:

@@ -54,10 +54,10 @@ def test_the_last_change_of_a_key_wins_in_whatever_way_it_was_given() -> None:
 
 def test_a_patch_of_an_earlier_row_stays_a_patch() -> None:
     builder = DeltaBuilder()
-    builder.patch("ledger", b"k", 1, gone_epoch=5)
+    builder.patch("ledger", b"k", 1, deleted_epoch=5)
     builder.patch("ledger", b"k", 1, changed_epoch=4)
     (row,) = builder.build().tables["ledger"].to_pylist()
-    assert (row["op"], row["row"]["gone_epoch"], row["row"]["changed_epoch"]) == (PATCH, 5, 4)
+    assert (row["op"], row["row"]["deleted_epoch"], row["row"]["changed_epoch"]) == (PATCH, 5, 4)
 
 
 def test_a_patch_lies_over_what_came_before_it_and_leaves_what_it_does_not_give() -> None:

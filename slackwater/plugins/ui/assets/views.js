@@ -7,10 +7,10 @@ import { graph } from "./graph.js";
 
 const SAMPLE = 20;
 
-/** Where a view stands that gets no more rows. */
-function stands(view) {
+/** The last epoch of a view that gets no more rows. */
+function staleness(view) {
   const epoch = view.reflects_epoch;
-  return epoch === null ? "it has no rows" : `it stands at ${time(epochTime(epoch))}, epoch ${epoch}`;
+  return epoch === null ? "it has no rows" : `it is stale since ${time(epochTime(epoch))}, epoch ${epoch}`;
 }
 
 /** What an epoch has cost a view, as facts. */
@@ -98,7 +98,7 @@ export class Views {
     const rebuilt = new Set(told.backfills.map((view) => view.name));
     const cards = told.views.map((view) => this.card(view, told.epoch, rebuilt.has(view.name)));
     const warnings = told.views.filter((view) => view.error !== null).map((view) =>
-      el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(stands(view))}. Correct it or its files, and rebuild it with `,
+      el("p", { class: "bad", "data-failed": view.name }, `${view.name} failed: ${view.error}. ${capital(staleness(view))}. Correct it or its files, and rebuild it with `,
         el("code", {}, `slackwater retry ${root} --view ${view.name}`)));
     const shown = new Set(told.views.map((view) => view.name));
     const late = told.backfills.map((view) =>
@@ -120,8 +120,8 @@ export class Views {
   }
 
   lag(view, isRebuilt) {
-    if (view.error !== null) return stands(view);
-    if (view.frozen) return isRebuilt ? `rebuilding; until then ${stands(view)}` : "frozen: no longer declared";
+    if (view.error !== null) return staleness(view);
+    if (view.stopped) return isRebuilt ? `rebuilding; until then ${staleness(view)}` : "stopped: no longer declared";
     const behind = this.behind(view);
     return behind === null ? "not committed yet" : behind > 0 ? `${seconds(behind)} behind` : "up to date";
   }

@@ -194,10 +194,10 @@ class KeptFileChecker:
             version = head.views.get(each["name"])
             if version is None:
                 why = "is not there"
-            elif each["frozen_epoch"] is not None and each["name"] not in self._looked.frozen_views():
+            elif each["stopped_epoch"] is not None and each["name"] not in self._looked.stopped_views():
                 return  # it has failed during the look, as if the file had been removed just before
-            elif each["frozen_epoch"] is not None:
-                why = f"stands at epoch {each['frozen_epoch']} ({each['error']})"
+            elif each["stopped_epoch"] is not None:
+                why = f"is stale since epoch {each['stopped_epoch']} ({each['error']})"
             elif version.pinned_epoch is not None:
                 why = "is being built"
             else:

@@ -179,14 +179,14 @@ def test_a_failed_view_says_where_it_stands_why_and_what_to_do() -> None:
     assert rows["dry"] == ["append", "7", "current"]
     assert "wet".ljust(12) + "append                  failed" in lines
     assert lines[-2:] == [
-        "wet stands at 2026-08-19 17:55:21 UTC; `slackwater retry /data/root --view wet`",
+        "wet: stale at 2026-08-19 17:55:21 UTC; `slackwater retry /data/root --view wet`",
         "wet: [CAST_INVALID_INPUT] no number",
     ]
 
 
 def test_a_view_that_failed_in_the_first_epoch_has_no_rows() -> None:
-    lines = shown(replace(running(), views={"wet": failed(stands_at=None)}))
-    assert lines[-2] == "wet has no rows; `slackwater retry /data/root --view wet`"
+    lines = shown(replace(running(), views={"wet": failed(stale_epoch=None)}))
+    assert lines[-2] == "wet: no rows; `slackwater retry /data/root --view wet`"
 
 
 def test_the_error_of_a_view_is_one_line_and_cannot_move_the_cursor() -> None:
@@ -202,7 +202,7 @@ def test_failed_views_leave_room_for_the_rest(count: int, height: int) -> None:
     bad = {f"source_{number}": source(number, rows_bad=1) for number in range(30)}
     lines = shown(replace(running(), sources=bad, views=views), 120, height)
     assert len(lines) < height
-    notes = [line for line in lines if " stands at " in line]
+    notes = [line for line in lines if ": stale at " in line]
     assert len(notes) == (count if count <= 2 else 1)
     if count > 2:
         assert lines[-1] == f"{count - 1} other views failed; see `slackwater status`"
@@ -223,13 +223,11 @@ def test_failed_publications_have_a_line_and_others_none() -> None:
     refused = publication(1, behind_epochs=1, behind_s=75.0, error="delta:/pub/1 was written by\nanother\x1b program")
     lines = shown(replace(running(), publications=(behind, refused)), 120)
     notes = [line for line in lines if "/pub/" in line]
-    assert notes == [
-        r"view view_1 (1 epoch, 1 min 15 s behind): delta:/pub/1 was written by another\x1b program; it is tried again"
-    ]
+    assert notes == [r"view view_1 (1 epoch, 1 min 15 s behind): delta:/pub/1 was written by another\x1b program"]
     many = tuple(publication(number, error="no room") for number in range(9))
     lines = shown(replace(running(), publications=many), 120)
     assert lines[-4:] == [
-        *(f"view view_{number}: delta:/pub/{number}: no room; it is tried again" for number in range(3)),
+        *(f"view view_{number}: delta:/pub/{number}: no room" for number in range(3)),
         "6 other publications failed; see `slackwater status`",
     ]
 

@@ -97,11 +97,11 @@ def test_a_backfill_says_how_far_it_is(logs: Logs) -> None:
 
 def test_a_view_that_fails_is_said_once_and_again_when_it_fails_again(logs: Logs) -> None:
     log = RunLog(ManualClock(), "/data/root")
-    built, again = ViewStatus("append", 3), failed("too wet", stands_at=0)
+    built, again = ViewStatus("append", 3), failed("too wet", stale_epoch=0)
     for view in (built, failed(), failed(), failed("too wet"), built, again, again):
         log.show(RunStatus(views={"wet": view}))
     said = [line for line in logs if line["event"] == "a view has failed"]
-    assert [(line["error"], line["stands_at"]) for line in said] == [
+    assert [(line["error"], line["stale_epoch"]) for line in said] == [
         ("[CAST_INVALID_INPUT] no number", str(EPOCH)),
         ("too wet", str(EPOCH)),
         ("too wet", "none"),

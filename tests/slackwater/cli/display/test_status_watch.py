@@ -110,7 +110,7 @@ def test_a_pipe_gets_a_line_for_each_change(written: WrittenRoot, run: Ownership
 
 @pytest.mark.more
 def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written: WrittenRoot, run: Ownership) -> None:
-    wet = ViewStatus("append", stands_at=2**60, error="too\x1b wet")
+    wet = ViewStatus("append", stale_epoch=2**60, error="too\x1b wet")
     told = replace(TOLD, views={"late": wet, "dry": ViewStatus("append", 3)})
     run.tell(told.to_json)
     run.renew()
@@ -125,7 +125,7 @@ def test_a_pipe_gets_a_warning_of_a_failed_view_and_a_program_its_error(written:
     assert warnings == f"warning: view late has failed: too\\x1b wet; {step}\n"
     with Watching(written.root.url, "--json") as watching:
         views = json.loads(watching.line())["status"]["views"]
-    assert (views["late"]["error"], views["late"]["stands_at"]) == ("too\x1b wet", str(2**60))
+    assert (views["late"]["error"], views["late"]["stale_epoch"]) == ("too\x1b wet", str(2**60))
     assert views["dry"]["error"] is None
 
 

@@ -91,7 +91,7 @@ def test_a_view_with_another_definition_keeps_the_files_until_its_backfill_is_li
 
 
 def test_a_stale_view_and_a_rebuilt_one_keep_the_files(files: RealFiles) -> None:
-    store_view(files, frozen_epoch=files.writer.records[-1].epoch)
+    store_view(files, stopped_epoch=files.writer.records[-1].epoch)
     files.finish(files.write("a.csv"))
     files.analysed(new="new plan")
     work = files.work(Delete(keep_s=0))

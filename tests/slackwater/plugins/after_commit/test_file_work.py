@@ -150,7 +150,7 @@ def test_the_next_run_goes_on_where_the_last_one_ended(files: RealFiles, monkeyp
     monkeypatch.setattr(HandledFiles, "append", noted)
     files.look(files.work(Delete(keep_s=0)))
     assert sorted(recorded) == ["0.csv", "1.csv", "2.csv"], "files of earlier epochs are not looked at again"
-    assert files.outcomes()["0.csv"] == "gone"
+    assert files.outcomes()["0.csv"] == "absent"
     recorded.clear()
     files.look(files.work(Delete(keep_s=0)))
     assert recorded == []

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import slackwater as sw
 from slackwater.cli.commands.dry_run import _after_lines
-from slackwater.cli.display.after_commit_list import RootFilesAfterCommit, after_commit_lines
-from slackwater.cli.terminal.output import Output
+from slackwater.cli.display.after_commit_list import after_commit_lines, after_commit_notes
 from slackwater.plugins.after_commit.actions import Delete, Move
 from slackwater.plugins.after_commit.after_plan import plan_after
 from slackwater.plugins.after_commit.declaration import declared
@@ -55,7 +53,7 @@ def test_why_tells_what_became_of_a_file(files: RealFiles) -> None:
     outcomes = dict(zip(table["path"].to_pylist(), table["outcome"].to_pylist(), strict=True))
     assert outcomes == {
         f"{files.raw.url}/x/{name}.csv": outcome
-        for name, outcome in {"a": "done", "b": "failed", "c": "changed", "d": "gone"}.items()
+        for name, outcome in {"a": "done", "b": "failed", "c": "changed", "d": "absent"}.items()
     }
     with pytest.raises(NotFoundError, match="there is no source 'orders'"):
         store.ledger.handled_files("orders")
@@ -105,7 +103,7 @@ def test_the_dry_run_lists_what_a_run_would_take_now_and_later(files: RealFiles)
         "    after      delete: 7 files, 35 bytes now: old/0.csv, old/1.csv, old/2.csv, old/3.csv, old/4.csv, ...",
         "               1 file, 5 bytes later: they have to be committed for the stated time",
         "               each when the tables of totals have its rows; they are not asked now",
-        "    note       a view that is declared later cannot have the rows of files that are gone: "
+        "    note       a view that is declared later cannot have the rows of files that are deleted: "
         "materialize=True keeps them",
     ]
     assert "old/0.csv" in files.present(), "nothing is done"
@@ -152,16 +150,15 @@ def test_the_dry_run_of_a_root_without_a_store_has_no_files(files: RealFiles) ->
     assert (plan.action, plan.due.files, plan.first) == ("move to /archive", 0, ())
 
 
-def test_the_screens_tell_what_files_wait_for_and_what_fails(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_screens_tell_what_files_wait_for_and_what_fails() -> None:
     waiting = AfterCommitStatus("a", "delete", waits_for="an expectation holds the last epochs back")
     failing = AfterCommitStatus("b", "move to s3://x", handled=3, failed=2, error="s3://x: access\nis denied")
-    failure = "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again"
-    assert after_commit_lines([waiting, failing]) == [failure]
-    facts = SimpleNamespace(run=RunStatus(after_commit=(waiting, failing)))
-    RootFilesAfterCommit(facts).show(Output())  # type: ignore[arg-type]
-    assert capsys.readouterr().out.splitlines()[-2:] == [
+    assert after_commit_lines([vars(waiting), vars(failing)]) == [
         "source a: files wait: an expectation holds the last epochs back",
-        failure,
+        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again",
+    ]
+    assert [str(each) for each in after_commit_notes([waiting, failing], 3)] == [
+        "source b, move to s3://x: 2 files: s3://x: access is denied; it is tried again"
     ]
 
 

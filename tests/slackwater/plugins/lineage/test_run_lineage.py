@@ -48,7 +48,7 @@ class LineageRoot:
         return sw.Store(self.writer.root, self.writer.clock)
 
     def view(self, name: str, visible: dict[str, tuple[str, ...]], error: str | None = None) -> None:
-        frozen = None if error is None else self.writer.epoch
+        stopped = None if error is None else self.writer.epoch
         view = CatalogView(
             name,
             "append",
@@ -57,7 +57,7 @@ class LineageRoot:
             ("flights",),
             (),
             1,
-            frozen_epoch=frozen,
+            stopped_epoch=stopped,
             error=error,
             visible=visible,
         )

@@ -267,13 +267,13 @@ def test_the_table_of_a_failed_view_is_reported_as_failed_until_the_view_works(t
     first = followed.view.create(events(1, 2))
     report = followed.turn()
     assert (report.epoch, report.error, report.is_failed) == (first, None, False)
-    put_view(followed.view.writer.delta, replace(failed, frozen_epoch=first))
+    put_view(followed.view.writer.delta, replace(failed, stopped_epoch=first))
     last = followed.view.commit()
     report = followed.turn(is_last=True)
     assert report.error == "view v has failed, and its table lacks the same rows: no such column"
     assert (report.epoch, report.is_failed, report.failures) == (last, True, 0)
     assert require_equal(followed.view.store, tmp_path, "delta") == last
-    put_view(followed.view.writer.delta, replace(failed, frozen_epoch=None, error=None))
+    put_view(followed.view.writer.delta, replace(failed, stopped_epoch=None, error=None))
     followed.view.table.append(events(3))
     last = followed.view.commit()
     assert (followed.turn().error, require_equal(followed.view.store, tmp_path, "delta")) == (None, last)

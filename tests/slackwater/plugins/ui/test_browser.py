@@ -128,7 +128,8 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         drawn(page)
         told = page.text_content("#view-list [data-failed=late]") or ""
         assert (
-            f"late failed: {RUN_ME}{SCRIPT}. It stands at 2026-01-31 12:00:02 UTC, epoch {written.epochs[2]}." in told
+            f"late failed: {RUN_ME}{SCRIPT}. It is stale since 2026-01-31 12:00:02 UTC, epoch {written.epochs[2]}."
+            in told
         )
         assert f"slackwater retry {written.root} --view late" in told
         assert page.text_content("#view-list [data-view=late] .badge[data-kind=failed]") == "failed"
@@ -138,7 +139,9 @@ def test_a_failed_view_shows_its_place_and_its_error_as_text(written: WrittenRoo
         page.wait_for_selector("#view-list li")
         assert page.locator("#view-list [data-failed]").count() == 0
         assert "is rebuilt beside the rows" in (page.text_content("#view-list li") or "")
-        assert "rebuilding; until then it stands at" in (page.text_content("#view-list [data-view=late] summary") or "")
+        assert "rebuilding; until then it is stale since" in (
+            page.text_content("#view-list [data-view=late] summary") or ""
+        )
         fail_view(written.root, "late", None)
         page.wait_for_selector("#view-list [data-failed=late]")
         assert "It has no rows." in (page.text_content("#view-list [data-failed=late]") or "")

@@ -115,13 +115,13 @@ def test_a_view_gives_a_sample_without_hidden_columns(written: WrittenRoot) -> N
 def test_a_failed_view_has_its_error_and_does_not_have_the_rows_of_later_files(written: WrittenRoot) -> None:
     fail_view(written.root, "late", written.epochs[2], error="password=hunter2 is no number")
     status = busy_status(written.epochs[-1])
-    views = {**status.views, "late": ViewStatus("append", stands_at=written.epochs[2], error="password=hunter2")}
+    views = {**status.views, "late": ViewStatus("append", stale_epoch=written.epochs[2], error="password=hunter2")}
     with running(written.root, replace(status, views=views)), served(written.root.url) as page:
         found = {view["name"]: view for view in page.api("views")["views"]}
         assert (found["late"]["error"], found["by_carrier"]["error"]) == ("password=*** is no number", None)
         assert (found["late"]["reflects_epoch"], found["late"]["behind_s"]) == (str(written.epochs[2]), 2.0)
         live = page.api("now")["status"]["views"]
-        assert (live["late"]["error"], live["late"]["stands_at"]) == ("password=***", str(written.epochs[2]))
+        assert (live["late"]["error"], live["late"]["stale_epoch"]) == ("password=***", str(written.epochs[2]))
         assert live["by_carrier"]["error"] is None
         assert page.api("why", path="day=2/big.csv")["views"] == ["by_carrier"]
         assert page.api("why", path="day=1/a.csv")["views"] == ["by_carrier", "late"]

@@ -75,8 +75,8 @@ def test_a_root_without_a_run_has_its_failed_views(written: WrittenRoot) -> None
     fail_view(written.root, "late", written.epochs[2])
     fail_view(written.root, "by_carrier", None)
     views = RootWatcher(written.root, ManualClock()).look().status.views
-    assert views["late"] == ViewStatus("append", 3, stands_at=written.epochs[2], error=OVERFLOW)
-    assert views["by_carrier"] == ViewStatus("aggregate", 3, stands_at=None, error=OVERFLOW)
+    assert views["late"] == ViewStatus("append", 3, stale_epoch=written.epochs[2], error=OVERFLOW)
+    assert views["by_carrier"] == ViewStatus("aggregate", 3, stale_epoch=None, error=OVERFLOW)
 
 
 def test_a_run_that_is_heard_of_tells_how_far_it_is(written: WrittenRoot, run: Running) -> None:

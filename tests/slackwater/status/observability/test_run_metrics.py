@@ -189,7 +189,7 @@ def test_a_backfill_that_is_shown_has_caught_up() -> None:
 
 
 def test_a_failed_view_counts_until_it_is_rebuilt_or_gone() -> None:
-    wet = ViewStatus("aggregate", stands_at=7, error="too wet")
+    wet = ViewStatus("aggregate", stale_epoch=7, error="too wet")
     failed = replace(STATUS, views={**STATUS.views, "by_carrier": wet})
     assert published(failed).values["slackwater_view_failed"] == {("by_carrier",): 1.0, ("top",): 0.0}
     for later in (STATUS, replace(STATUS, views={"top": STATUS.views["top"]})):

@@ -156,7 +156,7 @@ class Joined:
 
     def rebuild(self) -> None:
         """Rebuilds the views from all rows, late ones too; they show what they showed until then."""
-        stand = {name: replace(view, frozen_epoch=0) for name, view in self._known.items()}
+        stand = {name: replace(view, stopped_epoch=0) for name, view in self._known.items()}
         self.materializer.declare(self._definitions, self._schemas, stand)
         self._is_rebuilt = True
         self.watermarks = {}
