@@ -18,7 +18,7 @@ from actors.files import ReadingOrder
 from actors.formats.options import DEBEZIUM_DELETED, Debezium, Parquet
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.object_store import ObjectStore
-from actors.recovery.recovery import check, current_head
+from actors.recovery.recovery import as_recorded, check, current_head
 from actors.sources.discovery import Discovery
 from actors.sources.path_filter import PathFilter
 from actors.sources.pipeline_definition import PipelineDefinition
@@ -237,7 +237,7 @@ class Pipeline:
         *,
         format: str | Format | None = None,
         pattern: str = "**",
-        schema: pa.Schema | str | None = None,
+        schema: pa.Schema | str | Schema | None = None,
         discovery: Discovery = Listing(),
         storage_options: Mapping[str, Any] | None = None,
     ) -> None:
@@ -414,6 +414,7 @@ class Pipeline:
         definition = self._definition()
         publications = self._publications()
         root = LanceRoot(self.root, self._clock)
+        definition = as_recorded(definition, root)
         committed = committed_sources(root)
         check_stores(definition.sources, committed)
         check(definition, root, holds_back=any(view.on_violation == "hold" for view in self._views.values()))
@@ -472,7 +473,7 @@ class Pipeline:
         from slackwater.planning.explanation import explain
 
         configure_default()
-        return explain(self._definition(), tuple(self._views.values()), self.settings.spark, self._clock)
+        return explain(self._recorded_definition(), tuple(self._views.values()), self.settings.spark, self._clock)
 
     def explain_change(self, name: str) -> DefinitionChange:
         """Compares a declared view with the stored view of its name, and says what a run would keep and compute.
@@ -492,7 +493,7 @@ class Pipeline:
 
         configure_default()
         views = tuple(self._views.values())
-        return definition_change(self._definition(), views, name, self.settings.spark, self._clock)
+        return definition_change(self._recorded_definition(), views, name, self.settings.spark, self._clock)
 
     def dry_run(
         self, *, prices: Prices | None = None, on_sources: Callable[[DryRun], None] = lambda found: None
@@ -515,7 +516,7 @@ class Pipeline:
 
         configure_default()
         return dry_run(
-            self._definition(),
+            self._recorded_definition(),
             tuple(self._views.values()),
             after=tuple(self._after.values()),
             published=self._published_over(),
@@ -578,6 +579,10 @@ class Pipeline:
         """The places of the root, the sources and the archives, without the published tables."""
         sources = pipeline_places(self.root, self._sources.values(), changing=self._after)
         return [*sources, *(place for action in self._after.values() for place in action.places())]
+
+    def _recorded_definition(self) -> PipelineDefinition:
+        """The definition, with the defaults that the root has recorded."""
+        return as_recorded(self._definition(), LanceRoot(self.root, self._clock))
 
     def _definition(self) -> PipelineDefinition:
         if not self._sources:

@@ -26,8 +26,15 @@ class Schema:
 
     Args:
         columns: a pyarrow schema or DDL text (`"id bigint, at timestamp"`); None takes the columns of the first files.
-        evolution: `"strict"` ignores columns that are not in the schema; `"add_columns"` adds them to it; `"widen"`
-            ignores them, and keeps numbers in the widest type of their kind.
+        evolution: the treatment of files with other columns.  A column is missing if the file as a whole lacks it.
+
+            * `"strict"`: a missing column quarantines the file; an extra column is left out and reported.
+            * `"lenient"`: a missing column is null in the rows of the file, an extra column is left out; both are
+              reported.
+            * `"add_columns"`: as `"lenient"`, but an extra column is added to the schema.
+            * `"widen"`: as `"lenient"`, and numbers have the widest type of their kind.
+            * None: `"strict"` if `columns` are declared and the format has a header or a schema (CSV, Parquet, Avro,
+              ORC), else `"lenient"`.  A source of an earlier run keeps its value.
         timestamps: the treatment of a time with digits below microseconds, which Spark does not have: `"exact"` makes
             its record a bad one, `"truncate"` leaves the digits out.  The first declaration decides it.
 
@@ -37,11 +44,12 @@ class Schema:
     """
 
     columns: pa.Schema | str | None = None
-    evolution: SchemaEvolution = field(default="strict", kw_only=True)
+    evolution: SchemaEvolution | None = field(default=None, kw_only=True)
     timestamps: Timestamps = field(default="exact", kw_only=True)
 
     def __post_init__(self) -> None:
-        require_one_of("Schema(evolution)", self.evolution, get_args(SchemaEvolution))
+        if self.evolution is not None:
+            require_one_of("Schema(evolution)", self.evolution, get_args(SchemaEvolution))
         require_one_of("Schema(timestamps)", self.timestamps, get_args(Timestamps))
         if not isinstance(self.columns, (pa.Schema, str, type(None))):
             raise SchemaError(

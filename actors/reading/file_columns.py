@@ -44,7 +44,7 @@ class FileColumns:
     ) -> None:
         metadata = {f"_{name}" for name in source.metadata}
         own = without_columns(schema, metadata)
-        from_path = path_scalars(file.path, own)
+        from_path = path_scalars(file.path, own, source.names)
         self.content = without_columns(own, from_path)
         """The schema that the content is read with."""
         if not self.content.names:

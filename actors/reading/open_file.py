@@ -17,6 +17,7 @@ from actors.formats.salvage import too_many_bad
 from actors.objects.object_file import ObjectFile
 from actors.reading.file_columns import FileColumns
 from actors.rows import Offset, Rows
+from actors.schemas.conform import names_text
 from actors.settings import ReadLimits
 from actors.sources.source import SourceDefinition
 from actors.sources.source_schema import addable_columns, kept_schema
@@ -60,7 +61,9 @@ class OpenFile:
         self._content, self._file, self._source = content, file, source
         self._reader, self._piece_bytes = reader, piece_bytes
         self._cpu, self._most_bad = CpuTime(content.size, limits), limits.max_bad_records
-        self._adds_columns = source.schema_evolution == "add_columns"
+        self._adds_columns = source.evolution == "add_columns"
+        # A file that was read before has its rows in the views.
+        self._is_strict = source.evolution == "strict" and now is not None
         self._pieces: Iterator[Rows] | None = None
         self._ahead: Rows | None = None
         self._error_ahead: UnreadableFile | NewColumns | None = None
@@ -134,6 +137,8 @@ class OpenFile:
         )
         for piece in pieces:
             rows = made.complete(piece)
+            if self._is_strict and rows.missing:
+                raise UnreadableFile(_lacks(rows))
             bad += len(rows.bad)
             if bad > self._most_bad:
                 raise too_many_bad(self._most_bad, rows.bad[-1].reason, rows.bad[-1].row)
@@ -159,6 +164,16 @@ class OpenFile:
             self._ahead, self._error_ahead = None, error
         finally:
             self._cpu.pause()
+
+
+def _lacks(rows: Rows) -> str:
+    """The reason against a file that lacks columns of a strict source, with those that may be theirs by other names."""
+    others = f", and has {names_text([field.name for field in rows.others])}" if rows.others else ""
+    columns = "column" if len(rows.missing) == 1 else "columns"
+    return (
+        f"it lacks the {columns} {names_text(rows.missing)} of the source{others}; correct the file, or declare the "
+        'source with Schema(evolution="lenient") to read a missing column as null'
+    )
 
 
 @contextmanager

@@ -45,7 +45,7 @@ class SourceReader:
             max_attempts=settings.max_attempts,
             cache=None if source.location.is_local else cache,
         )
-        self._reader = reader_for(source.format, settings.limits, source.timestamps)
+        self._reader = reader_for(source.format, settings.limits, source.timestamps, source.names)
         self._piece_bytes, self._limits = settings.piece_bytes, settings.limits
 
     def check(self) -> None:

@@ -159,14 +159,18 @@ class CatalogChanges:
             )
 
     def _declare_source(self, source: SourceDefinition, declared_at: datetime | None) -> None:
-        text = source.to_json()
         known = self._sources.get(source.name)
         if known is None:
-            self._put_source(CatalogSource(source.name, text, None))
-        elif changed := changed_arguments(SourceDefinition.of_json(source.name, known.definition).to_json(), text):
-            raise DefinitionChangedError(
-                f"source {source.name}: {'; '.join(changed)}; declare it as it was, or under another name"
-            )
+            self._put_source(CatalogSource(source.name, source.to_json(), None))
+        else:
+            source = source.as_recorded(known.definition)
+            recorded, text = SourceDefinition.of_json(source.name, known.definition).to_json(), source.to_json()
+            if changed := changed_arguments(recorded, text):
+                raise DefinitionChangedError(
+                    f"source {source.name}: {'; '.join(changed)}; declare it as it was, or under another name"
+                )
+            if recorded != text:
+                self._put_source(replace(known, definition=text))
         self._limit(source, declared_at)
         if source.schema is None:
             return

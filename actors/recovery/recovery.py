@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -87,6 +87,23 @@ def check(definition: PipelineDefinition, root: Root, *, holds_back: bool = Fals
     changes = CatalogChanges(committed)
     changes.declare(definition, epoch)
     return changes.schemas
+
+
+def as_recorded(definition: PipelineDefinition, root: Root) -> PipelineDefinition:
+    """The definition with the defaults that the root has recorded for its sources; see `SourceDefinition.as_recorded`.
+
+    Raises:
+        StorageError: the root cannot be read.
+    """
+    try:
+        recorded = Catalog.of(root.open(read_only=True).scan("catalog")).sources
+    except StoreNotFoundError:
+        return definition
+    sources = (
+        source if (known := recorded.get(source.name)) is None else source.as_recorded(known.definition)
+        for source in definition.sources
+    )
+    return replace(definition, sources=tuple(sources))
 
 
 def current_head(root: Root) -> Head:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -104,7 +105,7 @@ def require_common_column(names: list[str], schema: pa.Schema) -> None:
     """
     if set(names).isdisjoint(schema.names):
         raise UnreadableFile(
-            f"none of the source's columns ({_few(schema.names)}) is in the file, which has {_few(names)}"
+            f"none of the source's columns ({names_text(schema.names)}) is in the file, which has {names_text(names)}"
         )
 
 
@@ -132,7 +133,8 @@ def _require_fit(found: pa.DataType, field: pa.Field, names: NameRule, *, parse_
         )
 
 
-def _few(names: list[str]) -> str:
+def names_text(names: Sequence[str]) -> str:
+    """The first of some names of columns, for a message."""
     shown = ", ".join(one_line(name, _NAME_CHARACTERS) for name in names[:5])
     return (shown + (", …" if len(names) > 5 else "")) or "no columns"
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 import pyarrow as pa
 
 from actors.files import ReadingOrder
-from actors.formats.options import Debezium
+from actors.formats.options import Debezium, Json, Text
 from actors.formats.registry import Format, format_type, is_built_in
 from actors.objects.web_options import WebOptions
+from actors.schemas.column_names import NameRule
 from actors.schemas.conform import Timestamps
 from actors.settings import require_one_of
 from actors.sources.discovery import Discovery, Listing, Notifications
@@ -25,10 +26,16 @@ from state.location import Location
 OnChange: TypeAlias = Literal["ignore", "fail", "append", "replace"]
 OnBadRecord: TypeAlias = Literal["quarantine", "fail"]
 TableKind: TypeAlias = Literal["frame", "files"]
-SchemaEvolution: TypeAlias = Literal["strict", "add_columns", "widen"]
+SchemaEvolution: TypeAlias = Literal["strict", "lenient", "add_columns", "widen"]
 METADATA = ("path", "size", "last_modified", "etag", "row", "epoch")
 """Metadata of a row, in columns `_path`, `_size` and so on: the URL, size in bytes, modification time and etag of its
 file, its position in the file (from 0), and the epoch that ingested it."""
+RULES = 2
+"""The newest version of the reading rules: the defaults that decide values, such as the texts that stand for null.
+
+    1   the rules of the roots whose sources have no version recorded
+    2   names of columns match in any case
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +77,8 @@ class SourceDefinition:
         schema: the declared schema; None to take it from the first files.
         discovery: the way to find new files.
         policy: the treatment of changed files and bad records.
-        schema_evolution: the treatment of columns that the schema lacks: `strict`, `add_columns` or `widen`.
+        schema_evolution: the treatment of columns that a file lacks, or has alone, see `slackwater.Schema`; None for
+            the default, see `evolution`.
         metadata: the metadata columns of each row, see `METADATA`.
         order: the order in which files are read one after the other: `name`, or `last_modified` and then name; None
             to read many files at a time, in any order.
@@ -80,6 +88,8 @@ class SourceDefinition:
         key: the key of its rows, of which views see the last one each; None if they see all rows.
         event_time: the event time of its rows; None for a source without a watermark.
         deletes: whether the run deletes or moves its files after the commit.
+        rules: the version of the reading rules.  A root records the newest version when a source is first declared, and
+            the source keeps it: see `as_recorded`.
     """
 
     name: str
@@ -89,7 +99,7 @@ class SourceDefinition:
     schema: pa.Schema | None = None
     discovery: Discovery = field(default_factory=Listing)
     policy: FilePolicy = FilePolicy()
-    schema_evolution: SchemaEvolution = "strict"
+    schema_evolution: SchemaEvolution | None = None
     metadata: tuple[str, ...] = ()
     order: ReadingOrder | None = None
     materialize: bool = False
@@ -98,6 +108,7 @@ class SourceDefinition:
     key: Key | None = None
     event_time: EventTime | None = None
     deletes: bool = False
+    rules: int = RULES
 
     def __post_init__(self) -> None:
         if self.order is not None:
@@ -139,6 +150,22 @@ class SourceDefinition:
             )
 
     @property
+    def evolution(self) -> SchemaEvolution:
+        """The treatment of other columns: by default `strict` for a declared schema, if files show their columns.
+
+        Nobody promised the columns of a sample, and a JSON record without a value may leave its field out.
+        """
+        if self.schema_evolution is not None:
+            return self.schema_evolution
+        shows_columns = not isinstance(self.format, (Json, Debezium, Text))
+        return "strict" if self.schema is not None and shows_columns else "lenient"
+
+    @property
+    def names(self) -> NameRule:
+        """The match of the columns of files with those of the source."""
+        return "any_case" if self.rules > 1 else "exact"
+
+    @property
     def required(self) -> tuple[str, ...]:
         """The columns in which every row must have a value."""
         of_key = () if self.key is None else self.key.required
@@ -161,6 +188,10 @@ class SourceDefinition:
             definition["materialize"] = True
         if self.timestamps != "exact":
             definition["timestamps"] = self.timestamps
+        if self.evolution != "lenient":
+            definition["evolution"] = self.evolution
+        if self.rules > 1:
+            definition["rules"] = self.rules
         if self.table is not None:
             definition["table"] = self.table
         if self.key is not None:
@@ -183,11 +214,23 @@ class SourceDefinition:
             pattern=recorded["pattern"],
             metadata=tuple(recorded.get("metadata", ())),
             materialize=recorded.get("materialize", False),
+            schema_evolution=recorded.get("evolution", "lenient"),
             timestamps=recorded.get("timestamps", "exact"),
             table=recorded.get("table"),
+            rules=recorded.get("rules", 1),
             key=Key(key.pop("columns"), **key) if (key := recorded.get("key")) else None,
             event_time=EventTime(column) if (column := recorded.get("event_time")) else None,
         )
+
+    def as_recorded(self, text: str) -> SourceDefinition:
+        """This definition, with the recorded rules, and the recorded values of options that are left to their defaults.
+
+        Args:
+            text: the recorded definition of the source, as `to_json` wrote it.
+        """
+        recorded = SourceDefinition.of_json(self.name, text)
+        evolution = self.schema_evolution or recorded.schema_evolution
+        return replace(self, rules=recorded.rules, schema_evolution=evolution)
 
 
 def changed_arguments(before: str, now: str) -> list[str]:
@@ -208,6 +251,8 @@ def changed_arguments(before: str, now: str) -> list[str]:
 def _arguments(definition: Mapping[str, Any]) -> dict[str, str]:
     """Argument → its value as JSON, of a recorded definition."""
     rest = dict(definition)
+    # It may change, and does not decide rows that were read.
+    rest.pop("evolution", None)
     key, format = rest.pop("key", {}), rest.pop("format")
     given = {**rest, "format": format.pop("name"), **{f"format {name}": value for name, value in format.items()}}
     given |= {"key" if name == "columns" else f"Key({name})": value for name, value in key.items()}

@@ -21,7 +21,7 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
     """The schema of a source in the catalog: columns of the files, of their paths, then metadata columns.
 
     Args:
-        source: the source; its `schema_evolution` and `metadata` count.
+        source: the source; its `evolution` and `metadata` count.
         schema: the declared schema, or the schema of the first files.
         paths: the paths of those files, whose parts may be columns; empty if the schema is declared.
 
@@ -51,7 +51,7 @@ def kept_schema(source: SourceDefinition, schema: pa.Schema, paths: Iterable[str
                 f"source {source.name}, column {name!r}: {STORABLE_NAME}; declare a schema that leaves it out, or the "
                 "source without materialize=True"
             )
-    if source.schema_evolution != "widen":
+    if source.evolution != "widen":
         return kept
     return pa.schema([field.with_type(widest_type(field.type)) for field in kept])
 

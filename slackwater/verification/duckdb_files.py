@@ -166,7 +166,7 @@ class DuckDbFiles:
 
     def _matched(self, found: Sequence[str]) -> Mapping[str, str]:
         """Refuses a column that may have another name in DuckDB, which has its own names for unusable ones."""
-        names = source_names(found, [*self._content])
+        names = source_names(found, [*self._content], self._source.names)
         if set(names) - {*self._content} and {*self._content} - set(names):
             raise self._cannot(f"a file lacks columns of it and has others: {', '.join(found)}")
         return dict(zip(names, found, strict=True))

@@ -152,7 +152,7 @@ class DuckDbTables:
         """
         file, source, reader = insert.file, self._source, self._reader
         assert source is not None and reader is not None and source.schema is not None
-        if path_scalars(file.file.path, source.schema):
+        if path_scalars(file.file.path, source.schema, source.names):
             raise CannotComputeError(f"source {source.name} has columns that are not in its files")
         with self._source_errors():
             # One row more than expected shows a bad record that DuckDB can read.

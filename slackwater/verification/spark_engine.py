@@ -120,7 +120,8 @@ class SparkEngine:
         source = files.source
         # The run applied the limit of bad records already.
         limits = replace(self._settings.limits, max_bad_records=sys.maxsize)
-        reader = reader_for(source.definition.format, limits, source.definition.timestamps)
+        definition = source.definition
+        reader = reader_for(definition.format, limits, definition.timestamps, definition.names)
         part, nbytes, number = [source.schema.empty_table()], 0, 0
         for file, content in files:
             for piece in _ingested(reader, file, content, source.definition, self._settings.piece_bytes):

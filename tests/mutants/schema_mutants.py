@@ -46,6 +46,24 @@ SCHEMA_MUTANTS = (
         shown_by="tests/actors/reading/test_file_columns.py",
     ),
     Mutant(
+        "a strict source reads a missing column as null",
+        "actors/reading/open_file.py",
+        (("if self._is_strict and rows.missing:", "if False:"),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
+        "a file that was read before is judged by the strict mode",
+        "actors/reading/open_file.py",
+        (('source.evolution == "strict" and now is not None', 'source.evolution == "strict"'),),
+        shown_by="tests/actors/reading/test_file_columns.py",
+    ),
+    Mutant(
+        "a source of an earlier version gets the rules of a new one",
+        "actors/sources/source.py",
+        (("rules=recorded.rules, ", ""),),
+        shown_by="tests/actors/recovery/test_catalog_changes.py",
+    ),
+    Mutant(
         "the bytes of a column with a dot in its name are not fetched",
         "actors/formats/parquet/bounds.py",
         (("range(1, len(parts) + 1)", "range(1, 2)"),),

@@ -389,7 +389,7 @@ def _definition(scenario: Scenario, place: Location) -> PipelineDefinition:
                 schema=SCHEMA if scenario.schema_known else None,
                 discovery=_discovery(scenario, name),
                 policy=_policy(scenario),
-                schema_evolution="add_columns" if scenario.adds_columns else "strict",
+                schema_evolution="add_columns" if scenario.adds_columns else "lenient",
                 order=scenario.order,
                 materialize=scenario.stores_rows,
                 event_time=_event_time(scenario),

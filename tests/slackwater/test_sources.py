@@ -88,6 +88,26 @@ def test_a_plain_value_that_cannot_be_one_is_refused_with_the_source(
     assert not pipeline.sources
 
 
+@pytest.mark.parametrize(
+    ("format", "schema", "evolution"),
+    [
+        ("csv", "id bigint", "strict"),
+        ("parquet", sw.Schema("id bigint"), "strict"),
+        ("csv", sw.Schema("id bigint", evolution="lenient"), "lenient"),
+        ("csv", None, "lenient"),
+        ("csv", sw.Schema(evolution="strict"), "strict"),
+        ("json", "id bigint", "lenient"),
+        ("json", sw.Schema("id bigint", evolution="strict"), "strict"),
+        ("text", "line string", "lenient"),
+    ],
+)
+def test_a_declared_schema_is_strict_where_files_show_their_columns(
+    pipeline: sw.Pipeline, format: str, schema: str | sw.Schema | None, evolution: str
+) -> None:
+    pipeline.source("s", "in", format=format, schema=schema)
+    assert pipeline.sources["s"].evolution == evolution
+
+
 def test_a_schema_is_checked_when_it_is_made() -> None:
     with pytest.raises(sw.errors.SettingsError, match=re.escape("Schema(evolution)='loose': give one of strict")):
         sw.Schema(evolution="loose")  # type: ignore[arg-type]

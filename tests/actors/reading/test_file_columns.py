@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,16 @@ from actors.rows import BadRecord, Offset, Rows
 from actors.schemas.metadata_columns import with_epoch
 from actors.settings import ReadLimits
 from actors.sources.row_key import Key
-from actors.sources.source import SourceDefinition
+from actors.sources.source import SchemaEvolution, SourceDefinition
 from actors.sources.source_schema import kept_schema
 from state.location import Location
 from tests.actors.flow import AT
-from tests.actors.formats.written_files import write_parquet
+from tests.actors.formats.written_files import write_csv, write_parquet
+
+
+def now() -> datetime:
+    return AT
+
 
 _ALL = ("path", "size", "last_modified", "etag", "row", "epoch")
 _X = pa.schema([("x", pa.int64())])
@@ -42,7 +49,12 @@ def table(*values: int) -> pa.Table:
 
 
 def opened(
-    directory: Path, path: str, content: bytes, made: SourceDefinition, limits: ReadLimits = ReadLimits()
+    directory: Path,
+    path: str,
+    content: bytes,
+    made: SourceDefinition,
+    limits: ReadLimits = ReadLimits(),
+    now: Callable[[], datetime] | None = None,
 ) -> OpenFile:
     file = directory / path
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -50,7 +62,7 @@ def opened(
     store = ObjectStore(made.location)
     size = len(content)
     listed = FileVersion("s", path, b"", "", size, AT)
-    return OpenFile(store.open(listed), listed, made, reader_for(made.format, limits), 8 << 20, limits)
+    return OpenFile(store.open(listed), listed, made, reader_for(made.format, limits), 8 << 20, limits, now)
 
 
 def test_rows_get_the_columns_of_their_path_and_of_their_file() -> None:
@@ -116,6 +128,44 @@ def test_every_header_gives_a_source_that_can_be_stored(header: bytes, tmp_path:
     schema = kept_schema(made, file.infer_schema(), ["f"])
     rows, last = file.next_piece(schema, Offset())
     assert last and rows.table.to_pylist() == [dict.fromkeys(schema.names, 1)]
+
+
+@pytest.mark.parametrize("format", [Csv(), Parquet()], ids=lambda format: format.name)
+@pytest.mark.parametrize("evolution", ["strict", "lenient", "add_columns", "widen"])
+def test_a_strict_source_has_no_rows_of_a_file_without_one_of_its_columns(
+    format: Format, evolution: SchemaEvolution, tmp_path: Path
+) -> None:
+    content = pa.table({"id": [1, 2], "quantity": [3, 4]})
+    made = source(
+        tmp_path, format, schema_evolution=evolution, schema=pa.schema([("id", pa.int64()), ("qty", pa.int64())])
+    )
+    file = opened(tmp_path, "f", write_csv(content) if format.name == "csv" else write_parquet(content), made, now=now)
+    schema = kept_schema(made, made.schema)
+    if evolution == "add_columns":
+        with pytest.raises(NewColumns) as found:
+            file.next_piece(schema, Offset())
+        schema = pa.schema([*schema, *found.value.columns])
+    if evolution != "strict":
+        rows, _ = file.next_piece(schema, Offset())
+        assert rows.missing == ("qty",) and rows.table["qty"].null_count == 2
+        return
+    for columns in (None, {"id"}):
+        file = opened(tmp_path, "f", (tmp_path / "f").read_bytes(), made, now=now)
+        with pytest.raises(
+            UnreadableFile,
+            match=r'^it lacks the column qty of the source, and has quantity; .*Schema\(evolution="lenient"\)',
+        ):
+            file.next_piece(schema, Offset(), columns)
+    before = opened(tmp_path, "f", (tmp_path / "f").read_bytes(), made)
+    rows, _ = before.next_piece(schema, Offset())
+    assert rows.table.num_rows == 2, "a file that was read before is read again as it was"
+
+
+def test_a_strict_source_has_the_columns_of_the_path(tmp_path: Path) -> None:
+    made = source(tmp_path, Csv(), schema=pa.schema([("x", pa.int64()), ("Day", pa.int64())]))
+    file = opened(tmp_path, "day=7/f", b"x,extra\n1,2\n", made, now=now)
+    rows, last = file.next_piece(kept_schema(made, made.schema), Offset())
+    assert last and rows.table.to_pylist() == [{"x": 1, "Day": 7}] and [each.name for each in rows.others] == ["extra"]
 
 
 def test_a_file_that_its_source_cannot_have_shows_no_schema(tmp_path: Path) -> None:

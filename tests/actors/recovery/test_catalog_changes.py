@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from actors.formats.options import Csv, Json
 from actors.recovery.catalog_changes import CatalogChanges
 from actors.sources.pipeline_definition import PipelineDefinition
 from actors.sources.row_key import Key
-from actors.sources.source import SourceDefinition
+from actors.sources.source import RULES, SourceDefinition
 from state.errors import DefinitionChangedError, SchemaError
 from state.tables.catalog import Catalog
 from state.tables.records import CatalogSource
@@ -87,6 +88,31 @@ def test_a_changed_source_is_told_by_the_arguments_that_differ(
 ) -> None:
     with pytest.raises(DefinitionChangedError, match=f"^source s: {said}; declare it as it was"):
         kept(declared(tmp_path, **before), _X).declare(declared(tmp_path, **now), 1)
+
+
+def test_another_treatment_of_columns_is_recorded_and_does_not_change_the_source(tmp_path: Path) -> None:
+    changes = kept(declared(tmp_path), _X)
+    changes.declare(declared(tmp_path, schema_evolution="lenient"), 1)
+    (row,) = [row for row in changes.take_delta([]).tables["catalog"]["row"].to_pylist() if row["kind"] == "source"]
+    recorded = SourceDefinition.of_json("s", row["definition"])
+    assert recorded.evolution == "lenient" and declared(tmp_path).sources[0].as_recorded(row["definition"]) == replace(
+        declared(tmp_path).sources[0], schema_evolution="lenient"
+    )
+
+
+def test_a_source_of_an_earlier_version_keeps_its_rules(tmp_path: Path) -> None:
+    new = declared(tmp_path).sources[0]
+    recorded = json.loads(new.to_json())
+    assert (recorded.pop("rules"), recorded.pop("evolution")) == (RULES, "strict")
+    old = CatalogSource("s", json.dumps(recorded, sort_keys=True), _X.serialize().to_pybytes())
+    changes = CatalogChanges(Catalog(sources={"s": old}))
+    changes.declare(declared(tmp_path), 1)
+    written = changes.take_delta([]).tables.get("catalog")
+    rows = [] if written is None else written["row"].to_pylist()
+    assert {row["definition"] for row in rows if row["kind"] == "source"} <= {old.definition}
+    kept_rules = new.as_recorded(old.definition)
+    assert (kept_rules.rules, kept_rules.names, kept_rules.evolution) == (1, "exact", "lenient")
+    assert kept_rules.to_json() == old.definition
 
 
 def test_rows_are_kept_from_the_first_declaration_on_or_never(tmp_path: Path) -> None:

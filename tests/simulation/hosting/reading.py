@@ -44,7 +44,7 @@ class SimulatedFiles:
     ) -> None:
         self.schema = schema
         self.columns: frozenset[str] | None = None
-        self._adds_columns = source.schema_evolution == "add_columns"
+        self._adds_columns = source.evolution == "add_columns"
         self._world, self._kill = world, kill
 
     def open(self, file: FileVersion) -> SimulatedFile:
